@@ -1,0 +1,1 @@
+"""Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""

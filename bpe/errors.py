@@ -1,0 +1,27 @@
+"""Every error this library raises on purpose; each message names the value and the remedy."""
+
+from __future__ import annotations
+
+
+class BpeError(Exception):
+    """Base of the errors of ``bpe``."""
+
+
+class PretokenizerError(BpeError, ValueError):
+    """An unknown pre-tokeniser name, or a pattern that does not compile."""
+
+
+class CountsError(BpeError, ValueError):
+    """Pre-token counts that cannot be read, saved or added to each other."""
+
+
+class TrainingError(BpeError, ValueError):
+    """A vocabulary that cannot be trained as asked."""
+
+
+class TokenizerFileError(BpeError, ValueError):
+    """A tokenizer file that is broken, or says something this library cannot express."""
+
+
+class EncodingError(BpeError, ValueError):
+    """Text that cannot be encoded (lone surrogates), or an id that does not exist."""

@@ -1,0 +1,1 @@
+"""Apache Beam jobs around ``bpe``: corpus to counts, counts to tokenizer, corpus to token ids."""

@@ -1,0 +1,33 @@
+"""What can go wrong in a job; the command line turns each into one sentence and an exit status."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class JobError(Exception):
+    """Base of the errors of ``pipelines``: the job failed (exit status 1)."""
+
+    exit_status: ClassVar[int] = 1
+
+
+class ConfigError(JobError, ValueError):
+    """The command line or the configuration is wrong (exit status 2)."""
+
+    exit_status: ClassVar[int] = 2
+
+
+class InputError(JobError):
+    """An input that is missing, empty, truncated or not of the stated format."""
+
+
+class RecordError(InputError):
+    """One bad record; names the file, the place in it, the reason and the remedy."""
+
+
+class OutputError(JobError):
+    """An output directory that cannot be used or written."""
+
+
+class VerificationError(JobError):
+    """An output that does not agree with its manifest or its input."""

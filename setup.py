@@ -1,0 +1,58 @@
+"""Builds the C++ core, and is what Beam's ``--setup_file`` ships to workers.
+
+Everything else about the package stands in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
+from setuptools import setup
+from setuptools.errors import CCompilerError, ExecError, PlatformError
+
+NATIVE = Path("bpe/native")
+
+# Portable by default: no -march=native, so a wheel runs on every worker of its architecture.
+COMPILE = ["-O3", "-g0", "-fno-math-errno", "-Wall", "-Wextra", "-fvisibility=hidden"]
+LINK: list[str] = []
+
+if os.environ.get("BPE_SANITIZE"):  # `make sanitize`
+    SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    COMPILE = ["-O1", "-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra", *SANITIZE]
+    LINK = SANITIZE
+
+
+class BuildCore(build_ext):
+    """``build_ext`` that says in one sentence what is missing when it cannot compile."""
+
+    def build_extensions(self) -> None:
+        """Compile ``bpe._native``; exit with the remedy where there is no C++20 compiler."""
+        try:
+            super().build_extensions()
+        except (CCompilerError, ExecError, PlatformError) as error:
+            sys.exit(
+                f"beam-bpe: the C++ core did not compile ({error}): install a C++20 compiler "
+                "(g++ 11 or clang 14, or newer; Debian and Ubuntu: apt-get install g++) "
+                "and the headers of this Python (python3-dev), then install again."
+            )
+
+
+ParallelCompile("BPE_BUILD_JOBS", default=2).install()
+
+setup(
+    ext_modules=[
+        Pybind11Extension(
+            "bpe._native",
+            sorted(str(path) for path in NATIVE.glob("*.cpp")),
+            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            include_dirs=[str(NATIVE)],
+            cxx_std=20,
+            extra_compile_args=COMPILE,
+            extra_link_args=LINK,
+        )
+    ],
+    cmdclass={"build_ext": BuildCore},
+)
