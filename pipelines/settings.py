@@ -114,4 +114,11 @@ class Execution:
     @property
     def worker_count(self) -> int:
         """The number of local workers: what was asked for, or the cores this process may use."""
-        return self.workers or len(os.sched_getaffinity(0))
+        return self.workers or cores()
+
+
+def cores() -> int:
+    """The cores this process may use, where the system can tell; else those of the machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
