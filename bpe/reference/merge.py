@@ -1,0 +1,26 @@
+"""Applying merges to one word: the heart of byte-pair encoding, in ten lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Symbols = tuple[bytes, ...]
+Pair = tuple[bytes, bytes]
+
+
+def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int]) -> Symbols:
+    """Merge the adjacent pair of lowest rank, leftmost first, until no pair has a rank.
+
+    Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units"
+    (2016), section 3.2, with the order of the merges kept while encoding.
+
+    >>> apply_merges((b"a", b"a", b"a", b"a", b"a"), {(b"a", b"a"): 0, (b"aa", b"aa"): 1})
+    (b'aaaa', b'a')
+    """
+    word = list(symbols)
+    while True:
+        known = [(ranks[pair], i) for i, pair in enumerate(zip(word, word[1:])) if pair in ranks]
+        if not known:
+            return tuple(word)
+        _, i = min(known)
+        word[i : i + 2] = [word[i] + word[i + 1]]
