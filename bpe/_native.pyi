@@ -17,3 +17,14 @@ class TextColumn:
         self, data: Readable, offsets: Readable, offset_width: int, first: int, rows: int
     ) -> None: ...
     def __len__(self) -> int: ...
+
+# The scanner.
+
+UNICODE_VERSION: str
+SCHEMES: tuple[str, ...]
+
+def scan(scheme: str, data: Readable) -> Buffer:
+    """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets."""
+
+def malformed_rows(column: TextColumn) -> Buffer:
+    """The numbers (int64, ascending) of the rows that are not well-formed UTF-8."""

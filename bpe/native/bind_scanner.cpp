@@ -1,8 +1,48 @@
 // Python face of the scanner.
+#include <pybind11/stl.h>
+
 #include "bindings.h"
+#include "buffer.h"
+#include "scanner.h"
+#include "text_column.h"
 
 namespace bpe {
 
-void bind_scanner(py::module_&) {}
+namespace {
+
+Buffer scan(const std::string& scheme, const py::buffer& data) {
+  const Scheme chosen = scheme_from_name(scheme);
+  const View<uint8_t> text(data);
+  py::gil_scoped_release release;
+  std::vector<int64_t> spans;
+  with_scheme(chosen, [&](auto constant) {
+    Scanner<decltype(constant)::value> scanner(text.begin(), text.end());
+    const uint8_t *begin, *end;
+    while (scanner.next(begin, end)) {
+      spans.push_back(begin - text.begin());
+      spans.push_back(end - text.begin());
+    }
+  });
+  return Buffer(std::move(spans));
+}
+
+Buffer malformed_rows(const TextColumn& column) {
+  py::gil_scoped_release release;
+  std::vector<int64_t> rows;
+  for (size_t row = 0; row < column.rows(); ++row) {
+    const std::span<const uint8_t> text = column[row];
+    if (!is_utf8(text.data(), text.data() + text.size())) rows.push_back(static_cast<int64_t>(row));
+  }
+  return Buffer(std::move(rows));
+}
+
+}  // namespace
+
+void bind_scanner(py::module_& module) {
+  module.attr("UNICODE_VERSION") = kUnicodeVersion;
+  module.attr("SCHEMES") = py::tuple(py::cast(kSchemeNames));
+  module.def("scan", &scan, py::arg("scheme"), py::arg("data"));
+  module.def("malformed_rows", &malformed_rows, py::arg("column"));
+}
 
 }  // namespace bpe
