@@ -42,7 +42,8 @@ class View {
  public:
   explicit View(const py::buffer& object) : info_(object.request()) {
     const size_t bytes = static_cast<size_t>(info_.size) * static_cast<size_t>(info_.itemsize);
-    if (bytes % sizeof(T) != 0) throw std::invalid_argument("buffer size is not a whole number of elements");
+    if (bytes % sizeof(T) != 0)
+      throw std::invalid_argument("buffer size is not a whole number of elements");
     if (info_.ndim > 1) throw std::invalid_argument("buffer has more than one dimension");
     if (info_.ndim == 1 && info_.size > 1 && info_.strides[0] != info_.itemsize)
       throw std::invalid_argument("buffer is not contiguous");

@@ -1,0 +1,79 @@
+"""The merges of Hugging Face's ``BpeTrainer``, its habits included, in plain Python.
+
+Its queue holds, with each pair, the words in which that pair came up. Two habits show only when
+a merge makes a string that another merge made before: the count of a merged pair stays as it was
+when the pair comes back, and the pair is then merged again, in those words alone, which gives it
+a later rank. (``tokenizers`` 0.23, ``models/bpe/trainer.rs``, read for its behaviour.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from bpe.reference.merge import Pair
+from bpe.reference.train import Merge, split
+
+
+def train(
+    words: Mapping[bytes, int],
+    *,
+    vocab_size: int,
+    alphabet: Sequence[bytes],
+    min_frequency: int = 1,
+    forbidden: Collection[bytes] = (),
+) -> list[Merge]:
+    """As ``bpe.reference.train.train``; a pair that is merged twice is listed twice."""
+    ids = {symbol: i for i, symbol in enumerate(alphabet)}
+    texts = [list(split(word)) for word in words]
+    weights = list(words.values())
+    counts: Counter[Pair] = Counter()
+    places: defaultdict[Pair, set[int]] = defaultdict(set)
+    for number, word in enumerate(texts):
+        for pair in zip(word, word[1:]):
+            counts[pair] += weights[number]
+            places[pair].add(number)
+    queue = [(counts[pair], pair, places[pair]) for pair in counts]
+    merges: list[Merge] = []
+    while len(ids) < vocab_size and queue:
+        queue = [(counts[pair], pair, found) for _, pair, found in queue]
+        best = min(queue, key=lambda entry: (-entry[0], ids[entry[1][0]], ids[entry[1][1]]))
+        count, (left, right), found = best
+        if count < max(min_frequency, 1):
+            break
+        queue.remove(best)
+        if left + right in forbidden:
+            continue
+        ids.setdefault(left + right, len(ids))
+        places = defaultdict(set)
+        for number in found:
+            merge_in_word(texts[number], (left, right), weights[number], counts, places, number)
+        queue += [(counts[pair], pair, places[pair]) for pair in places if counts[pair] > 0]
+        left_over = sum(len(word) * weight for word, weight in zip(texts, weights))
+        merges.append(Merge(left, right, count, left_over))
+    return merges
+
+
+def merge_in_word(
+    word: list[bytes],
+    pair: Pair,
+    weight: int,
+    counts: Counter[Pair],
+    places: defaultdict[Pair, set[int]],
+    number: int,
+) -> None:
+    """Merge a pair left to right; count what its neighbours lose and gain, but not the pair."""
+    left, right = pair
+    i = 0
+    while i + 1 < len(word):
+        if (word[i], word[i + 1]) == pair:
+            if i > 0:
+                counts[word[i - 1], left] -= weight
+                counts[word[i - 1], left + right] += weight
+                places[word[i - 1], left + right].add(number)
+            if i + 2 < len(word):
+                counts[right, word[i + 2]] -= weight
+                counts[left + right, word[i + 2]] += weight
+                places[left + right, word[i + 2]].add(number)
+            word[i : i + 2] = [left + right]
+        i += 1
