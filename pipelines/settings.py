@@ -78,6 +78,23 @@ class PretokenSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CountsInput:
+    """Counts to train on: a directory of ``bpe count``, each count times ``weight``."""
+
+    directory: str
+    weight: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.directory:
+            raise ConfigError("--counts is empty: name a directory made by bpe count")
+        if self.weight < 1:
+            raise ConfigError(
+                f"--counts {self.directory}: the weight {self.weight} is not a whole number "
+                "from 1 upwards"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainSettings:
     """The vocabulary to train.
 
