@@ -1,7 +1,5 @@
 """Types of the C++ core."""
 
-from __future__ import annotations
-
 from typing_extensions import Buffer as Readable
 
 class Buffer:

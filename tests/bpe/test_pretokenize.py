@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bpe._native import scan
+from bpe.errors import EncodingError, PretokenizerError
+from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.reference import pretokenize as reference
+from tests.bpe.texts import (
+    CHARACTERS,
+    MALFORMED,
+    byte_strings,
+    every_code_point,
+    library_sources,
+    strings,
+    unicode_differences,
+)
+
+MEGABYTE = 1 << 20
+
+# What a careless scanner or pattern takes quadratic time for.
+HOSTILE = {
+    "spaces": b" ",
+    "spaces before a word": b" " * 1000 + b"a",
+    "newlines": b"\n",
+    "line ends": b"\r\n",
+    "spaces and newlines": b" \n",
+    "no-break spaces": "\xa0".encode(),
+    "ideographic spaces": "\u3000".encode(),
+    "line separators": "\u2028".encode(),
+    "capital letters": b"A",
+    "small letters": b"a",
+    "title-case letters": "ǅ".encode(),
+    "letters without case": "漢".encode(),
+    "modifier letters": "ʰ".encode(),
+    "marks": "\u0301".encode(),
+    "a mark, capitals": "\u0301A".encode(),
+    "capitals with one caseless letter": b"A" * 1000 + "漢".encode() + b"A" * 1000,
+    "camel case": b"Aa",
+    "digits": b"7",
+    "digits of two bytes": "٣".encode(),
+    "symbols": b"!",
+    "slashes": b"/",
+    "slashes and newlines": b"/\n",
+    "symbols and newlines": b"!\n",
+    "spaces and symbols": b" !",
+    "apostrophes": b"'",
+    "contractions": b"'s'll",
+    "half contractions": b"'l",
+    "long s": "'ſ".encode(),
+    "NUL": b"\0",
+    "continuation bytes": b"\x80",
+    "first bytes of four": b"\xf0",
+    "cut-off characters": b"\xf0\x9f\x99",
+    "surrogates": b"\xed\xa0\x80",
+    "bytes of no character": b"\xff",
+}
+
+
+def native(name: str, text: bytes) -> list[bytes]:
+    return Pretokenizer(name).split(text)
+
+
+def check(text: bytes) -> None:
+    for name in PRETOKENIZERS:
+        assert native(name, text) == reference.split(name, text), name
+
+
+@given(byte_strings())
+@settings(deadline=None, max_examples=500)
+def test_every_scheme_is_its_pattern_on_any_bytes(text: bytes) -> None:
+    check(text)
+
+
+@given(strings())
+@settings(deadline=None, max_examples=300)
+def test_every_scheme_is_its_pattern_on_any_text(text: str) -> None:
+    check(text.encode())
+
+
+def test_every_scheme_is_its_pattern_on_all_triples_of_hard_characters() -> None:
+    # One of each class, so that three in a row walk every path that backtracking takes.
+    few = ["'", "s", "ſ", "B", "ǅ", "ʰ", "漢", "\u0301", "1", " ", "\xa0", "\n", "!", "/", "\udc80"]
+    texts = [a + b + c + d for a in few for b in few for c in few for d in ("", "s", "B", " ")]
+    for name in PRETOKENIZERS:
+        for text in texts:
+            data = text.encode("utf-8", "surrogateescape")
+            assert native(name, data) == reference.split(name, data), (name, text)
+
+
+@pytest.fixture(scope="module")
+def code_points() -> list[bytes]:
+    # In pieces, so that a failure shows where.
+    lines = "".join(every_code_point(without=unicode_differences())).encode().splitlines(True)
+    return [b"".join(lines[i : i + 1000]) for i in range(0, len(lines), 1000)]
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_every_code_point_is_cut_as_by_the_pattern(name: str, code_points: list[bytes]) -> None:
+    for text in code_points:
+        assert native(name, text) == reference.split(name, text)
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_source_code_is_cut_as_by_the_pattern(name: str) -> None:
+    for text in library_sources(1_000_000):
+        assert native(name, text) == reference.split(name, text)
+
+
+@given(byte_strings())
+@settings(deadline=None)
+def test_the_pieces_are_the_text_but_for_words(text: bytes) -> None:
+    for name in PRETOKENIZERS:
+        pretokenizer = Pretokenizer(name)
+        pieces = pretokenizer.split(text)
+        assert all(pieces)
+        if pretokenizer.lossless:
+            assert b"".join(pieces) == text
+        else:
+            kept = text.decode("utf-8", "surrogateescape").split()
+            # str.split also drops U+001C to U+001F, which are no White_Space.
+            assert b"".join(pieces).translate(None, b"\x1c\x1d\x1e\x1f") == "".join(kept).encode(
+                "utf-8", "surrogateescape"
+            )
+        assert [text[begin:end] for begin, end in pretokenizer.spans(text)] == pieces
+
+
+def test_words_is_the_only_lossy_one() -> None:
+    assert [name for name in PRETOKENIZERS if not Pretokenizer(name).lossless] == ["words"]
+    assert Pretokenizer(pattern=r"\w+").lossless
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pieces"),
+    [
+        ("gpt2", "don't DON'T", ["don", "'t", " DON", "'", "T"]),
+        ("gpt2", "a   b", ["a", "  ", " b"]),
+        ("gpt2", "a\n\n", ["a", "\n\n"]),
+        ("cl100k", "12345", ["123", "45"]),
+        ("cl100k", "a\n  ", ["a", "\n  "]),  # \s++$ comes before \s*[\r\n]
+        ("llama3", "a\n  ", ["a", "\n", "  "]),
+        ("cl100k", "it'ſx", ["it", "'ſ", "x"]),
+        ("gpt2", "it'ſx", ["it", "'", "ſx"]),
+        ("cl100k", "\xa0a", ["\xa0a"]),
+        ("qwen2", "x 12", ["x", " ", "1", "2"]),
+        ("o200k", "don't", ["don't"]),
+        ("o200k", "camelCaseHTTPServer", ["camel", "Case", "HTTPServer"]),
+        ("o200k", "HTTP漢AB", ["HTTP漢", "AB"]),  # [upper]* gives AB back, then [lower]+ is 漢
+        ("o200k", "\u0301AB", ["\u0301", "AB"]),  # the mark is a word, not the prefix of one
+        ("o200k", "\u0301ab", ["\u0301ab"]),
+        ("o200k", "!\u0301", ["!\u0301"]),
+        ("o200k", "a!\n/\nb", ["a", "!\n/\n", "b"]),
+        ("words", "  a \u2028 b\x1c ", ["a", "b\x1c"]),
+        ("none", " a b ", [" a b "]),
+    ],
+)
+def test_cuts_worth_knowing(name: str, text: str, pieces: list[str]) -> None:
+    assert Pretokenizer(name).split(text) == [piece.encode() for piece in pieces]
+    assert reference.split(name, text.encode()) == [piece.encode() for piece in pieces]
+
+
+@pytest.mark.parametrize("name", PRETOKENIZERS)
+def test_nothing_has_no_pieces(name: str) -> None:
+    assert Pretokenizer(name).split("") == []
+    assert Pretokenizer(name).spans(b"") == []
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_megabyte_of_anything_takes_linear_time(unit: bytes) -> None:
+    # Quadratic, this would be 10^12 steps: hours.
+    text = unit * (MEGABYTE // len(unit))
+    for name in PRETOKENIZERS:
+        for hostile in (text, text + b"a", b"\n" + text + b"!", b"A" + text + "漢".encode()):
+            cuts = memoryview(scan(name, hostile)).cast("q")
+            assert name == "words" or cuts[-1] == len(hostile)
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+def test_long_runs_are_cut_as_by_the_pattern(unit: bytes) -> None:
+    text = unit * (300 // len(unit) + 1)
+    for end in (b"", b"a", b"A", b"!", b" ", b"\n", "漢".encode(), b"'s"):
+        check(text + end)
+        check(end + text)
+
+
+def test_a_truncated_last_character_is_cut_inside_its_memory() -> None:
+    for bad in MALFORMED:
+        for character in CHARACTERS:
+            check(character.encode() + bad)
+            check(bad + character.encode()[:-1])
+
+
+# Patterns by value.
+
+
+@given(byte_strings(), st.sampled_from(sorted(set(PATTERNS) - {"words"})))
+@settings(deadline=None)
+def test_a_known_pattern_by_value_cuts_as_its_name(text: bytes, name: str) -> None:
+    assert Pretokenizer(pattern=PATTERNS[name]).spans(text) == Pretokenizer(name).spans(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "pieces"),
+    [
+        (r"\d", "ab12c", ["ab", "1", "2", "c"]),
+        (r"\S+", " a  b ", [" ", "a", "  ", "b", " "]),
+        (r"x*", "axxb", ["a", "xx", "b"]),
+        (r"(?=b)", "abab", ["abab"]),
+        (r"nothing", "some text", ["some text"]),
+        (r"\p{Lu}\p{Ll}*+", "ÉtéAutomne", ["Été", "Automne"]),
+        (r"", "é", ["é"]),
+    ],
+)
+def test_a_pattern_keeps_what_lies_between_its_matches(
+    pattern: str, text: str, pieces: list[str]
+) -> None:
+    pretokenizer = Pretokenizer(pattern=pattern)
+    assert pretokenizer.split(text) == [piece.encode() for piece in pieces]
+    assert pretokenizer.split("") == []
+
+
+@given(byte_strings(), st.sampled_from([r"\w+", r"\s", r"[^a]{2}", r"", r"(?<=a)b?", r"'.|!"]))
+@settings(deadline=None)
+def test_a_pattern_loses_nothing(text: bytes, pattern: str) -> None:
+    assert b"".join(Pretokenizer(pattern=pattern).split(text)) == text
+
+
+def test_a_name_or_a_pattern() -> None:
+    named, given_by_value = Pretokenizer("gpt2"), Pretokenizer(pattern=r"\S")
+    assert (named.is_native, named.scheme) == (True, "gpt2")
+    assert (given_by_value.is_native, given_by_value.scheme) == (False, "")
+    assert Pretokenizer.of("gpt2", None) == named
+    assert Pretokenizer.of("gpt2", r"\S") == given_by_value
+    for one in (named, given_by_value):
+        assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301
+        assert hash(one) == hash(Pretokenizer(one.name, one.pattern))
+
+
+def test_clear_errors() -> None:
+    with pytest.raises(PretokenizerError, match="unknown pre-tokeniser 'gpt3'; valid: gpt2, "):
+        Pretokenizer("gpt3")
+    with pytest.raises(PretokenizerError, match=r"the pattern '\(' does not compile: missing \)"):
+        Pretokenizer(pattern="(")
+    with pytest.raises(PretokenizerError, match="either a name or a pattern"):
+        Pretokenizer()
+    with pytest.raises(PretokenizerError, match="either a name or a pattern"):
+        Pretokenizer("gpt2", r"\S")
+    with pytest.raises(EncodingError, match=r"lone surrogate '\\ud800' at character 2"):
+        Pretokenizer("gpt2").split("ab\ud800")

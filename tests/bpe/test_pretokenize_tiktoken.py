@@ -1,0 +1,162 @@
+"""The cuts of gpt2, cl100k and o200k, compared with tiktoken's own at every byte.
+
+tiktoken shows tokens, not pre-tokens, so it is given vocabularies that give its cuts away. In one
+of them the tokens of two bytes are all (a, b) where bit k is clear in a and set in b: a byte can
+only ever be the left or the right one, so two neighbours merge exactly if no cut lies between
+them. Eight bits and both directions see all neighbours but equal ones. For these, a vocabulary
+has every repetition of one byte, up to a length: a run inside a pre-token becomes one token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+import pytest
+import regex
+import tiktoken
+from hypothesis import given, settings
+from tiktoken_ext import openai_public
+
+from bpe.pretokenize import PATTERNS, Pretokenizer
+from tests.bpe.texts import every_code_point, library_sources, strings
+from tests.shared_data import shared_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEMES = ("gpt2", "cl100k", "o200k")
+LONGEST_RUN = 100
+
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A vocabulary of tiktoken's, and which neighbours it joins inside a pre-token."""
+
+    encoding: tiktoken.Encoding
+    lengths: npt.NDArray[np.int64]  # of each token, in bytes
+    bit: int | None  # None: it joins equal bytes
+    left: int = 0
+
+    def joins(self, data: Bytes) -> Flags:
+        """For each byte but the first, whether it would join the one before."""
+        if self.bit is None:
+            return np.equal(data[1:], data[:-1])
+        set_bit = (data >> self.bit) & 1
+        return np.logical_and(set_bit[:-1] == self.left, set_bit[1:] != self.left)
+
+    def joined(self, text: str, size: int) -> Flags:
+        """For each byte but the first, whether tiktoken joins it to the one before."""
+        ids = self.encoding.encode_to_numpy(text, disallowed_special=())
+        starts = np.cumsum(self.lengths[ids])[:-1]
+        inside = np.ones(size, dtype=bool)
+        inside[starts] = False
+        return inside[1:]
+
+
+def probe(pattern: str, *, bit: int | None, left: int = 0) -> Probe:
+    tokens = [bytes([byte]) for byte in range(256)]
+    if bit is None:
+        tokens += [bytes([b]) * n for n in range(2, LONGEST_RUN + 1) for b in range(256)]
+    else:
+        lefts = [byte for byte in range(256) if byte >> bit & 1 == left]
+        rights = [byte for byte in range(256) if byte >> bit & 1 != left]
+        tokens += [bytes([a, b]) for a in lefts for b in rights]
+    encoding = tiktoken.Encoding(
+        "probe",
+        pat_str=pattern,
+        mergeable_ranks={token: rank for rank, token in enumerate(tokens)},
+        special_tokens={},
+    )
+    return Probe(encoding, np.array([len(token) for token in tokens]), bit, left)
+
+
+@pytest.fixture(scope="module")
+def probes() -> dict[str, list[Probe]]:
+    return {
+        name: [
+            *(probe(PATTERNS[name], bit=bit, left=left) for bit in range(8) for left in (0, 1)),
+            probe(PATTERNS[name], bit=None),
+        ]
+        for name in SCHEMES
+    }
+
+
+@pytest.fixture(scope="module")
+def code_points() -> tuple[str, str]:
+    return every_code_point()
+
+
+def check(name: str, text: str, probes: Iterable[Probe]) -> None:
+    data = text.encode()
+    if len(data) < 2:
+        return
+    view = np.frombuffer(data, dtype=np.uint8)
+    cut = np.zeros(len(data), dtype=bool)
+    cut[[begin for begin, _ in Pretokenizer(name).spans(data)]] = True
+    for one in probes:
+        ours, theirs = one.joins(view) & ~cut[1:], one.joined(text, len(data))
+        if not np.array_equal(ours, theirs):
+            at = int(np.flatnonzero(ours != theirs)[0]) + 1
+            around = (data[max(0, at - 20) : at], data[at : at + 20])
+            pytest.fail(f"{name}: cut here? ours {cut[at]}, tiktoken's {not cut[at]}: {around}")
+
+
+def without_long_runs(text: str) -> str:
+    """The text with runs of a character cut to what the last probe can see through."""
+    shorter: str = regex.sub(rf"(?s)((.)\2{{{LONGEST_RUN // 4 - 1}}})\2+", r"\1", text)
+    return shorter
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_the_pattern_is_tiktokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", lambda *args, **kwargs: {})
+    constructor = "r50k_base" if name == "gpt2" else f"{name}_base"
+    assert openai_public.ENCODING_CONSTRUCTORS[constructor]()["pat_str"] == PATTERNS[name]
+
+
+def test_the_probes_find_a_wrong_cut(probes: dict[str, list[Probe]]) -> None:
+    check("cl100k", "aa bb", probes["cl100k"])
+    with pytest.raises(pytest.fail.Exception, match="cut here"):
+        check("gpt2", "12345", probes["cl100k"])
+    with pytest.raises(pytest.fail.Exception, match="cut here"):
+        check("gpt2", "11111", probes["cl100k"])
+
+
+@given(text=strings())
+@settings(deadline=None, max_examples=300)
+def test_hard_text_is_cut_as_by_tiktoken(text: str, probes: dict[str, list[Probe]]) -> None:
+    for name in SCHEMES:
+        check(name, without_long_runs(text), probes[name])
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_every_code_point_is_cut_as_by_tiktoken(
+    name: str, probes: dict[str, list[Probe]], code_points: tuple[str, str]
+) -> None:
+    # Bits 6 and 7 tell ASCII, first bytes and further bytes apart: all cuts beside a character.
+    assigned, others = code_points
+    check(name, assigned, [one for one in probes[name] if one.bit in (6, 7)])
+    check(name, others, [one for one in probes[name] if one.bit == 7])
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_source_code_is_cut_as_by_tiktoken(name: str, probes: dict[str, list[Probe]]) -> None:
+    for source in library_sources(300_000):
+        check(name, without_long_runs(source.decode("utf-8", "replace")), probes[name])
+
+
+@pytest.mark.parametrize("corpus", ["en", "multi"])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_real_text_is_cut_as_by_tiktoken(
+    name: str, corpus: str, probes: dict[str, list[Probe]]
+) -> None:
+    column = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])["text"]
+    texts = [column[row].as_py()[:6000] for row in range(0, len(column), len(column) // 60)]
+    check(name, without_long_runs("\n".join(texts)), probes[name])

@@ -1,0 +1,82 @@
+"""Texts that are hard to cut, for tests under hypothesis and on real files."""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+from pathlib import Path
+
+import regex
+import unicodedata2
+from hypothesis import strategies as st
+
+# Every alternative of every pattern, each class in one to four bytes, and what looks like it.
+CHARACTERS = [
+    *("'", "'s", "'S", "'ſ", "'t", "'RE", "'ve", "'vE", "'m", "'ll", "'lL", "'D", "’s"),
+    *("s", "ſ", "K", "\N{KELVIN SIGN}", "a", "bc", "B", "CD", "é", "É", "ß", "ı", "İ"),
+    *("ǅ", "ᾈ", "ʰ", "ˮ", "ª", "漢", "語", "ا", "ก", "𐐀", "𐐨", "𝒜", "𠀀"),
+    *("\u0301", "\u0903", "\u20dd", "\U0001e130", "\ufe0f", "\u200d"),
+    *("0", "12", "٣", "०", "Ⅷ", "½", "²", "〇", "𝟘"),
+    *(" ", "  ", "\t", "\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1f", "\x85", "\xa0"),
+    *("\u1680", "\u180e", "\u2003", "\u2028", "\u2029", "\u202f", "\u200b", "\u3000", "\ufeff"),
+    *("!", "/", "//", "_", "-", "\x00", "\x7f", "…", "「", "🙂", "👩‍🚀", "\ue000", "\uffff"),
+]
+
+# Lone, cut off, overlong, surrogate and too large.
+MALFORMED = [
+    *(b"\x80", b"\xbf\xbf", b"\xc0\xaf", b"\xc1", b"\xc3", b"\xe2\x82", b"\xe0\x80\xaf"),
+    *(b"\xed\xa0\x80", b"\xed\xb0\x80", b"\xf0\x9f\x99", b"\xf0\x82\x82\xac", b"\xf4\x90\x80\x80"),
+    *(b"\xf5\x80\x80\x80", b"\xfe", b"\xff", b"'\xc5", b"\xc5\xbf"[1:]),
+]
+
+
+@functools.cache
+def unicode_differences() -> str:
+    """The characters that the installed ``regex`` has in another class than Unicode 16.0."""
+    characters = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    differences: set[str] = set()
+    for categories in ("Lu Lt", "Ll", "Lm Lo", "Mn Mc Me", "Nd Nl No", "Zs Zl Zp"):
+        members = "".join(rf"\p{{{category}}}" for category in categories.split())
+        newer = set(regex.findall(f"[{members}]", characters))
+        named = set(categories.split())
+        differences |= newer ^ {c for c in characters if unicodedata2.category(c) in named}
+    return "".join(sorted(differences))
+
+
+def every_code_point(*, without: str = "") -> tuple[str, str]:
+    """All characters but surrogates, where the cuts around each tell its class.
+
+    Returns:
+        The assigned ones, each in many contexts, and all others (private ones too) in a few.
+    """
+    points = sorted({chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000} - set(without))
+    assigned, others = [], []
+    for c in points:
+        if unicodedata2.category(c)[0] == "C":
+            others.append(f" {c}a")
+        else:
+            assigned.append(f"a{c}1 {c}Bb!!{c}Bb{c}{c}'{c}\n")
+    return "".join(assigned), "".join(others)
+
+
+def strings() -> st.SearchStrategy[str]:
+    """Well-formed text: hard characters, and any others whose class is beyond doubt."""
+    anything = st.characters(
+        exclude_categories=["Cs"], exclude_characters=unicode_differences(), codec="utf-8"
+    )
+    return st.lists(st.sampled_from(CHARACTERS) | anything, max_size=24).map("".join)
+
+
+def byte_strings() -> st.SearchStrategy[bytes]:
+    """Any bytes: hard characters and malformed sequences, or pure noise."""
+    encoded = [character.encode() for character in CHARACTERS]
+    return st.lists(st.sampled_from([*encoded, *MALFORMED]), max_size=24).map(b"".join) | st.binary(
+        max_size=64
+    )
+
+
+def library_sources(size: int) -> list[bytes]:
+    """Files of Python's standard library, evenly chosen until they make ``size`` bytes."""
+    paths = sorted(Path(sysconfig.get_path("stdlib")).glob("*/*.py"))
+    step = max(1, sum(path.stat().st_size for path in paths) // size)
+    return [path.read_bytes() for path in paths[::step]]
