@@ -30,3 +30,10 @@ def text_column(array: pa.Array) -> TextColumn:
         raise ValueError(f"{array.null_count} of {len(array)} texts are null; fill them first")
     _, offsets, data = array.buffers()
     return TextColumn(data or b"", offsets or b"", offset_width, array.offset, len(array))
+
+
+def int64_bytes(numbers: pa.Int64Array) -> memoryview:
+    """The bytes of an int64 array without nulls, of a slice only its own."""
+    data = numbers.buffers()[1]
+    view = memoryview(data) if data is not None else memoryview(b"")
+    return view[8 * numbers.offset : 8 * (numbers.offset + len(numbers))]

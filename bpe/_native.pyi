@@ -59,3 +59,69 @@ class Trainer:
     def count(self) -> Buffer: ...
     def tokens_left(self) -> Buffer: ...
     def tokens(self) -> list[bytes]: ...
+
+# The counter.
+
+class SpecialMatcher:
+    """Finds the leftmost special token, and of those that begin there the longest."""
+
+    def __init__(self, tokens: list[bytes]) -> None: ...
+    def find_all(self, data: Readable) -> Buffer:
+        """Begin, end and index of each token found, int64, in order."""
+
+class CountRun:
+    """Distinct pre-tokens in byte order with their counts; where they were first seen, or None."""
+
+    def __init__(
+        self,
+        data: Readable,
+        offsets: Readable,
+        offset_width: int,
+        counts: Readable,
+        documents: Readable | None = None,
+        positions: Readable | None = None,
+    ) -> None:
+        """Copies and checks; ValueError names the first row that is wrong."""
+
+    @property
+    def data(self) -> Buffer: ...
+    @property
+    def offsets(self) -> Buffer: ...
+    @property
+    def counts(self) -> Buffer: ...
+    @property
+    def documents(self) -> Buffer | None: ...
+    @property
+    def positions(self) -> Buffer | None: ...
+    def __len__(self) -> int: ...
+    def total(self) -> int:
+        """The sum of the counts; OverflowError past 2^63 - 1."""
+
+    def split(self, shards: int) -> list[CountRun]:
+        """One run for each shard, by ``stable_hash(key) % shards``."""
+
+    def misplaced(self, shard: int, shards: int) -> int:
+        """The first row whose key belongs to another shard, or -1."""
+
+def merge_runs(runs: list[CountRun]) -> CountRun:
+    """Adds counts, keeps the earliest place; OverflowError past 2^63 - 1."""
+
+def stable_hash(data: Readable) -> int:
+    """The hash that deals pre-tokens to the parts of a counts directory; it never changes."""
+
+class Counter:
+    """Counts pre-tokens in a hash table. Threads may share one; they take turns."""
+
+    def __init__(self, scheme: str, special_tokens: list[bytes], track_order: bool) -> None: ...
+    def add(self, column: TextColumn, places: Readable | None = None) -> int: ...
+    def add_pieces(
+        self,
+        data: Readable,
+        spans: Readable,
+        row_ends: Readable,
+        places: Readable | None = None,
+    ) -> int: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def drain(self, shards: int) -> list[CountRun]: ...

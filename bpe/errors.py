@@ -11,6 +11,10 @@ class PretokenizerError(BpeError, ValueError):
     """An unknown pre-tokeniser name, or a pattern that does not compile."""
 
 
+class SpecialTokenError(BpeError, ValueError):
+    """A special token that is empty, is given twice, or has no UTF-8."""
+
+
 class CountsError(BpeError, ValueError):
     """Pre-token counts that cannot be read, saved or added to each other."""
 

@@ -21,8 +21,10 @@ class Buffer {
   template <typename T>
   explicit Buffer(std::vector<T> values) {
     auto owner = std::make_shared<std::vector<T>>(std::move(values));
-    data_ = reinterpret_cast<const uint8_t*>(owner->data());
     size_ = owner->size() * sizeof(T);
+    // Arrow aborts on a data buffer without an address, so an empty one has one too.
+    alignas(std::max_align_t) static constexpr uint8_t kNothing[1] = {};
+    data_ = size_ > 0 ? reinterpret_cast<const uint8_t*>(owner->data()) : kNothing;
     owner_ = std::move(owner);
   }
 

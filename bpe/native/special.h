@@ -1,0 +1,159 @@
+// Finds special tokens in text: the leftmost match, and of those that begin there the longest.
+//
+// An Aho-Corasick automaton (Aho and Corasick 1975): one step a byte, so no text can make it
+// quadratic, whatever its tokens share. After a match the search looks ahead for at most the
+// length of the longest token before it may report it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace bpe {
+
+class SpecialMatcher {
+ public:
+  SpecialMatcher() : SpecialMatcher(std::vector<std::string>{}) {}
+
+  // Throws std::invalid_argument on an empty or repeated token.
+  explicit SpecialMatcher(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+    build_trie();
+    build_failures();
+  }
+
+  bool empty() const { return tokens_.empty(); }
+  size_t size() const { return tokens_.size(); }
+
+  // The tokens, in the order they were given; `which` of find() counts in it.
+  const std::vector<std::string>& tokens() const { return tokens_; }
+
+  // Where the next special token begins, and which one it is; `end` where there is none.
+  const uint8_t* find(const uint8_t* p, const uint8_t* end, size_t& which) const {
+    if (tokens_.empty()) return end;
+    const uint8_t* best = nullptr;  // the best match so far begins here
+    uint32_t state = kRoot;
+    while (true) {
+      if (state == kRoot) {
+        if (best) return best;
+        p = skip(p, end);
+      }
+      if (p == end) return best ? best : end;
+      state = step(state, *p++);
+      if (best && p - nodes_[state].depth > best) return best;
+      if (const uint32_t token = nodes_[state].longest; token != kNone) {
+        const uint8_t* begin = p - tokens_[token].size();
+        if (!best || begin <= best) {
+          best = begin;
+          which = token;
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr uint32_t kRoot = 0;
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // The children of a node are the nodes [first, first + children), ordered by their byte.
+  struct Node {
+    uint32_t first = 0;
+    uint32_t failure = kRoot;  // the longest proper suffix of this node's string in the trie
+    uint32_t longest = kNone;  // the longest token that ends here
+    uint32_t depth = 0;
+    uint16_t children = 0;
+    uint8_t byte = 0;
+  };
+
+  // Where the walk from the root can first move: all bytes before are plain text.
+  const uint8_t* skip(const uint8_t* p, const uint8_t* end) const {
+    if (nodes_[kRoot].children == 1) {
+      if (p == end) return end;
+      const void* hit = std::memchr(p, nodes_[1].byte, static_cast<size_t>(end - p));
+      return hit ? static_cast<const uint8_t*>(hit) : end;
+    }
+    while (p != end && from_root_[*p] == kRoot) ++p;
+    return p;
+  }
+
+  // The child of `state` for `byte`, or kNone.
+  uint32_t child(uint32_t state, uint8_t byte) const {
+    const Node* low = nodes_.data() + nodes_[state].first;
+    const Node* high = low + nodes_[state].children;
+    const Node* found = std::lower_bound(
+        low, high, byte, [](const Node& node, uint8_t value) { return node.byte < value; });
+    return found != high && found->byte == byte ? static_cast<uint32_t>(found - nodes_.data())
+                                                : kNone;
+  }
+
+  uint32_t step(uint32_t state, uint8_t byte) const {
+    while (state != kRoot) {
+      if (const uint32_t next = child(state, byte); next != kNone) return next;
+      state = nodes_[state].failure;
+    }
+    return from_root_[byte];
+  }
+
+  // Breadth first over the sorted tokens: each node is the range of tokens that share a prefix.
+  void build_trie() {
+    std::vector<uint32_t> order(tokens_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return tokens_[a] < tokens_[b]; });
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto fail = [&](const char* what) {
+        throw std::invalid_argument("special token " + std::to_string(order[i]) + what);
+      };
+      if (tokens_[order[i]].empty()) fail(" is empty");
+      if (i > 0 && tokens_[order[i]] == tokens_[order[i - 1]]) fail(" is given twice");
+    }
+    struct Range {
+      size_t begin, end;
+    };
+    std::vector<Range> ranges{{0, order.size()}};  // parallel to nodes_
+    nodes_.assign(1, Node{});
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      auto [begin, end] = ranges[node];
+      const uint32_t depth = nodes_[node].depth;
+      nodes_[node].first = static_cast<uint32_t>(nodes_.size());
+      if (begin < end && tokens_[order[begin]].size() == depth)
+        nodes_[node].longest = order[begin++];
+      while (begin < end) {
+        const char byte = tokens_[order[begin]][depth];
+        size_t next = begin;
+        while (next < end && tokens_[order[next]][depth] == byte) ++next;
+        if (nodes_.size() == kNone) throw std::invalid_argument("special tokens are too long");
+        Node made;
+        made.depth = depth + 1;
+        made.byte = static_cast<uint8_t>(byte);
+        nodes_.push_back(made);
+        ranges.push_back({begin, next});
+        ++nodes_[node].children;
+        begin = next;
+      }
+    }
+  }
+
+  void build_failures() {
+    from_root_.fill(kRoot);
+    for (uint32_t i = 0; i < nodes_[kRoot].children; ++i) from_root_[nodes_[1 + i].byte] = 1 + i;
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      for (uint32_t i = 0; i < nodes_[node].children; ++i) {
+        Node& made = nodes_[nodes_[node].first + i];
+        made.failure = node == kRoot ? kRoot : step(nodes_[node].failure, made.byte);
+        if (made.longest == kNone) made.longest = nodes_[made.failure].longest;
+      }
+    }
+  }
+
+  std::vector<std::string> tokens_;
+  std::vector<Node> nodes_;
+  std::array<uint32_t, 256> from_root_;
+};
+
+}  // namespace bpe

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpe.counts import PretokenCounts, Totals, count_pretokens
+from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTokenError
+from bpe.pretokenize import PRETOKENIZERS
+from bpe.reference.count import count as count_by_reference
+from tests.bpe.count_texts import byte_texts, special_tokens
+
+LARGEST = 2**63 - 1
+pretokenizers = st.sampled_from(PRETOKENIZERS)
+corpora = st.lists(byte_texts, max_size=6)
+
+
+@given(corpora, pretokenizers, special_tokens)
+def test_counts_equal_the_reference(
+    texts: list[bytes], pretokenizer: str, special: tuple[str, ...]
+) -> None:
+    counts = count_pretokens(texts, pretokenizer=pretokenizer, special_tokens=special)
+    encoded = [token.encode() for token in special]
+    expected = count_by_reference(texts, pretokenizer=pretokenizer, special_tokens=encoded)
+    assert list(counts.items()) == sorted(expected.items())
+    size = sum(map(len, texts))
+    assert counts.totals == Totals(len(texts), size, expected.total())
+
+
+@given(corpora, st.sampled_from([r"\w+", r"\d", r"[^\r\n]+", r"(?<=a).", "日|<"]), special_tokens)
+def test_patterns_cut_what_stands_between_special_tokens(
+    texts: list[bytes], pattern: str, special: tuple[str, ...]
+) -> None:
+    counts = count_pretokens(texts, pattern=pattern, special_tokens=special)
+    cut = regex.compile(
+        "|".join(sorted(map(regex.escape, special), key=len, reverse=True)) or "(?!)"
+    )
+    expected: Counter[bytes] = Counter()
+    for text in texts:
+        for segment in cut.split(text.decode("utf-8", "surrogateescape")):
+            pieces = regex.split(f"({pattern})", segment)
+            expected.update(piece.encode("utf-8", "surrogateescape") for piece in pieces if piece)
+    assert dict(counts.items()) == expected
+
+
+@given(corpora, pretokenizers, special_tokens)
+def test_first_seen_is_the_order_of_the_reference(
+    texts: list[bytes], pretokenizer: str, special: tuple[str, ...]
+) -> None:
+    counts = count_pretokens(
+        texts, pretokenizer=pretokenizer, special_tokens=special, track_order=True
+    )
+    encoded = [token.encode() for token in special]
+    expected = count_by_reference(texts, pretokenizer=pretokenizer, special_tokens=encoded)
+    table = counts.to_table().sort_by(
+        [("first_document", "ascending"), ("first_position", "ascending")]
+    )
+    assert table["pretoken"].to_pylist() == list(expected)
+    assert counts.order_span == len(texts)
+
+
+@given(corpora, corpora, corpora, st.booleans())
+def test_adding_counts_is_counting_together(
+    a: list[bytes], b: list[bytes], c: list[bytes], track_order: bool
+) -> None:
+    x, y, z = (count_pretokens(texts, track_order=track_order) for texts in (a, b, c))
+    whole = count_pretokens(a + b + c, track_order=track_order)
+    assert (x + y) + z == whole
+    assert x + (y + z) == whole
+    if not track_order:
+        assert z + y + x == whole
+    assert x * 3 == x + x + x
+    assert 1 * x == x
+
+
+@given(corpora)
+def test_every_kind_of_input_counts_the_same(texts: list[bytes]) -> None:
+    strings = [text.decode("utf-8", "replace") for text in texts]
+    expected = count_pretokens(strings)
+    assert count_pretokens(iter(strings)) == expected
+    assert count_pretokens(text.encode() for text in strings) == expected
+    for kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        assert count_pretokens(pa.array(strings, kind)) == expected
+    framed = pa.array(["before", *strings, "after"])
+    assert count_pretokens(framed[1:-1]) == expected
+    assert count_pretokens(framed[1:-1].dictionary_encode()) == expected
+    half = len(strings) // 2
+    chunks = [pa.array(strings[:half], pa.string()), pa.array(strings[half:], pa.string())]
+    assert count_pretokens(pa.chunked_array(chunks, pa.string())) == expected
+
+
+def test_track_order_over_chunks_and_slices() -> None:
+    texts = ["b a", "a c", "d b", "e"]
+    expected = count_pretokens(texts, pretokenizer="words", track_order=True)
+    chunks = pa.chunked_array([pa.array(["x", *texts[:1]])[1:], pa.array(texts[1:])])
+    assert count_pretokens(chunks, pretokenizer="words", track_order=True) == expected
+    assert expected.first_documents is not None
+    assert expected.first_positions is not None
+    assert expected.pretokens.to_pylist() == [b"a", b"b", b"c", b"d", b"e"]
+    assert expected.first_documents.to_pylist() == [0, 0, 1, 2, 3]
+    assert expected.first_positions.to_pylist() == [1, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("track_order", [False, True])
+def test_no_texts_and_empty_texts(track_order: bool) -> None:
+    nothing = count_pretokens([], track_order=track_order)
+    assert len(nothing) == 0
+    assert nothing.totals == Totals(0, 0, 0)
+    assert nothing.pretokens.type == pa.large_binary()
+    empty = count_pretokens(["", "", "a"], track_order=track_order)
+    assert empty.totals == Totals(3, 1, 1)
+    assert nothing + empty == empty
+    assert empty + nothing == empty
+    for kind in (pa.string(), pa.large_string()):
+        assert count_pretokens(pa.array([], kind), track_order=track_order) == nothing
+        assert count_pretokens(pa.chunked_array([], kind), track_order=track_order) == nothing
+
+
+def test_a_text_that_is_only_special_tokens() -> None:
+    counts = count_pretokens(["<s><s>", "<s>"], special_tokens=["<s>"])
+    assert list(counts.items()) == []
+    assert counts.totals == Totals(2, 9, 0)
+
+
+def test_a_pretoken_of_a_megabyte_and_keys_around_the_inline_size() -> None:
+    large = b"a" * 1_000_000
+    texts = [large, large + b"b", large, b"\0" * 15, b"\0" * 16, b"\0" * 15, b"\0", b""]
+    texts += [b"p" * n for n in range(1, 40)] * 2
+    counts = count_pretokens(texts, pretokenizer="none")
+    assert list(counts.items()) == sorted(Counter(filter(None, texts)).items())
+
+
+def test_many_distinct_pretokens() -> None:
+    """The table grows several times; prefixes are shared up to and beyond the inline size."""
+    texts = [f"{'prefix' * (i % 4)}{i % 30_000:x}" for i in range(100_000)]
+    counts = count_pretokens(texts, pretokenizer="none")
+    assert dict(counts.items()) == Counter(text.encode() for text in texts)
+    assert list(counts.pretokens.to_pylist()) == sorted(text.encode() for text in set(texts))
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("one text", CountsError, r"single text: give a list, \[text\]"),
+        (["a", None], CountsError, "text 1 is None"),
+        (["a", 7], CountsError, "text 1 is 7"),
+        (["a", "b\ud800"], EncodingError, "text 1 has a lone surrogate at character 1"),
+        (pa.array(["a", "b", None]), CountsError, "text 2 is null"),
+        (pa.array(["a", "b", None])[1:], CountsError, "text 1 is null"),
+        (pa.chunked_array([["a", "b"], ["c", None]]), CountsError, "text 3 is null"),
+        (pa.array(["a", None]).dictionary_encode(), CountsError, "text 1 is null"),
+        (pa.array([1, 2]), CountsError, "int64: cast"),
+        (pa.array([["a"]]), CountsError, "list<.*>: cast"),
+    ],
+)
+def test_what_is_no_text_is_named(texts: list[str], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        count_pretokens(texts)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(PretokenizerError, match="gpt3"):
+        count_pretokens([], pretokenizer="gpt3")
+    with pytest.raises(PretokenizerError, match="compile"):
+        count_pretokens([], pattern="(")
+    with pytest.raises(SpecialTokenError, match="twice"):
+        count_pretokens([], special_tokens=["<s>", "<s>"])
+
+
+def test_counts_from_items() -> None:
+    counts = PretokenCounts.from_items({"hug": 10, "pug": 5, "hugs": 2**40})
+    assert dict(counts.items()) == {b"hug": 10, b"pug": 5, b"hugs": 2**40}
+    assert counts.totals == Totals(3, 45 + 4 * 2**40, 15 + 2**40)
+    again = PretokenCounts.from_items([(b"b", 1), ("a", 2), (b"b", 3)], track_order=True)
+    assert again.to_table().to_pydict() == {
+        "pretoken": [b"a", b"b"],
+        "count": [2, 4],
+        "first_document": [1, 0],
+        "first_position": [0, 0],
+    }
+    assert again.order_span == 3
+    assert PretokenCounts.from_items({}) == count_pretokens([], pretokenizer="none")
+
+
+@pytest.mark.parametrize(
+    ("items", "error", "message"),
+    [
+        ({"": 1}, CountsError, "item 0 is empty"),
+        ({"a": 0}, CountsError, "'a': 0 is not a count"),
+        ({"a": -1}, CountsError, "-1 is not a count"),
+        ({"a": True}, CountsError, "True is not a count"),
+        ({"a": 1.5}, CountsError, "1.5 is not a count"),
+        ({"a": 2**63}, CountsError, r"'a' passes 2\^63 - 1"),
+        ([("a", LARGEST), (b"a", 1)], CountsError, r"passes 2\^63 - 1"),
+        ([("a", LARGEST), (b"b", 1)], CountsError, r"sum of all counts passes 2\^63 - 1"),
+        ({"\udfff": 1}, EncodingError, "item 0 has a lone surrogate"),
+        ({3: 1}, CountsError, "item 0 is 3, not a str"),
+    ],
+)
+def test_items_that_are_no_counts(
+    items: dict[str, int], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        PretokenCounts.from_items(items)
+
+
+def test_counts_have_64_bits() -> None:
+    big = PretokenCounts.from_items({"the": 2**62, "of": 2**31})
+    other = PretokenCounts.from_items({"the": 2**62 - 2**32 - 1, "a": 2**31})
+    assert dict((big + other).items()) == {b"the": LARGEST - 2**32, b"of": 2**31, b"a": 2**31}
+    with pytest.raises(CountsError, match=r"pre-token b'the' passes 2\^63 - 1"):
+        big + big
+    with pytest.raises(CountsError, match=r"passes 2\^63 - 1"):
+        big * 2
+    with pytest.raises(CountsError, match=r"passes 2\^63 - 1"):
+        big * 2**70
+
+
+def test_counts_of_different_kinds_are_not_added() -> None:
+    plain = count_pretokens(["a"])
+    for other, message in (
+        (count_pretokens(["a"], pretokenizer="cl100k"), "different pretokenizer"),
+        (count_pretokens(["a"], special_tokens=["<s>"]), "different special_tokens"),
+        (count_pretokens(["a"], track_order=True), "track order"),
+    ):
+        with pytest.raises(CountsError, match=message):
+            plain + other
+        assert plain != other
+    with pytest.raises(CountsError, match="1 or more, not 0"):
+        plain * 0
+    assert plain.__add__(1) is NotImplemented  # type: ignore[operator]
+    assert plain.__mul__(1.5) is NotImplemented  # type: ignore[operator]
+    assert plain != 1
+
+
+def test_parts_that_contradict_each_other() -> None:
+    counts = count_pretokens(["a b", "c"], track_order=True)
+    with pytest.raises(CountsError, match="add up to 3, the totals say 4"):
+        replace(counts, totals=Totals(2, 4, 4))
+    with pytest.raises(CountsError, match="order_span is None, but the counts know the order"):
+        replace(counts, order_span=None)
+    with pytest.raises(CountsError, match="a document has place 1, order_span is 1"):
+        replace(counts, order_span=1)
+    with pytest.raises(CountsError, match="documents is negative"):
+        Totals(documents=-1)
+
+
+def test_places_of_added_counts_cannot_overflow() -> None:
+    counts = count_pretokens(["a"], track_order=True)
+    far = replace(counts, order_span=2**64)
+    with pytest.raises(CountsError, match=r"places of documents pass 2\^63 - 1"):
+        far + counts
+
+
+def test_pickle_and_repr() -> None:
+    counts = count_pretokens(["a b a"], pretokenizer="words", track_order=True)
+    assert pickle.loads(pickle.dumps(counts)) == counts  # noqa: S301  # our own bytes
+    assert repr(counts) == "<PretokenCounts: 2 distinct of 3 pre-tokens (words) in 1 documents>"

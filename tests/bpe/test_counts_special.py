@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpe.errors import SpecialTokenError
+from bpe.special import SpecialCutter, check_special_tokens
+from tests.bpe.count_texts import byte_texts, special_tokens
+
+Parts = list[tuple[int, int, int | None]]
+
+
+def cut_by_regex(tokens: list[bytes], text: bytes) -> Parts:
+    """Leftmost, longest first, as a regular expression says it."""
+    longest_first = sorted(tokens, key=len, reverse=True)
+    parts: Parts = []
+    position = 0
+    if tokens:
+        for match in re.finditer(b"|".join(map(re.escape, longest_first)), text):
+            if match.start() > position:
+                parts.append((position, match.start(), None))
+            parts.append((match.start(), match.end(), tokens.index(match.group())))
+            position = match.end()
+    if position < len(text):
+        parts.append((position, len(text), None))
+    return parts
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=5).map(lambda b: bytes(x % 3 for x in b)), unique=True),
+    st.binary(max_size=60).map(lambda b: bytes(x % 3 for x in b)),
+)
+def test_finds_the_leftmost_and_longest_token(tokens: list[bytes], text: bytes) -> None:
+    assert list(SpecialCutter(tokens).cut(text)) == cut_by_regex(tokens, text)
+
+
+@given(special_tokens, byte_texts)
+def test_cuts_text_as_a_regular_expression_does(tokens: tuple[str, ...], text: bytes) -> None:
+    encoded = [token.encode() for token in tokens]
+    assert list(SpecialCutter(encoded).cut(text)) == cut_by_regex(encoded, text)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "parts"),
+    [
+        ([], b"", []),
+        ([], b"ab", [(0, 2, None)]),
+        ([b"a"], b"", []),
+        ([b"a", b"aa"], b"aaa", [(0, 2, 1), (2, 3, 0)]),
+        ([b"abcd", b"bc"], b"xabcx", [(0, 2, None), (2, 4, 1), (4, 5, None)]),
+        ([b"abcd", b"bc", b"c"], b"abce", [(0, 1, None), (1, 3, 1), (3, 4, None)]),
+        ([b"ab", b"bcd", b"abcde"], b"abcd", [(0, 2, 0), (2, 4, None)]),
+        ([b"\0"], b"\0\0", [(0, 1, 0), (1, 2, 0)]),
+        ([bytes([value]) for value in range(256)], b"\xff\0", [(0, 1, 255), (1, 2, 0)]),
+    ],
+)
+def test_overlaps_and_edges(tokens: list[bytes], text: bytes, parts: Parts) -> None:
+    assert list(SpecialCutter(tokens).cut(text)) == parts
+
+
+def test_hostile_text_takes_linear_time() -> None:
+    """A search that begins again at every byte would need 10^12 steps here."""
+    size = 1_000_000
+    token = b"a" * size + b"b"
+    assert list(SpecialCutter([token]).cut(b"a" * size + b"c")) == [(0, size + 1, None)]
+    assert list(SpecialCutter([token]).cut(b"a" + token)) == [(0, 1, None), (1, size + 2, 0)]
+
+
+def test_thousands_of_tokens() -> None:
+    tokens = [f"<|reserved_{i}|>".encode() for i in range(5_000)]
+    text = b"".join(reversed(tokens))
+    found = [token for _, _, token in SpecialCutter(tokens).cut(text)]
+    assert found == list(reversed(range(5_000)))
+
+
+def test_valid_tokens_keep_their_order() -> None:
+    assert check_special_tokens(["<b>", "<a>", " "]) == ("<b>", "<a>", " ")
+    assert check_special_tokens(()) == ()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        ("<s>", "one str"),
+        ([b"<s>"], "not a str"),
+        ([""], "empty"),
+        (["<s>", "<e>", "<s>"], "'<s>' is given twice"),
+        (["ok", "a\ud800b"], "lone surrogate at character 1"),
+    ],
+)
+def test_wrong_tokens_are_refused(tokens: list[str], message: str) -> None:
+    with pytest.raises(SpecialTokenError, match=message):
+        check_special_tokens(tokens)
+
+
+@pytest.mark.parametrize("tokens", [[b""], [b"a", b"a"], [b"x", b""]])
+def test_the_core_refuses_empty_and_repeated_tokens(tokens: list[bytes]) -> None:
+    with pytest.raises(ValueError, match=r"special token \d is (empty|given twice)"):
+        SpecialCutter(tokens)
