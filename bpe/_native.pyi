@@ -125,3 +125,18 @@ class Counter:
     @property
     def nbytes(self) -> int: ...
     def drain(self, shards: int) -> list[CountRun]: ...
+
+# The line readers.
+
+def split_lines(data: Readable, place: int) -> tuple[Buffer, Buffer, Buffer]:
+    """Cut into lines, without their ends: text, offsets (int64, rows + 1), places (int64)."""
+
+def read_json_lines(
+    data: Readable, place: int, text_field: bytes, id_field: bytes, id_required: bool
+) -> tuple[Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer]:
+    """Take two fields out of each line; lines of white space are no rows.
+
+    Returns:
+        text, offsets (int64, rows + 1); ids, offsets (int32, rows + 1), their validity bitmap;
+        places (int64); (row, begin, end) of each line left to json.loads (int64).
+    """

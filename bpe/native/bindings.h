@@ -11,5 +11,6 @@ void bind_scanner(py::module_& module);
 void bind_counter(py::module_& module);
 void bind_trainer(py::module_& module);
 void bind_encoder(py::module_& module);
+void bind_lines(py::module_& module);
 
 }  // namespace bpe

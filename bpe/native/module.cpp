@@ -22,4 +22,5 @@ PYBIND11_MODULE(_native, module) {
   bpe::bind_counter(module);
   bpe::bind_trainer(module);
   bpe::bind_encoder(module);
+  bpe::bind_lines(module);
 }

@@ -1,0 +1,207 @@
+"""JSON lines: each line an object, its text in one field.
+
+What a line says is what Python's ``json.loads`` says: the last of two equal keys counts, escapes
+become characters, ``NaN`` is let pass where it does not matter. Three differences: integers may
+have any number of digits, brackets nest at most `MAX_DEPTH` deep, and a byte order mark at the
+start of the file is skipped. Lines of white space are no records.
+
+The core reads the lines it is sure of; ``json.loads`` judges the others, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bpe import _native
+from pipelines.documents.block import BadRecord, Block, ReadOptions, malformed
+from pipelines.documents.lines import whole_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.documents.lines import Lines
+    from pipelines.splits import FileRange
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MAX_DEPTH = 200  # JsonLine::kMaxDepth in the core
+DEFAULT_ID_FIELD = "id"
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def read_jsonl(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    """The documents whose lines begin in ``source``."""
+    for lines in whole_lines(source, options):
+        yield _block(source, options, lines)
+
+
+@dataclass(frozen=True)
+class JsonDocument:
+    """A record that is a document; its id is None where it has no usable one."""
+
+    text: str
+    id: str | None
+
+
+class _Digits(str):
+    """An integer as it was written."""
+
+    __slots__ = ()
+
+
+def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
+    """Read one line with ``json.loads``: what the core must agree with where it decides itself.
+
+    Raises:
+        ValueError: the line is no document; the message says why.
+    """
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise ValueError(malformed(line)) from None
+    if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+        raise ValueError(f"brackets nest more than {MAX_DEPTH} deep: flatten the record")
+    try:
+        record = json.loads(text, parse_int=_Digits)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"not one JSON value: {error.msg} (character {error.pos} of {len(text)}); a record "
+            "is one object on one line"
+        ) from None
+    if isinstance(record, dict):
+        return JsonDocument(_text(record, options.text_field), _id(record, options.id_field))
+    raise ValueError(f"{_kind(record)} where an object was expected")
+
+
+def _text(record: dict[str, Any], field: str) -> str:
+    if field not in record:
+        there = ", ".join(repr(name) for name in list(record)[:20]) or "no fields"
+        raise ValueError(f"no field {field!r}: the record has {there} (see --text-field)")
+    value = record[field]
+    if isinstance(value, str) and not isinstance(value, _Digits):
+        if surrogate := _lone_surrogate(value):
+            raise ValueError(f"field {field!r} holds {surrogate}, which is no character")
+        return value
+    raise ValueError(f"field {field!r} is {_kind(value)}, not a string (see --text-field)")
+
+
+def _id(record: dict[str, Any], field: str | None) -> str | None:
+    value = record.get(field or DEFAULT_ID_FIELD)
+    if isinstance(value, str):
+        surrogate = _lone_surrogate(value)
+        if not surrogate:
+            return "0" if isinstance(value, _Digits) and value == "-0" else str(value)
+        problem = f"holds {surrogate}, which is no character"
+    elif field is not None and field not in record:
+        problem = "is missing"
+    else:
+        problem = f"is {_kind(value)}, neither a string nor an integer"
+    if field is None:
+        return None
+    raise ValueError(f"id field {field!r} {problem} (see --id-field)")
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return "a number" if isinstance(value, (_Digits, float)) else "a string"
+
+
+def _lone_surrogate(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return f"half a surrogate pair (U+{ord(value[error.start]):04X} at {error.start})"
+    return ""
+
+
+def _depth(line: bytes) -> int:
+    depth = deepest = 0
+    for byte in _STRINGS.sub(b"", line):
+        if byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest
+
+
+def _decide(
+    source: FileRange,
+    options: ReadOptions,
+    data: memoryview,
+    columns: tuple[pa.Array, pa.Array, pa.Array],
+    undecided: array[int],
+) -> tuple[tuple[pa.Array, pa.Array, pa.Array], list[BadRecord]]:
+    """Fill in the rows that the core left open, or take them out."""
+    pieces: list[list[pa.Array]] = [[] for _ in columns]
+    bad = []
+    done = 0
+    for i in range(0, len(undecided), 3):
+        row, begin, end = undecided[i : i + 3]
+        line = bytes(data[begin:end])
+        place = columns[2][row].as_py()
+        for column, kept in zip(columns, pieces, strict=True):
+            kept.append(column.slice(done, row - done))
+        done = row + 1
+        try:
+            document = parse_line(line, options)
+        except ValueError as error:
+            bad.append(BadRecord.of(source, place, str(error), line))
+        else:
+            values = (document.text, document.id, place)
+            for value, column, kept in zip(values, columns, pieces, strict=True):
+                kept.append(pa.array([value], column.type))
+    for column, kept in zip(columns, pieces, strict=True):
+        kept.append(column.slice(done))
+    texts, own_ids, places = (pa.concat_arrays(kept) for kept in pieces)
+    return (texts, own_ids, places), bad
+
+
+def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
+    place, data = lines.place, memoryview(lines.data)
+    if place == 0 and data[:3] == BYTE_ORDER_MARK:
+        place, data = 3, data[3:]
+    text, text_offsets, ids, id_offsets, has_id, starts, undecided = _native.read_json_lines(
+        data,
+        place,
+        options.text_field.encode(),
+        (options.id_field or DEFAULT_ID_FIELD).encode(),
+        options.id_field is not None,
+    )
+    rows = len(starts) // 8
+    texts = pa.LargeStringArray.from_buffers(rows, pa.py_buffer(text_offsets), pa.py_buffer(text))
+    own_ids = pa.StringArray.from_buffers(
+        rows, pa.py_buffer(id_offsets), pa.py_buffer(ids), pa.py_buffer(has_id)
+    )
+    places = pa.Int64Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(starts)])
+    bad = list(lines.bad)
+    if len(undecided):
+        (texts, own_ids, places), bad_lines = _decide(
+            source,
+            options,
+            data,
+            (texts, own_ids, places),
+            array("q", bytes(undecided)),
+        )
+        bad = [*bad_lines, *bad]
+    return Block(
+        texts=texts,
+        places=places,
+        file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
+        own_ids=own_ids if own_ids.null_count < len(own_ids) else None,
+        name=source.name,
+        bad=tuple(bad),
+        input_bytes=lines.input_bytes,
+    )

@@ -1,0 +1,383 @@
+"""Parquet files: each row a document, its text in one column.
+
+A row group belongs to the range that holds its first byte. Rows are decoded a few at a time:
+memory is bounded by some blocks, or by the largest value or page of the file where that is more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.documents.block import (
+    RAW_BYTES,
+    BadRecord,
+    Block,
+    ReadOptions,
+    malformed_rows,
+    text_block,
+    without,
+)
+from pipelines.documents.stored import StoredFile
+from pipelines.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.splits import FileRange
+
+DEFAULT_ID_FIELD = "id"
+READ_AHEAD = 1 << 20  # bytes of a column that are read at once
+MOST_ROWS = 8192  # decoded at once when values are small
+MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
+MOST_ROWS_BY_PREFIX = 16  # of a column whose values can repeat each other's beginnings
+_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
+
+
+def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    """The documents of the row groups that begin in ``source``."""
+    with StoredFile(source) as stored:
+        try:
+            file = pq.ParquetFile(
+                stored,
+                buffer_size=READ_AHEAD,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
+            schema = file.schema_arrow
+        except _ERRORS as error:
+            # Every range of the file finds out; the first one says so.
+            bad = [_no_parquet(source, stored, error)] if source.start == 0 else []
+            yield _Rows.none(0).block(source, options, bad=bad, input_bytes=source.size)
+            return
+        reader = _Reader(source, options, stored, file, schema)
+        yield from reader.blocks()
+
+
+class _Rows:
+    """Consecutive rows of a file: texts and ids (large_binary, with nulls; ids None: no column)."""
+
+    def __init__(self, first: int, texts: pa.LargeBinaryArray, ids: pa.LargeBinaryArray | None):
+        self.first = first
+        self.texts = texts
+        self.ids = ids
+
+    @classmethod
+    def none(cls, first: int) -> _Rows:
+        """No rows."""
+        return cls(first, pa.array([], pa.large_binary()), None)
+
+    @classmethod
+    def joined(cls, pieces: list[_Rows]) -> _Rows:
+        """Rows that follow each other, in one."""
+        if len(pieces) == 1:
+            return pieces[0]
+        ids = [piece.ids for piece in pieces if piece.ids is not None]
+        return cls(
+            pieces[0].first,
+            pa.concat_arrays([piece.texts for piece in pieces]),
+            pa.concat_arrays(ids) if ids else None,
+        )
+
+    def block(
+        self,
+        source: FileRange,
+        options: ReadOptions,
+        *,
+        bad: list[BadRecord] | None = None,
+        input_bytes: int = 0,
+    ) -> Block:
+        """The documents among the rows; what is none joins ``bad``."""
+        texts, ids = self.texts, self.ids
+        sizes = pc.fill_null(pc.binary_length(texts), 0)
+        reasons: dict[int, str] = {}
+        if texts.null_count:
+            reasons.update(dict.fromkeys(_true_rows(texts.is_null()), "the text is null"))
+        if len(texts) and pc.max(sizes).as_py() > options.max_record_bytes:
+            for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
+                reasons[row] = (
+                    f"the record has {sizes[row].as_py()} bytes, more than the "
+                    f"{options.max_record_bytes} that a record may have: cut it into documents, "
+                    "or raise the limit"
+                )
+        if ids is not None:
+            ids, problems = _usable_ids(ids, options)
+            reasons.update(problems)
+        places = _counting(self.first, len(texts))
+        found = [
+            BadRecord.of(source, self.first + row, reason, texts[row].as_buffer() or b"")
+            for row, reason in sorted(reasons.items())
+        ]
+        if reasons:
+            rows = sorted(reasons)
+            texts, places = without(texts, rows), without(places, rows)
+            ids = None if ids is None else without(ids, rows)
+        return text_block(
+            source,
+            texts=texts.fill_null(b"") if texts.null_count else texts,
+            places=places,
+            bad=[*found, *(bad or [])],
+            input_bytes=input_bytes,
+            own_ids=None if ids is None else ids.cast(pa.binary()).view(pa.string()),
+        )
+
+
+class _Reader:
+    """Reads the row groups of one range."""
+
+    def __init__(
+        self,
+        source: FileRange,
+        options: ReadOptions,
+        stored: StoredFile,
+        file: pq.ParquetFile,
+        schema: pa.Schema,
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._stored = stored
+        self._file = file
+        self._text, self._id = _find_columns(source, schema, options)
+        self._names = list(dict.fromkeys(n for n in (self._text, self._id) if n is not None))
+        self._encoded = any(pa.types.is_dictionary(schema.field(n).type) for n in self._names)
+
+    def blocks(self) -> Iterator[Block]:
+        """Every block of the range; their ``input_bytes`` follow the rows."""
+        source, metadata = self._source, self._file.metadata
+        groups = []
+        first = 0
+        for index in range(metadata.num_row_groups):
+            group = metadata.row_group(index)
+            if source.start <= _first_byte(group, source.file_size) < source.end:
+                groups.append((index, first, group.num_rows))
+            first += group.num_rows
+        total = sum(rows for _, _, rows in groups)
+        before = taken = 0
+        for index, first, rows in groups:
+            for pieces, bad in self._stretches(index, first, rows):
+                block = _Rows.joined(pieces)
+                done = before + block.first + len(block.texts) - first
+                now = source.size * done // max(total, 1)
+                yield block.block(source, self._options, bad=bad, input_bytes=now - taken)
+                taken = now
+            before += rows
+        if taken < source.size:
+            yield _Rows.none(first).block(source, self._options, input_bytes=source.size - taken)
+
+    def _stretches(
+        self, index: int, first: int, rows: int
+    ) -> Iterator[tuple[list[_Rows], list[BadRecord]]]:
+        """Rows of a row group by about ``block_bytes``, and the damage behind them."""
+        held: list[_Rows] = []
+        held_bytes = 0
+        row = first
+        bad: list[BadRecord] = []
+        try:
+            for piece in self._pieces(index, first):
+                held.append(piece)
+                held_bytes += piece.texts.nbytes
+                row = piece.first + len(piece.texts)
+                if held_bytes >= self._options.block_bytes:
+                    yield held, []
+                    held, held_bytes = [], 0
+            if row < first + rows:
+                bad.append(self._lost(index, row, first + rows, "its columns end early"))
+        except _ERRORS as error:
+            bad.append(self._lost(index, row, first + rows, str(error)))
+        if held or bad:
+            yield held or [_Rows.none(row)], bad
+
+    def _lost(self, index: int, row: int, end: int, reason: str) -> BadRecord:
+        return BadRecord.of(
+            self._source,
+            row,
+            f"row group {index} is damaged ({reason}): its rows from {row} to {end - 1} are lost",
+            b"",
+        )
+
+    def _pieces(self, index: int, first: int) -> Iterator[_Rows]:
+        """The rows of a row group, decoded, each piece of bounded size."""
+        batches = self._file.iter_batches(
+            batch_size=self._batch_rows(index),
+            row_groups=[index],
+            columns=self._names,
+            use_threads=False,
+        )
+        for batch in batches:
+            texts = batch.column(self._text)
+            ids = None if self._id is None else batch.column(self._id)
+            for begin, end in self._bounds(batch):
+                yield _Rows(
+                    first + begin,
+                    _as_binary(texts.slice(begin, end - begin)),
+                    None if ids is None else _as_binary(ids.slice(begin, end - begin)),
+                )
+            first += len(batch)
+
+    def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+        """Cut a batch where its dictionary-encoded columns decode to more than a block."""
+        sizes = _counting(0, len(batch))  # a byte a row
+        for column in batch.columns:
+            if pa.types.is_dictionary(column.type):
+                lengths = pc.binary_length(_as_binary(column.dictionary)).cast(pa.int64())
+                ends = pc.cumulative_sum(pc.fill_null(lengths.take(column.indices), 0))
+                sizes = pc.add(sizes, ends)
+        # Rows of one bucket together have at most a block and one value.
+        buckets = pc.divide(sizes, self._options.block_bytes)
+        begin = 0
+        for end in pc.run_end_encode(buckets, run_end_type=pa.int64()).run_ends.to_pylist():
+            yield begin, end
+            begin = end
+
+    def _batch_rows(self, index: int) -> int:
+        """How many rows to decode at once, so that not even repeated large values take much."""
+        group, block = self._file.metadata.row_group(index), self._options.block_bytes
+        chunks = [group.column(i) for i in range(group.num_columns)]
+        chunks = [chunk for chunk in chunks if chunk.path_in_schema in self._names]
+        if self._encoded:
+            return MOST_ROWS_ENCODED
+        stored = sum(chunk.total_uncompressed_size for chunk in chunks)
+        rows: int = min(MOST_ROWS, block * max(group.num_rows, 1) // max(stored, 1))
+        if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
+            rows = min(rows, MOST_ROWS_BY_PREFIX)
+        repeated = [chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page]
+        if repeated and rows * stored > 8 * block:
+            rows = min(rows, 8 * block // max(self._largest_repeated(index, repeated), 1))
+        return max(rows, 1)
+
+    def _largest_repeated(self, index: int, names: list[str]) -> int:
+        """Bytes of the largest values in the dictionary pages of some columns, added up."""
+        probe = pq.ParquetFile(
+            self._stored,
+            metadata=self._file.metadata,
+            read_dictionary=names,
+            buffer_size=READ_AHEAD,
+            pre_buffer=False,
+        )
+        batches = probe.iter_batches(
+            batch_size=1, row_groups=[index], columns=names, use_threads=False
+        )
+        largest = 0
+        for column in next(batches, pa.RecordBatch.from_pylist([])).columns:
+            if pa.types.is_dictionary(column.type) and len(column.dictionary):
+                largest += pc.max(pc.binary_length(_as_binary(column.dictionary))).as_py() or 0
+        return largest
+
+
+def _find_columns(
+    source: FileRange, schema: pa.Schema, options: ReadOptions
+) -> tuple[str, str | None]:
+    """The names of the text column and, where there is one to use, the id column."""
+    text = _column_type(source, schema, options.text_field, "--text-field")
+    if not _is_text(text):
+        raise InputError(
+            f"{source.path}: column {options.text_field!r} holds {text}, not text: name another "
+            f"one with --text-field ({_described(schema)})"
+        )
+    if options.id_field is not None:
+        kind = _column_type(source, schema, options.id_field, "--id-field")
+        if not _is_text(kind) and not _is_integer(kind):
+            raise InputError(
+                f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
+                f"integers: name another one with --id-field ({_described(schema)})"
+            )
+        return options.text_field, options.id_field
+    if schema.names.count(DEFAULT_ID_FIELD) == 1:
+        kind = schema.field(DEFAULT_ID_FIELD).type
+        if _is_text(kind) or _is_integer(kind):
+            return options.text_field, DEFAULT_ID_FIELD
+    return options.text_field, None
+
+
+def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
+    count = schema.names.count(name)
+    if count != 1:
+        problem = f"no column {name!r}" if not count else f"{count} columns {name!r}"
+        raise InputError(
+            f"{source.path} has {problem}: name one with {option} ({_described(schema)})"
+        )
+    return schema.field(name).type
+
+
+def _described(schema: pa.Schema) -> str:
+    names = [f"{field.name}: {field.type}" for field in list(schema)[:20]]
+    more = ", …" if len(schema) > 20 else ""
+    return f"its columns are {', '.join(names)}{more}" if names else "it has no columns"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    checks = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_string_view,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+        pa.types.is_null,
+    )
+    return any(check(kind) for check in checks)
+
+
+def _is_integer(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_integer(kind))
+
+
+def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
+    """The bytes of a text column; of an integer column, its decimal digits."""
+    if pa.types.is_dictionary(array.type):
+        return _as_binary(array.dictionary).take(array.indices)
+    if pa.types.is_integer(array.type):
+        array = array.cast(pa.string())
+    return array.cast(pa.large_binary())
+
+
+def _usable_ids(
+    ids: pa.LargeBinaryArray, options: ReadOptions
+) -> tuple[pa.LargeBinaryArray, dict[int, str]]:
+    """``ids``, null where they are no text; and what is wrong with rows that need one."""
+    problems: dict[int, str] = {}
+    if rows := malformed_rows(ids.fill_null(b"")):
+        problems.update(dict.fromkeys(rows, "is not well-formed UTF-8"))
+        ids = pc.if_else(_marked(rows, len(ids)), pa.scalar(None, pa.large_binary()), ids)
+    if options.id_field is None:
+        return ids, {}
+    for row in _true_rows(ids.is_null()):
+        problems.setdefault(row, "is null")
+    return ids, {row: f"id field {options.id_field!r} {why}" for row, why in problems.items()}
+
+
+def _marked(rows: list[int], length: int) -> pa.BooleanArray:
+    return pc.is_in(_counting(0, length), value_set=pa.array(rows, pa.int64()))
+
+
+def _true_rows(mask: pa.BooleanArray) -> list[int]:
+    rows: list[int] = pc.indices_nonzero(mask).to_pylist()
+    return rows
+
+
+def _counting(first: int, length: int) -> pa.Int64Array:
+    """``first``, ``first + 1``, and so on."""
+    return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length), start=first - 1)
+
+
+def _first_byte(group: pq.RowGroupMetaData, file_size: int) -> int:
+    """Where the row group begins; made to lie inside the file, so that no group gets lost."""
+    chunk = group.column(0)
+    offset = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
+        offset = min(offset, chunk.dictionary_page_offset)
+    return int(min(max(offset, 0), file_size - 1))
+
+
+def _no_parquet(source: FileRange, stored: StoredFile, error: Exception) -> BadRecord:
+    stored.seek(0)
+    reason = f"not a Parquet file, or its footer is damaged: {error}"
+    return BadRecord.of(source, 0, reason, stored.read(RAW_BYTES), source.file_size)
