@@ -33,9 +33,8 @@ def write_counts(directory: Path, run: CountRun, manifest: CountsManifest, *, sh
         text = replace(manifest, parts=tuple(parts)).to_json()
         _write(directory / MANIFEST_NAME, text.encode("utf-8"))
     except BaseException:
-        if not before:  # leave the directory as it was found
-            for part in parts:
-                (directory / part.file).unlink(missing_ok=True)
+        for name in {part.file for part in parts} - before:
+            (directory / name).unlink(missing_ok=True)
         raise
     for name in before - {MANIFEST_NAME, *(part.file for part in parts)}:
         (directory / name).unlink(missing_ok=True)
