@@ -140,3 +140,46 @@ def read_json_lines(
         text, offsets (int64, rows + 1); ids, offsets (int32, rows + 1), their validity bitmap;
         places (int64); (row, begin, end) of each line left to json.loads (int64).
     """
+
+# The encoder.
+
+class Encoder:
+    """Texts to token ids and back; any number of threads may use it at once."""
+
+    def __init__(
+        self,
+        *,
+        token_data: Readable,
+        token_offsets: Readable,
+        merges: Readable,
+        special_ids: list[int],
+        scheme: str,
+        ignore_merges: bool,
+    ) -> None:
+        """Check and index a vocabulary.
+
+        Args:
+            token_data: the bytes of all tokens, one after the other.
+            token_offsets: int64; token i is token_data[offsets[i]:offsets[i + 1]], empty for a gap.
+            merges: uint32 triples (left, right, result), the first merge first.
+            special_ids: tokens that no text makes.
+            scheme: a name of SCHEMES, or "" to encode pieces only.
+            ignore_merges: whether a pre-token that is a token encodes to it whatever the merges.
+
+        Raises:
+            ValueError: they do not fit together; the message names the merge or the id.
+        """
+
+    def encode(self, column: TextColumn, allowed: list[int]) -> tuple[Buffer, Buffer]:
+        """Ids (uint32) and offsets (int64, rows + 1); ``allowed`` tokens are cut out whole."""
+
+    def encode_pieces(
+        self, data: Readable, pieces: Readable, row_ends: Readable
+    ) -> tuple[Buffer, Buffer]:
+        """The same for text that is cut: int64 triples (begin, end, id of a whole token or -1)."""
+
+    def decode(self, ids: Readable, offsets: Readable) -> tuple[Buffer, Buffer]:
+        """Bytes and offsets (int64, rows + 1) of rows of ids (uint32, with int64 offsets)."""
+
+def merges_of_ranks(token_data: Readable, token_offsets: Readable) -> Buffer:
+    """The merges (uint32 triples) of a vocabulary whose ids are its ranks."""

@@ -23,7 +23,11 @@ class TrainingError(BpeError, ValueError):
     """A vocabulary that cannot be trained as asked."""
 
 
-class TokenizerFileError(BpeError, ValueError):
+class TokenizerError(BpeError, ValueError):
+    """Tokens, merges and special tokens that do not fit together."""
+
+
+class TokenizerFileError(TokenizerError):
     """A tokenizer file that is broken, or says something this library cannot express."""
 
 

@@ -28,6 +28,10 @@ class Buffer {
     owner_ = std::move(owner);
   }
 
+  // [data, data + size) lies in memory that `owner` keeps alive.
+  Buffer(std::shared_ptr<void> owner, const uint8_t* data, size_t size)
+      : owner_(std::move(owner)), data_(data), size_(size) {}
+
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 

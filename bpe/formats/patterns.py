@@ -1,0 +1,186 @@
+r"""Regular expressions between the package ``regex`` and Oniguruma, which Hugging Face uses.
+
+The two agree on most of what pre-tokenisers are written in, and differ quietly on the rest: ``$``
+is the end of the text here and the end of any line there, ``\w`` and ``\h`` are other sets,
+``{1,3}+`` is possessive here and a repetition of a repetition there. Only what means the same in
+both passes, anchors are rewritten, and everything else is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from bpe.pretokenize import PATTERNS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_GPT2_PUBLISHED = (
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"  # GPT-2's encoder
+)
+
+HUGGINGFACE_PATTERNS: Mapping[str, str] = {
+    "gpt2": _GPT2_PUBLISHED,
+    # cl100k's with the end of the text as Oniguruma writes it, and without the possessive {1,3}+,
+    # behind which nothing could make it give back.
+    "cl100k": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
+        r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s"
+    ),
+    "o200k": PATTERNS["o200k"],
+    "llama3": PATTERNS["llama3"],
+    "qwen2": PATTERNS["qwen2"],
+}
+"""What a ``Split`` in tokenizer.json says for each pre-tokeniser that has one."""
+
+KNOWN_PATTERNS: Mapping[str, str] = {
+    pattern: name for name, pattern in HUGGINGFACE_PATTERNS.items()
+}
+"""The pre-tokeniser that a ``Split`` pattern stands for."""
+
+# The properties that are taken over: general categories, and the script of Chinese.
+_CATEGORIES = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cf]?|Han")
+
+# Without flags, which are refused, "^" and "$" are of the whole text in Python.
+_TO_HUGGINGFACE = {"^": r"\A", "$": r"\Z", r"\A": r"\A", r"\Z": r"\z"}
+_FROM_HUGGINGFACE = {r"\A": r"\A", r"\Z": "$", r"\z": r"\Z"}
+
+_ESCAPE = re.compile(
+    r"\\(?:[pP]\{(?P<property>\w+)\}|x[0-7][0-9a-fA-F]|u[0-9a-fA-F]{4}|[sSdDrntf]|[^\w\s])"
+)
+_GROUP = re.compile(r"\((?:\?(?:i?:|>|=|!))?(?![?*])")
+_QUANTIFIER = re.compile(r"(?:[?*+][?+]?|\{\d+(?:,\d*)?\})(?![?+*{])")
+_PLAIN = re.compile(r"[^\\^$.\[\](){}?*+|]|[.|]")
+_MAY_SKIP = re.compile(r"[?*]|\{0+[,}]")
+# Single characters, ranges and escapes; no sets within sets.
+_CLASS_ITEM = re.compile(r"(?!&&|--|\|\||~~)[^\\\[\]]")
+
+# Ignoring case is sure for ASCII: not for other letters, properties, or what is excluded.
+_CASE_UNSURE = re.compile(r"[^\x00-\x7f]|\\[pPuSD]|^\[\^")
+
+
+def to_huggingface(pattern: str) -> str:
+    """A pattern of ``regex`` as Oniguruma has to read it to mean the same.
+
+    Raises:
+        ValueError: it holds something that cannot be carried over with certainty; the message
+            names it and its position.
+    """
+    return _Rewriter(pattern, _TO_HUGGINGFACE).rewrite()
+
+
+def from_huggingface(pattern: str) -> str:
+    """A pattern of Oniguruma as ``regex`` has to read it; raises as :func:`to_huggingface`."""
+    return _Rewriter(pattern, _FROM_HUGGINGFACE).rewrite()
+
+
+@dataclass
+class _Group:
+    """What is known of a group (or the whole pattern) while it is read.
+
+    ``consumes`` says of the branch that is being read, ``all_consume`` of those before it, whether
+    they match at least one character; ``atom`` of the last element, which a quantifier may undo.
+    """
+
+    ignores_case: bool
+    looks_around: bool = False
+    all_consume: bool = True
+    consumes: bool = False
+    atom: bool = False
+
+    def end_atom(self) -> None:
+        self.consumes |= self.atom
+        self.atom = False
+
+    def end_branch(self) -> None:
+        self.end_atom()
+        self.all_consume &= self.consumes
+        self.consumes = False
+
+
+class _Rewriter:
+    """Reads a pattern from left to right and takes over what it knows."""
+
+    def __init__(self, pattern: str, anchors: Mapping[str, str]) -> None:
+        self.pattern = pattern
+        self.anchors = anchors
+        self.at = 0
+        self.groups = [_Group(ignores_case=False)]
+
+    def rewrite(self) -> str:
+        out = []
+        while self.at < len(self.pattern):
+            out.append(self.anchor() or self.element())
+        self.groups[0].end_branch()
+        if not self.groups[0].all_consume:
+            raise ValueError(
+                f"the pattern {self.pattern!r} can match nothing at all; Hugging Face cuts the "
+                "text at such a match"
+            )
+        return "".join(out)
+
+    def fail(self) -> NoReturn:
+        raise ValueError(
+            f"{self.pattern[self.at : self.at + 4]!r} at character {self.at} of the pattern "
+            f"{self.pattern!r} is not sure to mean the same to Python's regex and to Hugging "
+            "Face's Oniguruma"
+        )
+
+    def take(self, expression: re.Pattern[str]) -> str:
+        match = expression.match(self.pattern, self.at)
+        if match is None or not _CATEGORIES.fullmatch(match.groupdict().get("property") or "L"):
+            self.fail()
+        self.at = match.end()
+        return match[0]
+
+    def anchor(self) -> str | None:
+        size = 2 if self.pattern[self.at] == "\\" else 1
+        written = self.anchors.get(self.pattern[self.at : self.at + size])
+        if written is not None:
+            self.at += size
+            self.groups[-1].end_atom()
+        return written
+
+    def element(self) -> str:
+        begin = self.at
+        char = self.pattern[begin]
+        group = self.groups[-1]
+        if char in "?*+{":
+            taken = self.take(_QUANTIFIER)
+            group.atom &= not _MAY_SKIP.match(taken)
+        elif char == "|":
+            taken = self.take(_PLAIN)
+            group.end_branch()
+        elif char == "(":
+            taken = self.take(_GROUP)
+            group.end_atom()
+            ignores_case = group.ignores_case or taken == "(?i:"
+            self.groups.append(_Group(ignores_case, looks_around=taken[-1] in "=!"))
+        elif char == ")" and len(self.groups) > 1:
+            taken = char
+            self.at += 1
+            self.groups.pop()
+            group.end_branch()
+            self.groups[-1].atom = group.all_consume and not group.looks_around
+        else:
+            group.end_atom()
+            group.atom = True
+            if char == "[":
+                taken = self.character_class()
+            else:
+                taken = self.take(_ESCAPE if char == "\\" else _PLAIN)
+            if group.ignores_case and _CASE_UNSURE.search(taken):
+                self.at = begin
+                self.fail()
+        return taken
+
+    def character_class(self) -> str:
+        begin = self.at
+        self.at += 2 if self.pattern.startswith("[^", begin) else 1
+        first = self.at
+        while self.at == first or not self.pattern.startswith("]", self.at):
+            self.take(_ESCAPE if self.pattern.startswith("\\", self.at) else _CLASS_ITEM)
+        self.at += 1
+        return self.pattern[begin : self.at]

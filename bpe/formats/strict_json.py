@@ -1,0 +1,143 @@
+"""JSON of strangers: every entry is checked when it is read, and an error says where it stands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from bpe.errors import TokenizerFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_FILE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value in a JSON file, with the file and its place there for error messages."""
+
+    file: str
+    place: str
+    value: Any
+
+    def fail(self, what: str) -> NoReturn:
+        """Raise TokenizerFileError with the file, this place and what is wrong."""
+        raise TokenizerFileError(f"{self.file}: {self.place or 'the file'}: {what}")
+
+    def object(self, *keys: str) -> Entry:
+        """This entry, an object that has no other keys than these (any, if none is given)."""
+        if not isinstance(self.value, dict):
+            self.fail(f"expected an object, found {describe(self.value)}")
+        if keys:
+            for key in self.value:
+                if key not in keys:
+                    self.fail(
+                        f"{shorten(key)} is not supported, so it cannot be honoured; "
+                        f"supported here: {', '.join(keys)}"
+                    )
+        return self
+
+    def get(self, key: str) -> Entry:
+        """The entry under a key of an object; its value is None where there is none."""
+        place = f"{self.place}.{key}" if self.place else key
+        return Entry(self.file, place, self.value.get(key))
+
+    def items(self) -> Iterator[Entry]:
+        """The entries of a list."""
+        if not isinstance(self.value, list):
+            self.fail(f"expected a list, found {describe(self.value)}")
+        for i, value in enumerate(self.value):
+            yield Entry(self.file, f"{self.place}[{i}]", value)
+
+    def string(self) -> str:
+        """This entry as a string that has UTF-8."""
+        if not isinstance(self.value, str):
+            self.fail(f"expected a string, found {describe(self.value)}")
+        try:
+            self.value.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{shorten(self.value)} holds a lone surrogate, which has no UTF-8")
+        return self.value
+
+    def boolean(self, *, default: bool | None = None) -> bool:
+        """This entry as true or false; ``default`` where it is missing."""
+        if self.value is None and default is not None:
+            return default
+        if not isinstance(self.value, bool):
+            self.fail(f"expected true or false, found {describe(self.value)}")
+        return self.value
+
+    def must_be(self, *allowed: Any) -> None:
+        """Refuse any other value than these, by name (1 is not true, nor 0.0 false)."""
+        if not any(self.value == value and type(self.value) is type(value) for value in allowed):
+            wanted = " or ".join(json.dumps(value) for value in allowed)
+            self.fail(
+                f"{shorten(self.value)} is not supported, so it cannot be honoured; "
+                f"supported: {wanted}"
+            )
+
+
+def read_json(file: str, data: bytes) -> Entry:
+    """Parse a whole file.
+
+    Raises:
+        TokenizerFileError: it is not JSON in UTF-8, nests too deeply, has a key twice in an
+            object, or holds NaN or an infinity.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    raise ValueError(f"the key {shorten(key)} stands twice in one object")
+                seen.add(key)
+        return made
+
+    def no_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
+    except RecursionError:
+        raise TokenizerFileError(f"{file}: nests too deeply") from None
+    except ValueError as error:  # also of json and of decode
+        raise TokenizerFileError(f"{file}: is not JSON in UTF-8: {error}") from None
+    return Entry(file, "", value)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file as bytes, unless it is larger than any tokenizer.
+
+    Raises:
+        TokenizerFileError: the file is larger than MAX_FILE_BYTES.
+    """
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise TokenizerFileError(f"{path}: is larger than {MAX_FILE_BYTES} bytes: not a tokenizer")
+    return data
+
+
+def describe(value: Any) -> str:
+    """The kind of a JSON value and the value, for an error message."""
+    kinds = {dict: "an object", list: "a list", str: "the string", type(None): "nothing"}
+    kind = kinds.get(type(value))
+    if kind in ("an object", "a list", "nothing"):
+        return kind
+    return f"{kind} {shorten(value)}" if kind else shorten(value)
+
+
+def shorten(value: Any, limit: int = 60) -> str:
+    """A value as Python writes it, cut where it is long."""
+    if isinstance(value, dict) and isinstance(value.get("type"), str):
+        value = value["type"]
+    if isinstance(value, (dict, list)):
+        return describe(value)
+    text = repr(value[: limit + 1] if isinstance(value, (str, bytes)) else value)
+    return text if len(text) <= limit else f"{text[:limit]}..."

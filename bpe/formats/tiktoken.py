@@ -1,0 +1,152 @@
+"""``.tiktoken``: a line for each token, its bytes in base64 and its rank, which is its id.
+
+The file has neither merges nor a pre-tokeniser nor special tokens. Neighbours merge where their
+bytes together are a token, the lowest rank first; a pre-token that is a token is that token.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from array import array
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from bpe._native import merges_of_ranks
+from bpe.errors import TokenizerFileError
+from bpe.formats.ids import id_limit
+from bpe.formats.parts import TokenizerParts
+from bpe.formats.strict_json import read_bytes, shorten
+from bpe.pretokenize import Pretokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+class _Published(NamedTuple):
+    pretokenizer: str
+    special_tokens: dict[str, int]
+
+
+_END = "<|endoftext|>"
+# What tiktoken 0.14 says of the files that OpenAI publishes, by the SHA-256 of each.
+_PUBLISHED = {
+    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": _Published(  # r50k_base
+        "gpt2", {_END: 50256}
+    ),
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": _Published(  # cl100k_base
+        "cl100k",
+        {
+            _END: 100257,
+            "<|fim_prefix|>": 100258,
+            "<|fim_middle|>": 100259,
+            "<|fim_suffix|>": 100260,
+            "<|endofprompt|>": 100276,
+        },
+    ),
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": _Published(  # o200k_base
+        "o200k", {_END: 199999, "<|endofprompt|>": 200018}
+    ),
+}
+
+
+def read(
+    path: Path,
+    *,
+    pretokenizer: Pretokenizer | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> TokenizerParts:
+    """Read a .tiktoken file.
+
+    Args:
+        path: the file.
+        pretokenizer: how text is cut; may be None for r50k_base, cl100k_base and o200k_base as
+            OpenAI publishes them, which are recognised by their content.
+        special_tokens: each with its id; None takes the published ones of a recognised file.
+
+    Raises:
+        TokenizerFileError: the file is broken, or it is unknown how it cuts text.
+    """
+    data = read_bytes(path)
+    tokens = _tokens(path, data)
+    published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
+    if special_tokens is None:
+        special_tokens = published.special_tokens if published else {}
+    if pretokenizer is None:
+        if published is None:
+            raise TokenizerFileError(
+                f"{path}: a .tiktoken file does not say how text is cut; name the pre-tokeniser "
+                "(for example pretokenizer='cl100k') or give a pattern"
+            )
+        pretokenizer = Pretokenizer(published.pretokenizer)
+    try:
+        merges = merges_of_ranks(
+            b"".join(token or b"" for token in tokens),
+            array("q", chain([0], accumulate(len(token or b"") for token in tokens))),
+        )
+    except ValueError as error:
+        raise TokenizerFileError(f"{path}: {error}") from None
+    _add_special_tokens(path, tokens, special_tokens)
+    return TokenizerParts(
+        tokens=tokens,
+        merges=merges,
+        pretokenizer=pretokenizer,
+        special_tokens=special_tokens,
+        ignore_merges=True,
+    )
+
+
+def _tokens(path: Path, data: bytes) -> list[bytes | None]:
+    ranks: dict[bytes, int] = {}
+    lines = data.split(b"\n")
+    limit = id_limit(len(lines))
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            encoded, digits = line.split()
+            token = base64.b64decode(encoded, validate=True)
+            rank = int(digits) if digits.isdigit() and len(digits) < 10 else -1
+        except (ValueError, binascii.Error) as error:
+            raise TokenizerFileError(
+                f"{path}: line {number}: {shorten(line)} is not a token in base64 and its rank: "
+                f"{error}"
+            ) from None
+        if not 0 <= rank < limit:
+            raise TokenizerFileError(
+                f"{path}: line {number}: {shorten(digits)} is not a rank from 0 to {limit - 1}"
+            )
+        if not token or token in ranks:
+            raise TokenizerFileError(
+                f"{path}: line {number}: the token {shorten(token)} is empty or there twice"
+            )
+        ranks[token] = rank
+    tokens: list[bytes | None] = [None] * (max(ranks.values(), default=-1) + 1)
+    for token, rank in ranks.items():
+        if tokens[rank] is not None:
+            raise TokenizerFileError(
+                f"{path}: {shorten(tokens[rank])} and {shorten(token)} have the same rank {rank}"
+            )
+        tokens[rank] = token
+    return tokens
+
+
+def _add_special_tokens(
+    path: Path, tokens: list[bytes | None], special_tokens: Mapping[str, int]
+) -> None:
+    limit = id_limit(len(tokens))
+    for content, id_ in special_tokens.items():
+        if not 0 <= id_ < limit:
+            raise TokenizerFileError(
+                f"{path}: the special token {content!r} cannot have the id {id_}: give one from 0 "
+                f"to {limit - 1}"
+            )
+        tokens += [None] * (id_ + 1 - len(tokens))
+        if tokens[id_] is not None:
+            raise TokenizerFileError(
+                f"{path}: the special token {content!r} cannot have the id {id_}: the file gives "
+                f"it to {shorten(tokens[id_])}"
+            )
+        tokens[id_] = content.encode("utf-8", "surrogatepass")

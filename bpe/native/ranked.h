@@ -1,0 +1,110 @@
+// The merges of a vocabulary that is given by ranks alone, as tiktoken's files give it.
+//
+// There two neighbours merge whenever their bytes together are a token, and the rank of the merge
+// is that token's id. Any split of a token into two tokens may be such a merge, but at most one of
+// them ever happens: when a token is made somewhere in a text, all merges inside its bytes came in
+// the order in which they come when its bytes stand alone, because each was then the smallest,
+// leftmost one inside these bytes too, and none crossed their border. So the last merge of its
+// bytes alone is the only one that makes it; a token that its own bytes do not merge to is never
+// made by merging at all.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "merge_table.h"
+#include "merger.h"
+#include "vocabulary.h"
+
+namespace bpe {
+
+namespace ranked {
+
+// For each token the longest other token that it begins with (kNone: none). With `reversed`, that
+// it ends with. Following the links lists all of them, longest first.
+inline std::vector<uint32_t> affix_links(const Vocabulary& vocabulary, bool reversed) {
+  std::vector<uint32_t> order;
+  for (uint32_t id = 0; id < vocabulary.size(); ++id)
+    if (vocabulary.has(id)) order.push_back(id);
+  const auto less = [&](uint32_t a, uint32_t b) {
+    const auto x = vocabulary[a], y = vocabulary[b];
+    return reversed ? std::lexicographical_compare(x.rbegin(), x.rend(), y.rbegin(), y.rend())
+                    : std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+  };
+  const auto is_affix = [&](uint32_t a, uint32_t b) {
+    const auto x = vocabulary[a], y = vocabulary[b];
+    if (x.size() > y.size()) return false;
+    return std::ranges::equal(x, reversed ? y.last(x.size()) : y.first(x.size()));
+  };
+  std::sort(order.begin(), order.end(), less);
+  // In sorted order whatever begins with a token follows it at once: the tokens that the current
+  // one begins with are a chain of links that only loses its longest members on the way.
+  std::vector<uint32_t> links(vocabulary.size(), Vocabulary::kNone);
+  uint32_t longest = Vocabulary::kNone;
+  for (const uint32_t id : order) {
+    while (longest != Vocabulary::kNone && !is_affix(longest, id)) longest = links[longest];
+    links[id] = longest;
+    longest = id;
+  }
+  return links;
+}
+
+// Calls f(left, right) for every way to write token `id` as two tokens.
+template <typename F>
+void for_each_split(const Vocabulary& vocabulary, const std::vector<uint32_t>& prefixes,
+                    const std::vector<uint32_t>& suffixes, uint32_t id, F&& f) {
+  const size_t size = vocabulary[id].size();
+  std::vector<uint32_t> ends;  // longest first
+  for (uint32_t s = suffixes[id]; s != Vocabulary::kNone; s = suffixes[s]) ends.push_back(s);
+  for (uint32_t p = prefixes[id]; p != Vocabulary::kNone; p = prefixes[p]) {
+    // Prefixes shorten, so the suffixes that complete them lengthen: taken from the back.
+    while (!ends.empty() && vocabulary[ends.back()].size() + vocabulary[p].size() < size)
+      ends.pop_back();
+    if (!ends.empty() && vocabulary[ends.back()].size() + vocabulary[p].size() == size)
+      f(p, ends.back());
+  }
+}
+
+}  // namespace ranked
+
+// The one merge that makes each token, as (left, right, result) in the order of their ranks; tokens
+// that no merge makes are missing. Throws std::invalid_argument where a single byte has no token.
+inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
+  const auto byte_ids = vocabulary.byte_ids();
+  for (size_t byte = 0; byte < 256; ++byte)
+    if (byte_ids[byte] == Vocabulary::kNone)
+      throw std::invalid_argument("no token is the single byte " + std::to_string(byte));
+
+  const auto prefixes = ranked::affix_links(vocabulary, false);
+  const auto suffixes = ranked::affix_links(vocabulary, true);
+  const auto each_token = [&](auto&& f) {
+    for (uint32_t id = 0; id < vocabulary.size(); ++id)
+      if (vocabulary.has(id) && vocabulary[id].size() > 1) f(id);
+  };
+  size_t splits = 0;
+  each_token([&](uint32_t id) {
+    ranked::for_each_split(vocabulary, prefixes, suffixes, id,
+                           [&](uint32_t, uint32_t) { ++splits; });
+  });
+  MergeTable table(splits);
+  each_token([&](uint32_t id) {
+    ranked::for_each_split(vocabulary, prefixes, suffixes, id, [&](uint32_t left, uint32_t right) {
+      table.insert(left, right, pack_merge(id, id));
+    });
+  });
+
+  std::vector<uint32_t> merges;
+  std::vector<uint32_t> symbols;
+  Merger merger;
+  each_token([&](uint32_t id) {
+    symbols.clear();
+    for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
+    if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return;
+    merges.insert(merges.end(), {symbols[0], symbols[1], id});
+  });
+  return merges;
+}
+
+}  // namespace bpe

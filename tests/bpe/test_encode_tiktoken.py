@@ -1,0 +1,137 @@
+"""Ids equal to tiktoken's, for its own vocabularies and for one made here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import tiktoken
+from hypothesis import given, settings
+
+import bpe
+from bpe.pretokenize import PATTERNS
+from tests.bpe.texts import library_sources, strings
+from tests.bpe.vocabularies import ranked_tokens
+from tests.shared_data import shared_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PUBLISHED = {"r50k_base": "gpt2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
+URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+
+
+@pytest.fixture(scope="module", params=PUBLISHED)
+def published(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[bpe.Tokenizer, tiktoken.Encoding]:
+    """A published vocabulary as we load it, and as tiktoken does from its cache."""
+    path = shared_file(f"vocabs/{request.param}.tiktoken")
+    cache = tmp_path_factory.mktemp("cache")
+    name = hashlib.sha1(URL.format(request.param).encode(), usedforsecurity=False).hexdigest()
+    (cache / name).symlink_to(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
+        encoding = tiktoken.get_encoding(request.param)
+    return bpe.Tokenizer.load(path), encoding
+
+
+@pytest.fixture(scope="module", params=["gpt2", "cl100k", "o200k"])
+def small(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[bpe.Tokenizer, tiktoken.Encoding]:
+    """A vocabulary of frequent strings, which no trainer would make: many overlap."""
+    tokens = ranked_tokens()
+    path = tmp_path_factory.mktemp("small") / "small.tiktoken"
+    lines = (base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+    path.write_bytes(b"".join(lines))
+    special = {"<|endoftext|>": len(tokens) + 3}
+    encoding = tiktoken.Encoding(
+        "small",
+        pat_str=PATTERNS[request.param],
+        mergeable_ranks={token: rank for rank, token in enumerate(tokens)},
+        special_tokens=special,
+    )
+    return bpe.Tokenizer.load(path, pretokenizer=request.param, special_tokens=special), encoding
+
+
+def check(pair: tuple[bpe.Tokenizer, tiktoken.Encoding], texts: Iterable[str]) -> None:
+    tokenizer, encoding = pair
+    for text in texts:
+        ids = tokenizer.encode(text)
+        assert ids == encoding.encode_ordinary(text)
+        assert tokenizer.decode(ids) == text
+
+
+def test_a_published_file_knows_its_pretokenizer_and_special_tokens(
+    published: tuple[bpe.Tokenizer, tiktoken.Encoding],
+) -> None:
+    tokenizer, encoding = published
+    assert tokenizer.pretokenizer.name == PUBLISHED[encoding.name]
+    assert tokenizer.special_tokens == encoding._special_tokens
+    assert tokenizer.max_id == encoding.max_token_value
+
+
+@pytest.mark.parametrize("corpus", ["en", "multi"])
+def test_every_document_of_the_corpora(
+    published: tuple[bpe.Tokenizer, tiktoken.Encoding], corpus: str
+) -> None:
+    tokenizer, encoding = published
+    for batch in pq.ParquetFile(shared_file(f"corpora/{corpus}.parquet")).iter_batches(
+        batch_size=2000, columns=["text"]
+    ):
+        texts = batch["text"]
+        rows = tokenizer.encode_arrow(texts)
+        expected = encoding.encode_ordinary_batch(texts.to_pylist(), num_threads=2)
+        assert len(rows) == len(expected)
+        for i, row in enumerate(expected):
+            assert np.array_equal(rows[i].values.to_numpy(), row), texts[i].as_py()[:100]
+
+
+@given(text=strings())
+@settings(deadline=None)
+def test_hard_text_with_a_published_vocabulary(
+    text: str, published: tuple[bpe.Tokenizer, tiktoken.Encoding]
+) -> None:
+    check(published, [text])
+
+
+@given(text=strings())
+@settings(deadline=None)
+def test_hard_text_with_a_small_vocabulary(
+    text: str, small: tuple[bpe.Tokenizer, tiktoken.Encoding]
+) -> None:
+    check(small, [text])
+
+
+def test_library_sources(small: tuple[bpe.Tokenizer, tiktoken.Encoding]) -> None:
+    check(small, [source.decode("utf-8", "replace") for source in library_sources(2_000_000)])
+
+
+@pytest.mark.parametrize("letters", ["a", "ab", " ", "\n ", "the ", "é"])
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 127, 5000])
+def test_repetitions(
+    letters: str, length: int, small: tuple[bpe.Tokenizer, tiktoken.Encoding]
+) -> None:
+    check(small, [letters * length])
+
+
+def test_special_tokens(small: tuple[bpe.Tokenizer, tiktoken.Encoding]) -> None:
+    tokenizer, encoding = small
+    text = "one<|endoftext|>two <|endoftext|><|endoftext|>"
+    assert tokenizer.encode(text, allowed_special="all") == encoding.encode(
+        text, allowed_special="all"
+    )
+    assert tokenizer.encode(text) == encoding.encode_ordinary(text)
+
+
+def test_the_merges_of_gpt2_are_the_only_ones_its_ranks_can_make() -> None:
+    ranks = bpe.Tokenizer.load(shared_file("vocabs/r50k_base.tiktoken"))
+    published = bpe.Tokenizer.load(shared_file("vocabs/gpt2_vocab.json"))
+    assert ranks.merges == published.merges
+    assert ranks.tokens == published.tokens
+    assert ranks.special_tokens == published.special_tokens == {"<|endoftext|>": 50256}
