@@ -1,8 +1,9 @@
 """Pre-tokenisers: how a text is cut before pairs are counted or merged. No merge crosses a cut.
 
 The named ones are hand-written scanners of the core over one version of Unicode
-(:data:`UNICODE_VERSION`). Any other regular expression can be given by value; it runs through the
-package ``regex``, one to two orders of magnitude slower and over the Unicode of that package.
+(:data:`UNICODE_VERSION`), in linear time. Any other regular expression can be given by value; it
+runs through the package ``regex``, one to two orders of magnitude slower, over the Unicode of that
+package, and for as long as its backtracking takes.
 """
 
 from __future__ import annotations

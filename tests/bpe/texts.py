@@ -55,7 +55,7 @@ def every_code_point(*, without: str = "") -> tuple[str, str]:
         if unicodedata2.category(c)[0] == "C":
             others.append(f" {c}a")
         else:
-            assigned.append(f"a{c}1 {c}Bb!!{c}Bb{c}{c}'{c}\n")
+            assigned.append(f"a{c}1 {c}Bb!!{c}Bb{c}{c}\n")
     return "".join(assigned), "".join(others)
 
 
