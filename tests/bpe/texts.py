@@ -70,8 +70,10 @@ def strings() -> st.SearchStrategy[str]:
 def byte_strings() -> st.SearchStrategy[bytes]:
     """Any bytes: hard characters and malformed sequences, or pure noise."""
     encoded = [character.encode() for character in CHARACTERS]
-    return st.lists(st.sampled_from([*encoded, *MALFORMED]), max_size=24).map(b"".join) | st.binary(
-        max_size=64
+    hard = st.lists(st.sampled_from([*encoded, *MALFORMED]), max_size=24).map(b"".join)
+    doubtful = set(unicode_differences())
+    return (hard | st.binary(max_size=64)).filter(
+        lambda text: doubtful.isdisjoint(text.decode("utf-8", "ignore"))
     )
 
 
