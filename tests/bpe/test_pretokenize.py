@@ -92,17 +92,12 @@ def test_every_scheme_is_its_pattern_on_all_triples_of_hard_characters() -> None
             assert native(name, data) == reference.split(name, data), (name, text)
 
 
-@pytest.fixture(scope="module")
-def code_points() -> list[bytes]:
-    # In pieces, so that a failure shows where.
+def test_every_code_point_is_cut_as_by_the_pattern_of_words() -> None:
+    # The other schemes are compared at every code point with tiktoken and with tokenizers.
     lines = "".join(every_code_point(without=unicode_differences())).encode().splitlines(True)
-    return [b"".join(lines[i : i + 1000]) for i in range(0, len(lines), 1000)]
-
-
-@pytest.mark.parametrize("name", sorted(PATTERNS))
-def test_every_code_point_is_cut_as_by_the_pattern(name: str, code_points: list[bytes]) -> None:
-    for text in code_points:
-        assert native(name, text) == reference.split(name, text)
+    for start in range(0, len(lines), 1000):
+        text = b"".join(lines[start : start + 1000])
+        assert native("words", text) == reference.split("words", text)
 
 
 @pytest.mark.parametrize("name", sorted(PATTERNS))
@@ -174,7 +169,7 @@ def test_a_megabyte_of_anything_takes_linear_time(unit: bytes) -> None:
     # Quadratic, this would be 10^12 steps: hours.
     text = unit * (MEGABYTE // len(unit))
     for name in PRETOKENIZERS:
-        for hostile in (text, text + b"a", b"\n" + text + b"!", b"A" + text + "漢".encode()):
+        for hostile in (text, b"\n" + text + b"a", b"A" + text + "漢".encode()):
             cuts = memoryview(scan(name, hostile)).cast("q")
             assert name == "words" or cuts[-1] == len(hostile)
 
