@@ -54,7 +54,7 @@ class View {
     if (info_.ndim == 1 && info_.size > 1 && info_.strides[0] != info_.itemsize)
       throw std::invalid_argument("buffer is not contiguous");
     size_ = bytes / sizeof(T);
-    if (reinterpret_cast<uintptr_t>(info_.ptr) % alignof(T) != 0) {
+    if (size_ > 0 && reinterpret_cast<uintptr_t>(info_.ptr) % alignof(T) != 0) {
       copy_.resize(size_);  // unaligned (a slice of bytes): reading it as T would be undefined
       std::memcpy(copy_.data(), info_.ptr, bytes);
     }
