@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "count_run.h"
 #include "hash.h"
+#include "zeroed_array.h"
 
 namespace bpe {
 
@@ -188,10 +188,10 @@ class CountTable {
   }
 
   void resize(size_t capacity) {
-    std::vector<Entry> old_entries(capacity);
-    std::vector<Place> old_places(ordered_ ? capacity : 0);
-    old_entries.swap(entries_);
-    old_places.swap(places_);
+    ZeroedArray<Place> old_places(ordered_ ? capacity : 0);
+    ZeroedArray<Entry> old_entries(capacity);
+    std::swap(old_entries, entries_);
+    std::swap(old_places, places_);
     mask_ = capacity - 1;
     for (size_t i = 0; i < old_entries.size(); ++i) {
       if (old_entries[i].count == 0) continue;
@@ -236,8 +236,8 @@ class CountTable {
   HashSeeds seeds_ = HashSeeds::get();
   size_t size_ = 0;
   size_t mask_ = 0;
-  std::vector<Entry> entries_;
-  std::vector<Place> places_;  // parallel to entries_ where order is tracked, else empty
+  ZeroedArray<Entry> entries_;
+  ZeroedArray<Place> places_;  // parallel to entries_ where order is tracked, else empty
   Arena arena_;
 };
 

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import regex
 from hypothesis import given
@@ -15,6 +16,8 @@ from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTok
 from bpe.pretokenize import PRETOKENIZERS
 from bpe.reference.count import count as count_by_reference
 from tests.bpe.count_texts import byte_texts, special_tokens
+from tests.bpe.texts import library_sources
+from tests.shared_data import shared_file
 
 LARGEST = 2**63 - 1
 pretokenizers = st.sampled_from(PRETOKENIZERS)
@@ -262,3 +265,27 @@ def test_pickle_and_repr() -> None:
     counts = count_pretokens(["a b a"], pretokenizer="words", track_order=True)
     assert pickle.loads(pickle.dumps(counts)) == counts  # noqa: S301  # our own bytes
     assert repr(counts) == "<PretokenCounts: 2 distinct of 3 pre-tokens (words) in 1 documents>"
+
+
+@pytest.mark.parametrize("pretokenizer", PRETOKENIZERS)
+def test_real_text_counts_as_the_reference(pretokenizer: str) -> None:
+    texts = library_sources(1_000_000)
+    special = ["self", "self.assert", "\n\n\n", "#"]
+    counts = count_pretokens(texts, pretokenizer=pretokenizer, special_tokens=special)
+    encoded = [token.encode() for token in special]
+    expected = count_by_reference(texts, pretokenizer=pretokenizer, special_tokens=encoded)
+    assert list(counts.items()) == sorted(expected.items())
+
+
+def test_ten_languages_count_as_the_reference() -> None:
+    table = pq.read_table(shared_file("corpora/multi.parquet"), columns=["text"])
+    texts = table["text"].slice(0, 400)
+    counts = count_pretokens(texts, track_order=True)
+    expected = count_by_reference(
+        (text.encode() for text in texts.to_pylist()), pretokenizer="gpt2"
+    )
+    assert list(counts.items()) == sorted(expected.items())
+    first = counts.to_table().sort_by(
+        [("first_document", "ascending"), ("first_position", "ascending")]
+    )
+    assert first["pretoken"].to_pylist() == list(expected)

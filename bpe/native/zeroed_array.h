@@ -1,0 +1,55 @@
+// A large array of zeros for tables that are read at random.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace bpe {
+
+// Fixed size, all bytes zero at first. Fresh pages come zeroed from the system, and large arrays
+// ask for huge pages: with 4 KiB pages nearly every access to a table of tens of MB misses the TLB
+// and not even a prefetch goes out before the page is found (a third of the time of counting).
+template <typename T>
+class ZeroedArray {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
+
+ public:
+  ZeroedArray() = default;
+
+  explicit ZeroedArray(size_t size)
+      : data_(static_cast<T*>(std::calloc(size, sizeof(T)))), size_(size) {
+    if (!data_ && size > 0) throw std::bad_alloc();
+#ifdef __linux__
+    constexpr uintptr_t kPage = 4096;
+    constexpr size_t kHugePage = size_t{1} << 21;
+    const uintptr_t begin = (reinterpret_cast<uintptr_t>(data()) + kPage - 1) & ~(kPage - 1);
+    const uintptr_t end = reinterpret_cast<uintptr_t>(data() + size) & ~(kPage - 1);
+    if (end >= begin + 2 * kHugePage)  // only advice: it may fail
+      (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+  }
+
+  size_t size() const { return size_; }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  T& operator[](size_t i) { return data_.get()[i]; }
+  const T& operator[](size_t i) const { return data_.get()[i]; }
+
+ private:
+  struct Free {
+    void operator()(T* data) const { std::free(data); }
+  };
+
+  std::unique_ptr<T[], Free> data_;
+  size_t size_ = 0;
+};
+
+}  // namespace bpe
