@@ -2,10 +2,11 @@
 
 from bpe.counts import PretokenCounts, count_pretokens
 from bpe.explain import MergeStep
-from bpe.pretokenize import PRETOKENIZERS, Pretokenizer
+from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.tokenizer import Tokenizer
 
 __all__ = [
+    "PATTERNS",
     "PRETOKENIZERS",
     "MergeStep",
     "PretokenCounts",

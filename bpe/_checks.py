@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
-    """Tokens by id, each at least one byte, or None where no token has the id.
+    """Tokens by id, each at least one byte, or None where no token has the id; the last is one.
 
     Raises:
         TokenizerError: one is something else.
@@ -25,7 +25,10 @@ def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
             raise TokenizerError(
                 f"token {id_} is {token!r}: a token is at least one byte, or None for no token"
             )
-    return tuple(tokens)
+    size = len(tokens)
+    while size > 0 and tokens[size - 1] is None:
+        size -= 1
+    return tuple(tokens[:size])
 
 
 def merge_triples(merges: Sequence[tuple[int, int, int]] | Buffer) -> array[int]:

@@ -366,7 +366,13 @@ class Tokenizer:
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of ids; raises as :meth:`decode`."""
-        return b"".join([self.token_bytes(id_) for id_ in ids])
+        numbers = list(ids)
+        if min(numbers, default=0) >= 0:
+            try:
+                return b"".join([self._tokens[id_] for id_ in numbers])  # type: ignore[misc]
+            except (IndexError, TypeError):  # no such id, or a gap: said below
+                pass
+        return b"".join([self.token_bytes(id_) for id_ in numbers])
 
     def decode_arrow(self, ids: pa.ListArray | pa.LargeListArray) -> pa.LargeBinaryArray:
         """The bytes of each row of ids, without the GIL; nulls stay null.

@@ -57,7 +57,8 @@ _MAY_SKIP = re.compile(r"[?*]|\{0+[,}]")
 # Single characters, ranges and escapes; no sets within sets.
 _CLASS_ITEM = re.compile(r"(?!&&|--|\|\||~~)[^\\\[\]]")
 
-# Ignoring case is sure for ASCII: not for other letters, properties, or what is excluded.
+# Ignoring case is not sure for other letters than ASCII, properties, or what is excluded.
+_LIGATURE = re.compile(r"[sf\[][sfilt\[]")
 _CASE_UNSURE = re.compile(r"[^\x00-\x7f]|\\[pPuSD]|^\[\^")
 
 
@@ -108,6 +109,7 @@ class _Rewriter:
         self.anchors = anchors
         self.at = 0
         self.groups = [_Group(ignores_case=False)]
+        self.letters = ""  # elements of the branch whose case is ignored; "[" for a class
 
     def rewrite(self) -> str:
         out = []
@@ -153,6 +155,7 @@ class _Rewriter:
         elif char == "|":
             taken = self.take(_PLAIN)
             group.end_branch()
+            self.letters = ""
         elif char == "(":
             taken = self.take(_GROUP)
             group.end_atom()
@@ -171,10 +174,19 @@ class _Rewriter:
                 taken = self.character_class()
             else:
                 taken = self.take(_ESCAPE if char == "\\" else _PLAIN)
-            if group.ignores_case and _CASE_UNSURE.search(taken):
+            if group.ignores_case and self.case_is_unsure(taken):
                 self.at = begin
                 self.fail()
         return taken
+
+    def case_is_unsure(self, taken: str) -> bool:
+        """Whether ignoring the case of this element could be another thing in Oniguruma.
+
+        ASCII is sure, but for letters of which two or three are the same as a ligature (``ffl``
+        and U+FB04) there: brackets and quantifiers between them do not matter, so as to be sure.
+        """
+        self.letters += "[" if taken[0] == "[" else taken
+        return bool(_CASE_UNSURE.search(taken) or _LIGATURE.search(self.letters.lower()))
 
     def character_class(self) -> str:
         begin = self.at

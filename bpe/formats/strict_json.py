@@ -117,11 +117,15 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         TokenizerFileError: the file is larger than MAX_FILE_BYTES.
     """
+    data = bytearray()
     with path.open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise TokenizerFileError(f"{path}: is larger than {MAX_FILE_BYTES} bytes: not a tokenizer")
-    return data
+        while chunk := file.read(1 << 20):  # not by its size alone: it may be a pipe or a device
+            data += chunk
+            if len(data) > MAX_FILE_BYTES:
+                raise TokenizerFileError(
+                    f"{path}: is larger than {MAX_FILE_BYTES} bytes: not a tokenizer"
+                )
+    return bytes(data)
 
 
 def describe(value: Any) -> str:

@@ -71,6 +71,13 @@ def read(
     """
     data = read_bytes(path)
     tokens = _tokens(path, data)
+    try:
+        merges = merges_of_ranks(
+            b"".join(token or b"" for token in tokens),
+            array("q", chain([0], accumulate(len(token or b"") for token in tokens))),
+        )
+    except ValueError as error:
+        raise TokenizerFileError(f"{path}: {error}") from None
     published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
     if special_tokens is None:
         special_tokens = published.special_tokens if published else {}
@@ -81,13 +88,6 @@ def read(
                 "(for example pretokenizer='cl100k') or give a pattern"
             )
         pretokenizer = Pretokenizer(published.pretokenizer)
-    try:
-        merges = merges_of_ranks(
-            b"".join(token or b"" for token in tokens),
-            array("q", chain([0], accumulate(len(token or b"") for token in tokens))),
-        )
-    except ValueError as error:
-        raise TokenizerFileError(f"{path}: {error}") from None
     _add_special_tokens(path, tokens, special_tokens)
     return TokenizerParts(
         tokens=tokens,

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+import bpe
 from tests.bpe.texts import library_sources
 
 if TYPE_CHECKING:
-    import bpe
+    from pathlib import Path
 
 BYTES = [bytes([byte]) for byte in range(256)]
+SPECIAL = ["<|endoftext|>", "<|end|>", "<|end|><|end|>", "Ġ é🙂"]
+
+MergeTable = tuple[list[bytes], list[tuple[int, int, int]]]
 
 
 @functools.cache
@@ -30,34 +35,68 @@ def ranked_tokens(size: int = 3000) -> tuple[bytes, ...]:
     return (*mixed, *(token for token, _ in counts.most_common(size)))
 
 
+def write_ranks(path: Path, tokens: tuple[bytes, ...]) -> Path:
+    """A .tiktoken file."""
+    lines = (base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+@functools.cache
+def small_tokenizer(
+    pretokenizer: str | None = "gpt2",
+    *,
+    pattern: str | None = None,
+    ignore_merges: bool = False,
+    special_tokens: tuple[str, ...] = tuple(SPECIAL),
+    added_tokens: tuple[str, ...] = (),
+) -> bpe.Tokenizer:
+    """3,256 tokens, merged from two halves where these are tokens; special ones behind a gap."""
+    tokens: list[bytes | None] = list(ranked_tokens())
+    ids = {token: id_ for id_, token in enumerate(tokens)}
+    merges = []
+    for id_, token in enumerate(ranked_tokens()):
+        for cut in range(1, len(token)):
+            left, right = ids.get(token[:cut]), ids.get(token[cut:])
+            if left is not None and right is not None:
+                merges.append((left, right, id_))
+    tokens += [None, None]
+    whole = {}
+    for content in (*special_tokens, *added_tokens):
+        whole[content] = len(tokens)
+        tokens.append(content.encode())
+    return bpe.Tokenizer(
+        tokens=tokens,
+        merges=merges,
+        pretokenizer=bpe.Pretokenizer.of(pretokenizer, pattern),
+        special_tokens={content: whole[content] for content in special_tokens},
+        added_tokens={content: whole[content] for content in added_tokens},
+        ignore_merges=ignore_merges,
+    )
+
+
 @st.composite
-def merge_tables(draw: st.DrawFn) -> tuple[list[bytes], list[tuple[int, int, int]]]:
-    """Tokens and merges over the letters a, b, c in any order: overlaps, ties of strings, dead
-    ends, and tokens that nothing makes."""
+def merge_tables(draw: st.DrawFn) -> MergeTable:
+    """Tokens and merges over the letters a, b, c in any order.
+
+    Merges overlap, make the same string in several ways, or are never reached, and some tokens
+    nothing makes.
+    """
     tokens = list(BYTES)
     ids = {token: id_ for id_, token in enumerate(tokens)}
-    merges: list[tuple[int, int, int]] = []
+    merges: dict[tuple[int, int], int] = {}
     for _ in range(draw(st.integers(0, 14))):
-        usable = [ids[b"a"], ids[b"b"], ids[b"c"], *range(256, len(tokens))]
-        left, right = draw(st.sampled_from(usable)), draw(st.sampled_from(usable))
+        usable = st.sampled_from([*b"abc", *range(256, len(tokens))])
+        left, right = draw(usable), draw(usable)
         made = tokens[left] + tokens[right]
-        if len(made) > 12 or any((left, right) == merge[:2] for merge in merges):
+        if len(made) > 12:
             continue
         if made not in ids:
             ids[made] = len(tokens)
             tokens.append(made)
-        merges.append((left, right, ids[made]))
+        merges[left, right] = ids[made]
     for lonely in draw(st.lists(st.text("abc", min_size=2, max_size=6), max_size=3, unique=True)):
         if lonely.encode() not in ids:
             ids[lonely.encode()] = len(tokens)
             tokens.append(lonely.encode())
-    return tokens, draw(st.permutations(merges))
-
-
-def ranks_of(tokenizer: bpe.Tokenizer) -> dict[tuple[bytes, bytes], int]:
-    """The merges as the reference takes them."""
-    of = tokenizer.token_bytes
-    return {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(tokenizer.merges)}
-
-
-__all__ = ["BYTES", "merge_tables", "ranked_tokens", "ranks_of"]
+    return tokens, draw(st.permutations([(*pair, result) for pair, result in merges.items()]))

@@ -1,0 +1,307 @@
+"""Encoding against the textbook, and on input that nobody would write."""
+
+from __future__ import annotations
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe.errors import EncodingError
+from bpe.reference.encode import encode as reference_encode
+from tests.bpe.texts import byte_strings, every_code_point, library_sources, strings
+from tests.bpe.vocabularies import BYTES, SPECIAL, MergeTable, merge_tables, small_tokenizer
+
+MEGABYTE = 1 << 20
+RANDOM = random.Random(1)  # noqa: S311  # the same texts every time
+
+
+@pytest.fixture(scope="module")
+def code_points() -> pa.Array:
+    return pa.array(every_code_point(), pa.string())
+
+
+def reference(tokenizer: bpe.Tokenizer, text: bytes) -> list[int]:
+    of = tokenizer.token_bytes
+    special = set(tokenizer.special_tokens.values())
+    return reference_encode(
+        tokenizer.pretokenizer.split(text),
+        ids={
+            token: id_ for id_, token in enumerate(tokenizer.tokens) if token and id_ not in special
+        },
+        ranks={
+            (of(left), of(right)): rank for rank, (left, right, _) in enumerate(tokenizer.merges)
+        },
+        ignore_merges=tokenizer.ignore_merges,
+    )
+
+
+@given(table=merge_tables(), texts=st.lists(st.text("abc", max_size=100)), whole=st.booleans())
+@example(table=(BYTES, []), texts=["", "a"], whole=True)
+@settings(deadline=None)
+def test_equals_the_textbook_on_any_merges(
+    table: MergeTable, texts: list[str], whole: bool
+) -> None:
+    tokens, merges = table
+    tokenizer = bpe.Tokenizer(
+        tokens=tokens,
+        merges=merges,
+        pretokenizer=bpe.Pretokenizer("none"),
+        ignore_merges=whole,
+    )
+    # The second time, short texts come from the cache.
+    for text in (*texts, *texts):
+        ids = tokenizer.encode(text)
+        assert ids == reference(tokenizer, text.encode())
+        assert tokenizer.decode(ids) == text
+
+
+@given(table=merge_tables(), letters=st.text("abc", min_size=1, max_size=4), seed=st.integers())
+@settings(deadline=None, max_examples=50)
+def test_long_pieces_equal_the_textbook(table: MergeTable, letters: str, seed: int) -> None:
+    tokens, merges = table
+    tokenizer = bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=bpe.Pretokenizer("none"))
+    text = "".join(random.Random(seed).choices(letters, k=200))  # noqa: S311
+    for size in (63, 64, 65, 200):  # around the change of algorithm
+        assert tokenizer.encode(text[:size]) == reference(tokenizer, text[:size].encode())
+    assert tokenizer.encode(letters * 50) == reference(tokenizer, letters.encode() * 50)
+
+
+@pytest.mark.parametrize("name", bpe.PRETOKENIZERS)
+@pytest.mark.parametrize("whole", [False, True])
+@given(text=byte_strings())
+@settings(deadline=None, max_examples=40)
+def test_any_bytes_equal_the_textbook(name: str, whole: bool, text: bytes) -> None:
+    tokenizer = small_tokenizer(name, ignore_merges=whole)
+    assert tokenizer.encode(text) == reference(tokenizer, text)
+
+
+@given(text=byte_strings())
+@settings(deadline=None, max_examples=60)
+def test_a_pattern_equals_the_textbook(text: bytes) -> None:
+    tokenizer = small_tokenizer(None, pattern=r"\p{L}+|\d")
+    ids = tokenizer.encode(text)
+    assert ids == reference(tokenizer, text)
+    assert tokenizer.decode_bytes(ids) == text
+
+
+def test_a_pattern_that_means_the_same_gives_the_same_ids() -> None:
+    named = small_tokenizer("gpt2")
+    given_by_value = small_tokenizer(None, pattern=bpe.PATTERNS["gpt2"])
+    texts = pa.array([*library_sources(200_000), None, b"", b"<|end|>a<|end|><|end|>"])
+    for allowed in ((), "all"):
+        assert given_by_value.encode_arrow(texts, allowed_special=allowed) == named.encode_arrow(
+            texts, allowed_special=allowed
+        )
+
+
+@pytest.mark.parametrize("name", sorted(set(bpe.PRETOKENIZERS) - {"words"}))
+@given(text=byte_strings())
+@settings(deadline=None, max_examples=40)
+def test_any_bytes_come_back(name: str, text: bytes) -> None:
+    tokenizer = small_tokenizer(name)
+    assert tokenizer.lossless
+    assert tokenizer.decode_bytes(tokenizer.encode(text)) == text
+    assert tokenizer.decode_bytes(tokenizer.encode(text, allowed_special="all")) == text
+
+
+@pytest.mark.parametrize("name", sorted(set(bpe.PRETOKENIZERS) - {"words"}))
+def test_every_byte_and_code_point_comes_back(name: str, code_points: pa.Array) -> None:
+    tokenizer = small_tokenizer(name)
+    for text in ("\0", "\ufeff", "\ufeffa", *map(chr, range(256))):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+    for byte in BYTES:
+        assert tokenizer.decode_bytes(tokenizer.encode(byte)) == byte
+    rows = tokenizer.encode_arrow(code_points)
+    assert tokenizer.decode_arrow(rows).equals(code_points.cast(pa.large_binary()))
+
+
+def test_words_drops_white_space_and_says_so() -> None:
+    tokenizer = small_tokenizer("words")
+    assert not tokenizer.lossless
+    assert tokenizer.decode(tokenizer.encode(" two\u2003words \n")) == "twowords"
+
+
+def test_empty_text_has_no_ids() -> None:
+    assert small_tokenizer().encode("") == []
+    assert small_tokenizer().encode(b"") == []
+    assert small_tokenizer(None, pattern="a").encode("") == []
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\ud83d \ude00"])
+def test_a_lone_surrogate_is_refused_with_its_place(text: str) -> None:
+    place = next(i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff")
+    with pytest.raises(EncodingError, match=f"lone surrogate .* character {place}"):
+        small_tokenizer().encode(text)
+
+
+# Special tokens.
+
+
+def test_special_tokens_are_plain_text_unless_allowed() -> None:
+    tokenizer = small_tokenizer()
+    text = "a<|endoftext|>b"
+    plain = tokenizer.encode(text)
+    assert not set(plain) & set(tokenizer.special_tokens.values())
+    assert plain == reference(tokenizer, text.encode())
+    end = tokenizer.special_tokens["<|endoftext|>"]
+    expected = [*tokenizer.encode("a"), end, *tokenizer.encode("b")]
+    for allowed in ("all", ["<|endoftext|>"], {"<|endoftext|>", "<|end|>"}):
+        assert tokenizer.encode(text, allowed_special=allowed) == expected
+    assert tokenizer.encode(text, allowed_special=["<|end|>"]) == plain
+    assert tokenizer.decode(plain) == tokenizer.decode(expected) == text
+
+
+@pytest.mark.parametrize("name", bpe.PRETOKENIZERS)
+@pytest.mark.parametrize("whole", [False, True])
+@given(text=st.lists(st.sampled_from([*SPECIAL, "<|end", "|>", " ", "a"])).map("".join))
+@settings(deadline=None, max_examples=20)
+def test_a_text_cannot_forge_a_special_token(name: str, whole: bool, text: str) -> None:
+    tokenizer = small_tokenizer(name, ignore_merges=whole)
+    assert not set(tokenizer.encode(text)) & set(tokenizer.special_tokens.values())
+
+
+def test_of_overlapping_special_tokens_the_leftmost_longest_is_taken() -> None:
+    tokenizer = small_tokenizer()
+    special = tokenizer.special_tokens
+    two, one = special["<|end|><|end|>"], special["<|end|>"]
+    assert tokenizer.encode("<|end|>" * 3, allowed_special="all") == [two, one]
+    assert tokenizer.encode("<|end|>" * 3, allowed_special=["<|end|>"]) == [one] * 3
+
+
+def test_text_around_a_special_token_is_cut_by_itself() -> None:
+    tokenizer = small_tokenizer("o200k")
+    for text in ("x \n <|end|>  y", "don<|end|>'t", "  <|end|>  "):
+        left, right = text.split("<|end|>")
+        assert tokenizer.encode(text, allowed_special="all") == [
+            *tokenizer.encode(left),
+            tokenizer.special_tokens["<|end|>"],
+            *tokenizer.encode(right),
+        ]
+
+
+def test_added_tokens_are_always_whole() -> None:
+    tokenizer = small_tokenizer(added_tokens=("<tool>", "\t "), ignore_merges=True)
+    tool, spaces = tokenizer.added_tokens["<tool>"], tokenizer.added_tokens["\t "]
+    assert tokenizer.encode("<tool>\t  <tool>") == [tool, spaces, *tokenizer.encode(" "), tool]
+
+
+def test_what_is_not_special_cannot_be_allowed() -> None:
+    with pytest.raises(EncodingError, match=r"'<s>' is not a special token.*'<\|endoftext\|>'"):
+        small_tokenizer().encode("a", allowed_special=["<s>"])
+    with pytest.raises(EncodingError, match="collection of special tokens or 'all'"):
+        small_tokenizer().encode("a", allowed_special="<|endoftext|>")
+
+
+# Long pieces: each of these would run for hours if anything were quadratic.
+
+
+@pytest.mark.parametrize("name", ["none", "gpt2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a" * MEGABYTE,
+        b" " * MEGABYTE,
+        bytes(RANDOM.choices(b"abcdefghijklmnopqrstuvwxyz", k=MEGABYTE)),
+        RANDOM.randbytes(MEGABYTE),
+        b"<|end" * (MEGABYTE // 5),
+    ],
+    ids=["one letter", "spaces", "letters", "bytes", "almost special"],
+)
+def test_a_piece_of_a_megabyte(name: str, text: bytes) -> None:
+    tokenizer = small_tokenizer(name)
+    ids = tokenizer.encode(text, allowed_special="all")
+    assert tokenizer.decode_bytes(ids) == text
+
+
+def test_doubling_merges_on_a_megabyte() -> None:
+    tokens = [*BYTES, *(b"a" * 2**k for k in range(1, 16))]
+    merges = [(id_, id_, id_ + 1) for id_ in range(256, len(tokens) - 1)]
+    tokenizer = bpe.Tokenizer(
+        tokens=tokens, merges=[(97, 97, 256), *merges], pretokenizer=bpe.Pretokenizer("none")
+    )
+    assert tokenizer.encode("a" * (MEGABYTE + 3)) == [len(tokens) - 1] * 32 + [256, 97]
+
+
+# Arrow.
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
+@pytest.mark.parametrize("pattern", [None, r"\w+"])
+def test_arrays_of_all_kinds(kind: pa.DataType, pattern: str | None) -> None:
+    tokenizer = small_tokenizer(None if pattern else "gpt2", pattern=pattern)
+    texts = ["", "two words", None, "é🙂", "x" * 100, None]
+    expected = [None if text is None else tokenizer.encode(text) for text in texts]
+    rows = tokenizer.encode_arrow(pa.array(texts, kind))
+    rows.validate(full=True)
+    assert rows.type == pa.list_(pa.uint32())
+    assert rows.to_pylist() == expected
+    assert tokenizer.encode_arrow(pa.array(texts, kind)[1:4]).to_pylist() == expected[1:4]
+    assert tokenizer.encode_arrow(pa.array([], kind)).to_pylist() == []
+    assert tokenizer.encode_arrow(pa.array([None, None], kind)).to_pylist() == [None, None]
+
+
+def test_chunked_arrays_keep_their_chunks() -> None:
+    tokenizer = small_tokenizer()
+    texts = pa.chunked_array([["a b", None], [], ["c"]], pa.string())
+    rows = tokenizer.encode_arrow(texts)
+    assert [len(chunk) for chunk in rows.chunks] == [2, 0, 1]
+    assert rows.to_pylist() == [tokenizer.encode("a b"), None, tokenizer.encode("c")]
+    none = tokenizer.encode_arrow(pa.chunked_array([], pa.string()))
+    assert none.type == pa.list_(pa.uint32())
+    assert len(none) == 0
+
+
+def test_malformed_utf8_in_an_array() -> None:
+    tokenizer = small_tokenizer()
+    data = b"ok \xff\xfe \xed\xa0\x80 \xf0\x9f"
+    column = pa.Array.from_buffers(
+        pa.string(),
+        1,
+        [None, pa.py_buffer(b"\0\0\0\0" + bytes([len(data), 0, 0, 0])), pa.py_buffer(data)],
+    )
+    assert tokenizer.encode_arrow(column)[0].as_py() == tokenizer.encode(data)
+
+
+def test_an_array_of_something_else_is_refused() -> None:
+    with pytest.raises(TypeError, match="int64"):
+        small_tokenizer().encode_arrow(pa.array([1]))
+
+
+@given(texts=st.lists(st.none() | strings(), max_size=8))
+@settings(deadline=None)
+def test_arrays_equal_single_texts(texts: list[str | None]) -> None:
+    tokenizer = small_tokenizer("cl100k")
+    assert tokenizer.encode_arrow(pa.array(texts, pa.string())).to_pylist() == [
+        None if text is None else tokenizer.encode(text) for text in texts
+    ]
+
+
+def test_threads_encode_at_once() -> None:
+    tokenizer = small_tokenizer("o200k")
+    texts = pa.array([source.decode("utf-8", "replace") for source in library_sources(400_000)])
+    expected = tokenizer.encode_arrow(texts)
+    plain, special = (
+        tokenizer.encode("<|end|> x"),
+        tokenizer.encode("<|end|> x", allowed_special="all"),
+    )
+    together = threading.Barrier(4)
+
+    def work(number: int) -> None:
+        together.wait()
+        for _ in range(3):
+            # Each thread allows other tokens than its neighbour: the matcher is shared.
+            allowed = "all" if number % 2 else ()
+            assert tokenizer.encode("<|end|> x", allowed_special=allowed) == (
+                special if number % 2 else plain
+            )
+            assert tokenizer.encode_arrow(texts) == expected
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work, number) for number in range(4)]:
+            done.result()

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+from array import array
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import bpe
+from bpe.errors import BpeError, TokenizerError
+from tests.bpe.vocabularies import BYTES, small_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOKENS = [*BYTES, b"th", b"the", None, b"<s>"]
+MERGES = [(116, 104, 256), (256, 101, 257)]
+
+
+def make(**changes: Any) -> bpe.Tokenizer:
+    settings: dict[str, Any] = {
+        "tokens": TOKENS,
+        "merges": MERGES,
+        "pretokenizer": bpe.Pretokenizer("gpt2"),
+        "special_tokens": {"<s>": 259},
+    }
+    return bpe.Tokenizer(**{**settings, **changes})
+
+
+def test_what_it_says_of_itself() -> None:
+    tokenizer = make()
+    assert len(tokenizer) == 259
+    assert tokenizer.max_id == 259
+    assert tokenizer.tokens == tuple(TOKENS)
+    assert tokenizer.merges == MERGES
+    assert tokenizer.special_tokens == {"<s>": 259}
+    assert tokenizer.added_tokens == {}
+    assert tokenizer.pretokenizer == bpe.Pretokenizer("gpt2")
+    assert tokenizer.training is None
+    assert tokenizer.token_bytes(257) == b"the"
+    assert tokenizer.token_id(b"the") == 257
+    assert tokenizer.token_id(b"<s>") == 259
+    assert tokenizer.token_id(b"nothing") is None
+    assert "259 tokens, 2 merges, pre-tokeniser 'gpt2'" in repr(tokenizer)
+
+
+def test_it_cannot_be_changed_from_outside() -> None:
+    tokenizer = make()
+    tokenizer.merges.clear()
+    with pytest.raises(TypeError):
+        tokenizer.special_tokens["<t>"] = 1  # type: ignore[index]
+    assert tokenizer == make()
+
+
+@pytest.mark.parametrize(
+    "merges",
+    [
+        array("I", [116, 104, 256, 256, 101, 257]),
+        array("I", [116, 104, 256, 256, 101, 257]).tobytes(),
+        pa.array([116, 104, 256, 256, 101, 257], pa.uint32()).buffers()[1],
+        [[116, 104, 256], [256, 101, 257]],
+    ],
+    ids=["array", "bytes", "arrow", "lists"],
+)
+def test_merges_of_all_forms(merges: Any) -> None:
+    assert make(merges=merges) == make()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"tokens": [*TOKENS, b""]}, r"token 260 is b'': .* at least one byte"),
+        ({"tokens": [*TOKENS, "a"]}, "token 260 is 'a'"),
+        ({"tokens": [*TOKENS, b"th"]}, "ids 256 and 260 are the same byte string"),
+        (
+            {"tokens": TOKENS[1:], "special_tokens": {}, "merges": []},
+            "no token is the single byte 0",
+        ),
+        ({"tokens": []}, "'<s>' should be token 259, which is None"),
+        ({"tokens": [], "special_tokens": {}, "merges": []}, "no token is the single byte 0"),
+        ({"merges": [(116, 104)]}, "merge 0 is not three ids"),
+        ({"merges": [(116, 104, -1)]}, "merge 0 is not three ids"),
+        ({"merges": [(116, 104, 2**32)]}, "merge 0 is not three ids"),
+        ({"merges": [(116, 104, "th")]}, "merge 0 is not three ids"),
+        ({"merges": 5}, "merge 0 is not three ids"),
+        ({"merges": b"1234"}, "4 bytes of merges are not triples"),
+        ({"merges": [(116, 104, 300)]}, r"merge 0 \(116, 104 -> 300\): no token has the id 300"),
+        ({"merges": [(116, 258, 256)]}, "merge 0 .*: no token has the id 258"),
+        ({"merges": [*MERGES, (104, 116, 256)]}, "merge 2 .*: the result is not the bytes of left"),
+        ({"merges": [*MERGES, MERGES[0]]}, "merge 2 .*: the pair is merged twice"),
+        ({"special_tokens": {"the": 257}}, "merge 1 .*: id 257 is a special token"),
+        ({"special_tokens": {"a": 97}}, "no token is the single byte 97"),
+        ({"special_tokens": {"<s>": 258}}, "'<s>' should be token 258, which is None"),
+        ({"special_tokens": {"<s>": -1}}, "'<s>' should be token -1, which is None"),
+        ({"special_tokens": {"<t>": 259}}, "'<t>' should be token 259, which is b'<s>'"),
+        ({"special_tokens": {"": 259}}, "empty"),
+        ({"special_tokens": {"\ud800": 259}}, "lone surrogate"),
+        ({"added_tokens": {"<s>": 259}}, "'<s>' is both a special and an added token"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(BpeError, match=named) as caught:
+        make(**changes)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_every_merge_is_checked_however_large_its_numbers() -> None:
+    for bad in ([2**32 - 1] * 3, [0, 0, 2**32 - 1], [2**31, 0, 0]):
+        with pytest.raises(TokenizerError, match="no token has the id"):
+            make(merges=[*MERGES, bad])
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickle(protocol: int) -> None:
+    tokenizer = small_tokenizer("cl100k", added_tokens=("<tool>",), ignore_merges=True)
+    tokenizer.encode("warm")
+    copy = pickle.loads(pickle.dumps(tokenizer, protocol))  # noqa: S301  # our own
+    assert copy == tokenizer
+    assert hash(copy) == hash(tokenizer)
+    text = "The <tool> of\n123 <|end|>"
+    assert copy.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tokens": [*TOKENS, b"xyz"]},
+        {"merges": MERGES[:1]},
+        {"merges": MERGES[::-1]},
+        {"pretokenizer": bpe.Pretokenizer("cl100k")},
+        {"pretokenizer": bpe.Pretokenizer(pattern="a")},
+        {"special_tokens": {}},
+        {"special_tokens": {}, "added_tokens": {"<s>": 259}},
+        {"ignore_merges": True},
+    ],
+)
+def test_tokenizers_that_differ(changes: dict[str, Any]) -> None:
+    assert make(**changes) != make()
+    assert make(**changes) == make(**changes)
+    assert make(**changes).sha256 != make().sha256
+
+
+def test_the_hash_is_that_of_the_file(tmp_path: Path) -> None:
+    tokenizer = make()
+    tokenizer.save(tmp_path / "a.json")
+    data = (tmp_path / "a.json").read_bytes()
+    assert tokenizer.sha256 == hashlib.sha256(data).hexdigest()
+    bpe.Tokenizer.load(tmp_path / "a.json").save(tmp_path / "b.json")
+    assert (tmp_path / "b.json").read_bytes() == data
+    assert json.loads(data)["model"]["vocab"]["the"] == 257
+
+
+def test_saving_replaces_a_file_whole_or_leaves_it(tmp_path: Path) -> None:
+    path = tmp_path / "deeper" / "tokenizer.json"
+    make().save(path)
+    before = path.read_bytes()
+    with pytest.raises(TokenizerError):
+        make(pretokenizer=bpe.Pretokenizer(pattern=r"\w+")).save(path)
+    assert path.read_bytes() == before
+    make(ignore_merges=True).save(path)
+    assert path.read_bytes() != before
+    assert [file.name for file in path.parent.iterdir()] == ["tokenizer.json"]
+
+
+def test_explain() -> None:
+    tokenizer = make()
+    assert tokenizer.explain("then") == [
+        ((b"t", b"h", b"e", b"n"), None),
+        ((b"th", b"e", b"n"), (b"t", b"h")),
+        ((b"the", b"n"), (b"th", b"e")),
+    ]
+    assert tokenizer.explain("") == [((), None)]
+    assert tokenizer.explain("<s>") == [((b"<", b"s", b">"), None)]
+    whole = make(ignore_merges=True)
+    assert whole.explain("the") == [((b"t", b"h", b"e"), None), ((b"the",), None)]
+    assert whole.explain("<s>") == [((b"<", b"s", b">"), None)]
+
+
+def test_the_last_step_has_the_tokens() -> None:
+    tokenizer = small_tokenizer("gpt2")
+    text = "def encode(self, text: str) -> list[int]:\n    return 12345"
+    for pretoken in tokenizer.pretokenizer.split(text):
+        symbols, _ = tokenizer.explain(pretoken)[-1]
+        assert [tokenizer.token_id(symbol) for symbol in symbols] == tokenizer.encode(pretoken)
