@@ -1,16 +1,39 @@
 """Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
 
 from bpe.counts import PretokenCounts, count_pretokens
+from bpe.errors import (
+    BpeError,
+    CountsError,
+    EncodingError,
+    PretokenizerError,
+    SpecialTokenError,
+    TokenizerError,
+    TokenizerFileError,
+    TrainingError,
+)
 from bpe.explain import MergeStep
-from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.pretokenize import PRETOKENIZERS, Pretokenizer
 from bpe.tokenizer import Tokenizer
+from bpe.train import TIES, train
+from bpe.training import TrainedMerge, Training
 
 __all__ = [
-    "PATTERNS",
     "PRETOKENIZERS",
+    "TIES",
+    "BpeError",
+    "CountsError",
+    "EncodingError",
     "MergeStep",
     "PretokenCounts",
     "Pretokenizer",
+    "PretokenizerError",
+    "SpecialTokenError",
     "Tokenizer",
+    "TokenizerError",
+    "TokenizerFileError",
+    "TrainedMerge",
+    "Training",
+    "TrainingError",
     "count_pretokens",
+    "train",
 ]

@@ -18,7 +18,7 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
     : options_(std::move(options)), tokens_(alphabet) {
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
   // Hugging Face's queue keeps rare pairs, which matters when they come back.
-  keep_from_ = options_.ties == Ties::huggingface ? 1 : options_.min_frequency;
+  keep_from_ = options_.ties == Ties::huggingface ? 0 : options_.min_frequency;
   forbidden_.insert(options_.forbidden.begin(), options_.forbidden.end());
   for (uint32_t id = 0; id < tokens_.size(); ++id) {
     if (!ids_.emplace(tokens_[id], id).second)
@@ -77,8 +77,9 @@ bool Trainer::before(const Entry& a, const Entry& b) const {
   const SymbolPair x = pairs_[a.pair].pair, y = pairs_[b.pair].pair;
   switch (options_.ties) {
     case Ties::id_min:
-    case Ties::huggingface:
       return x.key() < y.key();
+    case Ties::huggingface:
+      return x.key() != y.key() ? x.key() < y.key() : a.detail < b.detail;
     case Ties::first_seen:
       return a.detail < b.detail;
     case Ties::bytes_min:
@@ -198,8 +199,8 @@ void Trainer::collect_positions(const Entry& best) {
   // Its queue entries know only the words in which their own occurrences came up.
   const Postings& own = best.detail == 0 ? first : (*later)[best.detail - 1];
   std::unordered_set<uint32_t> words;
-  for (uint32_t k = 0; k < own.size; ++k) words.insert(words_.word(own.positions[k]));
-  std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word(i)); });
+  for (uint32_t k = 0; k < own.size; ++k) words.insert(words_.word_of_slot(own.positions[k]));
+  std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
 }
 
 void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
@@ -273,7 +274,7 @@ void Trainer::publish_gains() {
   }
   for (const uint32_t pair : gained_) {
     const int64_t count = pairs_[pair].count;
-    if (count < keep_from_) continue;
+    if (count < std::max<int64_t>(keep_from_, 1)) continue;
     uint32_t detail = 0;
     if (options_.ties == Ties::first_seen) detail = first_occurrence(pair);
     if (options_.ties == Ties::huggingface)

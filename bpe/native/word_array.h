@@ -75,8 +75,14 @@ class WordArray {
       if (is_header(slot)) return slot & kPayload;
       i = is_tag(slot) ? i - (slot & kPayload) : i - 1;
     }
-    const auto start = std::upper_bound(long_words_.begin(), long_words_.end(), symbol) - 1;
-    return slots_[*start - 1] & kPayload;
+    return long_word(symbol);
+  }
+
+  // The same for any slot of a word, a merged one too.
+  uint32_t word_of_slot(Position slot) const {
+    for (Position i = slot; i + kWalk >= slot; --i)
+      if (is_header(slots_[i - 1])) return slots_[i - 1] & kPayload;
+    return long_word(slot);
   }
 
   int64_t count(Position i) const { return counts_[word(i)]; }
@@ -98,6 +104,11 @@ class WordArray {
   static constexpr uint32_t kPayload = 0x3FFFFFFFu;
   static constexpr size_t kMaxSlots = 0xFFFFFFFFu;
   static constexpr size_t kWalk = 32;
+
+  uint32_t long_word(Position slot) const {
+    const auto start = std::upper_bound(long_words_.begin(), long_words_.end(), slot) - 1;
+    return slots_[*start - 1] & kPayload;
+  }
 
   static bool is_tag(uint32_t slot) { return slot >= kTag && slot < kHeader; }
   static bool is_header(uint32_t slot) { return slot >= kHeader; }

@@ -8,40 +8,50 @@ a later rank. (``tokenizers`` 0.23, ``models/bpe/trainer.rs``, read for its beha
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from bpe.reference.merge import Pair
-from bpe.reference.train import Merge, split
+from bpe.training import TrainedMerge
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from bpe.reference.train import Words
+
+Entry = tuple[int, Pair, set[int]]
 
 
 def train(
-    words: Mapping[bytes, int],
+    words: Words,
     *,
     vocab_size: int,
     alphabet: Sequence[bytes],
     min_frequency: int = 1,
     forbidden: Collection[bytes] = (),
-) -> list[Merge]:
+) -> list[TrainedMerge]:
     """As ``bpe.reference.train.train``; a pair that is merged twice is listed twice."""
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
-    texts = [list(split(word)) for word in words]
-    weights = list(words.values())
+    texts = [list(symbols) for symbols, _ in words]
+    weights = [count for _, count in words]
     counts: Counter[Pair] = Counter()
     places: defaultdict[Pair, set[int]] = defaultdict(set)
     for number, word in enumerate(texts):
-        for pair in zip(word, word[1:]):
+        for pair in itertools.pairwise(word):
             counts[pair] += weights[number]
             places[pair].add(number)
-    queue = [(counts[pair], pair, places[pair]) for pair in counts]
-    merges: list[Merge] = []
+    queue: list[Entry] = [(counts[pair], pair, places[pair]) for pair in counts]
+    merges: list[TrainedMerge] = []
     while len(ids) < vocab_size and queue:
-        queue = [(counts[pair], pair, found) for _, pair, found in queue]
-        best = min(queue, key=lambda entry: (-entry[0], ids[entry[1][0]], ids[entry[1][1]]))
-        count, (left, right), found = best
+        i = min(range(len(queue)), key=lambda i: order(queue[i], ids))
+        count, (left, right), found = queue[i]
+        if count != counts[left, right]:  # its true count shows only when its turn comes
+            queue[i] = (counts[left, right], (left, right), found)
+            continue
         if count < max(min_frequency, 1):
             break
-        queue.remove(best)
+        del queue[i]
         if left + right in forbidden:
             continue
         ids.setdefault(left + right, len(ids))
@@ -49,9 +59,15 @@ def train(
         for number in found:
             merge_in_word(texts[number], (left, right), weights[number], counts, places, number)
         queue += [(counts[pair], pair, places[pair]) for pair in places if counts[pair] > 0]
-        left_over = sum(len(word) * weight for word, weight in zip(texts, weights))
-        merges.append(Merge(left, right, count, left_over))
+        left_over = sum(len(word) * weight for word, weight in zip(texts, weights, strict=True))
+        merges.append(TrainedMerge(left, right, count, left_over))
     return merges
+
+
+def order(entry: Entry, ids: Mapping[bytes, int]) -> tuple[int, int, int]:
+    """The most frequent pair first, then the one of the smallest ids."""
+    count, (left, right), _ = entry
+    return -count, ids[left], ids[right]
 
 
 def merge_in_word(

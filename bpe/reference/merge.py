@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Symbols = tuple[bytes, ...]
 Pair = tuple[bytes, bytes]
@@ -19,7 +23,9 @@ def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int]) -> Symbols:
     """
     word = list(symbols)
     while True:
-        known = [(ranks[pair], i) for i, pair in enumerate(zip(word, word[1:])) if pair in ranks]
+        known = [
+            (ranks[pair], i) for i, pair in enumerate(itertools.pairwise(word)) if pair in ranks
+        ]
         if not known:
             return tuple(word)
         _, i = min(known)

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bpe.reference.merge import Pair, Symbols, apply_merges
+from bpe.training import TrainedMerge
 
-Words = dict[Symbols, int]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-
-class Merge(NamedTuple):
-    """One step of training: the pair, how often it occurred, the tokens left when it is merged."""
-
-    left: bytes
-    right: bytes
-    count: int
-    tokens_left: int
+Words = list[tuple[Symbols, int]]
+"""Each distinct word as its symbols, with its count."""
 
 
 def train(
-    words: Mapping[bytes, int],
+    words: Words,
     *,
     vocab_size: int,
     ties: str,
     alphabet: Sequence[bytes],
     min_frequency: int = 1,
     forbidden: Collection[bytes] = (),
-) -> list[Merge]:
+) -> list[TrainedMerge]:
     """Learn merges from words and their counts until the vocabulary has ``vocab_size`` strings.
 
     Args:
-        words: each distinct word with its count; their order matters only to ``first-seen``.
+        words: their order matters only to ``first-seen``.
         vocab_size: strings in the vocabulary, the alphabet included, special tokens not.
         ties: which of the most frequent pairs is merged (``huggingface`` has a module of its own).
         alphabet: the single symbols, in the order of their ids.
@@ -41,10 +37,9 @@ def train(
     """
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
     ranks: dict[Pair, int] = {}
-    merges: list[Merge] = []
-    state: Words = {split(word): count for word, count in words.items()}
+    merges: list[TrainedMerge] = []
     while len(ids) < vocab_size:
-        counts = count_pairs(state.items())
+        counts = count_pairs(words)
         candidates = [pair for pair in counts if pair[0] + pair[1] not in forbidden]
         most = max((counts[pair] for pair in candidates), default=0)
         if most < max(min_frequency, 1):
@@ -54,28 +49,28 @@ def train(
         ranks[left, right] = len(ranks)
         # A merge that makes a string that was there before may bring an older pair back:
         # applying all ranks, not the new pair alone, keeps training what encoding will do.
-        state = {apply_merges(symbols, ranks): count for symbols, count in state.items()}
-        merges.append(Merge(left, right, most, tokens(state)))
+        words = [(apply_merges(symbols, ranks), count) for symbols, count in words]
+        merges.append(TrainedMerge(left, right, most, tokens(words)))
     return merges
 
 
 def split(word: bytes) -> Symbols:
-    """A word as single bytes."""
+    """A word as single bytes, the symbols of a byte-level tokenizer."""
     return tuple(bytes([byte]) for byte in word)
 
 
-def count_pairs(words: Iterable[tuple[Symbols, int]]) -> Counter[Pair]:
+def count_pairs(words: Words) -> Counter[Pair]:
     """Count adjacent symbols at every position: ``aaaa`` holds (a, a) three times."""
     counts: Counter[Pair] = Counter()
     for symbols, count in words:
-        for pair in zip(symbols, symbols[1:]):
+        for pair in itertools.pairwise(symbols):
             counts[pair] += count
     return counts
 
 
 def tokens(words: Words) -> int:
     """The length of the corpus in tokens."""
-    return sum(len(symbols) * count for symbols, count in words.items())
+    return sum(len(symbols) * count for symbols, count in words)
 
 
 def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:

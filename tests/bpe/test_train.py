@@ -1,0 +1,156 @@
+"""Training: the known examples, the limits, and what is refused."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import bpe
+from bpe import PretokenCounts, Tokenizer, TrainingError, train
+
+TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+
+
+def trained(
+    words: dict[str | bytes, int], *, merges: int, ties: str = "bytes-min", min_frequency: int = 1
+) -> Tokenizer:
+    """A tokenizer of so many merges over whole words."""
+    counts = PretokenCounts.from_items(words.items(), track_order=True)
+    return train(counts, vocab_size=256 + merges, ties=ties, min_frequency=min_frequency)
+
+
+def steps(tokenizer: Tokenizer) -> list[tuple[str, str, int]]:
+    """The merges as text, with their counts."""
+    assert tokenizer.training is not None
+    return [
+        (merge.left.decode(), merge.right.decode(), merge.count)
+        for merge in tokenizer.training.merges
+    ]
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_the_example_of_wikipedia(ties: str) -> None:
+    """``aaabdaaabac`` (en.wikipedia.org/wiki/Byte-pair_encoding): aa, then ab, then both."""
+    tokenizer = trained({"aaabdaaabac": 1}, merges=3, ties=ties)
+    assert tokenizer.training is not None
+    merges = steps(tokenizer)
+    assert merges[0] == ("a", "a", 4)
+    # Then (a, b) and (aa, a) occur twice each: Wikipedia takes the first, so do smallest strings.
+    expected = {
+        "bytes-min": [("a", "b", 2), ("aa", "ab", 2)],
+        "id-min": [("a", "b", 2), ("aa", "ab", 2)],
+        "huggingface": [("a", "b", 2), ("aa", "ab", 2)],
+        "bytes-max": [("aa", "a", 2), ("aaa", "b", 2)],
+        "first-seen": [("aa", "a", 2), ("aaa", "b", 2)],
+    }
+    assert merges[1:] == expected[ties]
+    assert [merge.tokens_left for merge in tokenizer.training.merges] == [9, 7, 5]
+    tokens = [tokenizer.token_bytes(i) for i in tokenizer.encode("aaabdaaabac")]
+    assert tokens == [b"aaab", b"d", b"aaab", b"a", b"c"]
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_overlaps_are_counted_and_merged_from_the_left(ties: str) -> None:
+    tokenizer = trained({"aaaa": 1}, merges=1, ties=ties)
+    assert steps(tokenizer) == [("a", "a", 3)]
+    assert tokenizer.training is not None
+    assert tokenizer.training.tokens == 2
+    five = trained({"aaaaa": 2}, merges=1, ties=ties)
+    assert [five.token_bytes(i) for i in five.encode("aaaaa")] == [b"aa", b"aa", b"a"]
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**32 + 1, 2**40])
+def test_counts_are_64_bit(ties: str, count: int) -> None:
+    tokenizer = trained({"the": count, "ab": count - 1}, merges=2, ties=ties)
+    assert {merge[2] for merge in steps(tokenizer)} == {count}
+    assert tokenizer.training is not None
+    assert tokenizer.training.tokens == count + 2 * (count - 1)
+
+
+def test_sums_near_2_to_the_62() -> None:
+    tokenizer = trained({"ab": 2**60, "abc": 2**60 // 3}, merges=2)
+    assert steps(tokenizer) == [("a", "b", 2**60 + 2**60 // 3), ("ab", "c", 2**60 // 3)]
+
+
+def test_counts_whose_sum_does_not_fit_are_refused() -> None:
+    with pytest.raises(TrainingError, match=r"more than 2\^62 symbols"):
+        trained({"abcd": 2**61}, merges=1)
+
+
+def test_vocab_size_below_the_bytes_is_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1}.items())
+    with pytest.raises(TrainingError, match=r"vocab_size 256 .* at least 257"):
+        train(counts, vocab_size=256, special_tokens=("<|end|>",))
+    assert len(train(counts, vocab_size=257, special_tokens=("<|end|>",))) == 257
+
+
+def test_vocab_size_above_what_the_corpus_gives_ends_early_and_says_so() -> None:
+    tokenizer = trained({"abc": 5}, merges=1000)
+    assert tokenizer.training is not None
+    assert tokenizer.training.stopped == "no pair left"
+    assert len(tokenizer) == 258
+    assert trained({"abc": 5}, merges=2).training.stopped == "vocabulary full"  # type: ignore[union-attr]
+
+
+def test_no_words_train_no_merges() -> None:
+    assert steps(trained({}, merges=10)) == []
+
+
+def test_min_frequency_stops_before_rare_pairs() -> None:
+    tokenizer = trained({"ab": 3, "cd": 2}, merges=10, min_frequency=3)
+    assert steps(tokenizer) == [("a", "b", 3)]
+
+
+def test_no_merge_makes_a_special_token() -> None:
+    counts = PretokenCounts.from_items({"<|x|>": 100, "<|x|": 1}.items())
+    tokenizer = train(counts, vocab_size=300, special_tokens=("<|x|>",))
+    strings = [tokenizer.token_bytes(i) for i in range(len(tokenizer))]
+    assert strings.count(b"<|x|>") == 1
+    assert tokenizer.encode("<|x|>") != [tokenizer.token_id(b"<|x|>")]
+    assert tokenizer.encode("<|x|>", allowed_special="all") == [0]
+
+
+def test_a_special_token_that_would_name_a_byte_is_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1}.items())
+    with pytest.raises(TrainingError, match="single byte"):
+        train(counts, vocab_size=300, special_tokens=("a",))
+
+
+def test_special_tokens_of_the_counts_are_kept() -> None:
+    counts = bpe.count_pretokens(["one<|e|>two"], special_tokens=("<|e|>",))
+    assert train(counts, vocab_size=300).special_tokens == {"<|e|>": 0}
+
+
+def test_unknown_ties_and_missing_order_are_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1}.items())
+    with pytest.raises(TrainingError, match="unknown tie rule 'random'"):
+        train(counts, vocab_size=300, ties="random")
+    with pytest.raises(TrainingError, match="track_order"):
+        train(counts, vocab_size=300, ties="first-seen")
+    with pytest.raises(TrainingError, match="min_frequency 0"):
+        train(counts, vocab_size=300, min_frequency=0)
+
+
+def test_progress_counts_merges() -> None:
+    seen: list[tuple[int, int]] = []
+    draw = random.Random(1)
+    words = {draw.randbytes(200): 1 for _ in range(50)}
+    counts = PretokenCounts.from_items(words.items())
+    train(counts, vocab_size=2256, progress=lambda done, total: seen.append((done, total)))
+    assert seen
+    assert seen == sorted(seen)
+    assert {total for _, total in seen} == {2000}
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("letters", [b"a", b"abcdefghijklmnopqrstuvwxyz", bytes(range(256))])
+def test_a_pretoken_of_a_megabyte(ties: str, letters: bytes) -> None:
+    """Quadratic work would take hours here."""
+    word = bytes(random.Random(7).choices(letters, k=1_000_000))
+    tokenizer = trained({word: 1}, merges=744, ties=ties)
+    assert tokenizer.training is not None
+    tokens = tokenizer.encode(word)
+    assert len(tokens) == tokenizer.training.tokens
+    assert tokenizer.decode_bytes(tokens) == word

@@ -1,0 +1,170 @@
+"""Two merges that make the same string share one token.
+
+Over single bytes this cannot happen: a string is made in one way only, because all its
+occurrences are merged alike. It happens when a symbol of the alphabet is itself a string of
+others, such as the end-of-word mark ``</w>`` beside the characters it is written with. The engine
+handles any alphabet, so it is tested here with such ones.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpe._native import Trainer
+from bpe.reference import huggingface as reference_huggingface
+from bpe.reference import train as reference
+from bpe.training import TrainedMerge
+
+if TYPE_CHECKING:
+    from bpe.reference.train import Words
+
+EXACT_TIES = ("bytes-min", "bytes-max", "id-min", "first-seen")
+ALPHABET = [b"a", b"b", b"ab", b"ba", b"aba"]
+
+
+class Result(NamedTuple):
+    """What the engine learnt."""
+
+    steps: list[TrainedMerge]
+    tokens: list[bytes]
+
+
+def engine(
+    words: Words, *, alphabet: list[bytes], vocab_size: int, ties: str, min_frequency: int = 1
+) -> Result:
+    """Train over any alphabet: a byte of a word is the number of a symbol."""
+    trainer = Trainer(
+        alphabet=alphabet,
+        ties=ties,
+        max_tokens=vocab_size,
+        min_frequency=min_frequency,
+        forbidden=[],
+    )
+    coded = [bytes(alphabet.index(symbol) for symbol in symbols) for symbols, _ in words]
+    offsets = array("q", [0])
+    for word in coded:
+        offsets.append(offsets[-1] + len(word))
+    trainer.add_words(
+        data=b"".join(coded),
+        offsets=offsets,
+        counts=array("q", [count for _, count in words]),
+        symbol_of_byte=bytes(byte if byte < len(alphabet) else 0 for byte in range(256)),
+    )
+    for _ in range(400):  # Hugging Face's trainer can go on for ever without a new token
+        if not trainer.step(1):
+            break
+    tokens = trainer.tokens()
+    columns = (
+        memoryview(trainer.left()).cast("I"),
+        memoryview(trainer.right()).cast("I"),
+        memoryview(trainer.count()).cast("q"),
+        memoryview(trainer.tokens_left()).cast("q"),
+    )
+    steps = [
+        TrainedMerge(tokens[left], tokens[right], count, tokens_left)
+        for left, right, count, tokens_left in zip(*columns, strict=True)
+    ]
+    return Result(steps, tokens)
+
+
+def words_over(alphabet: list[bytes]) -> st.SearchStrategy[Words]:
+    """A few words of a few symbols."""
+    symbols = st.lists(st.sampled_from(alphabet), min_size=1, max_size=16).map(tuple)
+    return st.dictionaries(symbols, st.integers(1, 6), min_size=1, max_size=8).map(
+        lambda words: list(words.items())
+    )
+
+
+@pytest.mark.parametrize("ties", EXACT_TIES)
+@given(words=words_over(ALPHABET), merges=st.integers(0, 20), min_frequency=st.integers(1, 3))
+def test_engine_is_the_reference(ties: str, words: Words, merges: int, min_frequency: int) -> None:
+    size = len(ALPHABET) + merges
+    expected = reference.train(
+        words, vocab_size=size, ties=ties, alphabet=ALPHABET, min_frequency=min_frequency
+    )
+    result = engine(
+        words, alphabet=ALPHABET, vocab_size=size, ties=ties, min_frequency=min_frequency
+    )
+    assert result.steps == expected
+    assert len(result.tokens) == len(set(result.tokens))
+
+
+@given(words=words_over(ALPHABET), merges=st.integers(0, 20), min_frequency=st.integers(1, 3))
+def test_engine_has_the_habits_of_huggingface(
+    words: Words, merges: int, min_frequency: int
+) -> None:
+    size = len(ALPHABET) + merges
+    expected = reference_huggingface.train(
+        words, vocab_size=size, alphabet=ALPHABET, min_frequency=min_frequency
+    )
+    result = engine(
+        words, alphabet=ALPHABET, vocab_size=size, ties="huggingface", min_frequency=min_frequency
+    )
+    assert result.steps == expected
+
+
+def test_a_shared_string_takes_one_id() -> None:
+    words: Words = [((b"a", b"b"), 5), ((b"ab", b"c"), 4), ((b"a", b"b", b"c"), 3)]
+    result = engine(words, alphabet=[b"a", b"b", b"c", b"ab"], vocab_size=9, ties="bytes-min")
+    assert result.steps == [
+        TrainedMerge(b"a", b"b", 8, 19),
+        TrainedMerge(b"ab", b"c", 7, 12),
+    ]
+    assert result.tokens == [b"a", b"b", b"c", b"ab", b"abc"]
+
+
+def test_a_pair_that_comes_back_is_merged_at_once() -> None:
+    """(ab, c) is a merge already when (a, b) makes ab again: abc appears in the same step."""
+    words: Words = [((b"ab", b"c"), 9), ((b"a", b"b", b"c"), 2)]
+    result = engine(words, alphabet=[b"a", b"b", b"c", b"ab"], vocab_size=9, ties="bytes-min")
+    assert result.steps == [
+        TrainedMerge(b"ab", b"c", 9, 15),
+        TrainedMerge(b"a", b"b", 2, 11),
+    ]
+
+
+@given(
+    words=st.dictionaries(
+        st.lists(st.sampled_from(["a", "b", "</w>"]), min_size=1, max_size=5).map("".join),
+        st.integers(1, 5),
+        min_size=1,
+        max_size=6,
+    ),
+    merges=st.integers(1, 12),
+)
+def test_the_reference_has_the_habits_of_the_real_trainer(
+    words: dict[str, int], merges: int
+) -> None:
+    """With an end-of-word suffix, ``tokenizers`` itself meets strings that are there already."""
+    alphabet = sorted(set("".join(words)))
+    symbols = [(*word[:-1], word[-1] + "</w>") for word in words]
+    known = [*alphabet, *sorted({word[-1] for word in symbols})]
+    size = len(known) + merges
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator(
+        [" ".join([word] * count) for word, count in words.items()],
+        tokenizers.trainers.BpeTrainer(
+            vocab_size=size, end_of_word_suffix="</w>", show_progress=False
+        ),
+    )
+    model = json.loads(tokenizer.to_str())["model"]
+    # Its ids of suffixed characters follow the order of its hash map: take them from its result.
+    known = sorted(known, key=lambda symbol: model["vocab"][symbol])
+    steps = reference_huggingface.train(
+        [
+            (tuple(symbol.encode() for symbol in word), count)
+            for word, count in zip(symbols, words.values(), strict=True)
+        ],
+        vocab_size=size,
+        alphabet=[symbol.encode() for symbol in known],
+    )
+    last = {(step.left.decode(), step.right.decode()): i for i, step in enumerate(steps)}
+    assert [tuple(merge) for merge in model["merges"]] == sorted(last, key=last.__getitem__)
