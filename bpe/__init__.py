@@ -12,12 +12,13 @@ from bpe.errors import (
     TrainingError,
 )
 from bpe.explain import MergeStep
-from bpe.pretokenize import PRETOKENIZERS, Pretokenizer
+from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.tokenizer import Tokenizer
 from bpe.train import TIES, train
 from bpe.training import TrainedMerge, Training
 
 __all__ = [
+    "PATTERNS",
     "PRETOKENIZERS",
     "TIES",
     "BpeError",
