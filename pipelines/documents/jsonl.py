@@ -91,7 +91,7 @@ def _text(record: dict[str, Any], field: str) -> str:
 
 
 def _id(record: dict[str, Any], field: str | None) -> str | None:
-    value = record.get(field or DEFAULT_ID_FIELD)
+    value = record.get(DEFAULT_ID_FIELD if field is None else field)
     if isinstance(value, str):
         surrogate = _lone_surrogate(value)
         if not surrogate:
@@ -177,7 +177,7 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         data,
         place,
         options.text_field.encode(),
-        (options.id_field or DEFAULT_ID_FIELD).encode(),
+        (DEFAULT_ID_FIELD if options.id_field is None else options.id_field).encode(),
         options.id_field is not None,
     )
     rows = len(starts) // 8

@@ -140,11 +140,12 @@ class _OpenLine:
                 raw += piece[: RAW_BYTES - len(raw)]
             self._pieces = [bytes(raw)]
 
-    def close(self, tail: bytes) -> int:
-        """The size of the line, without its line end, when ``tail`` ends it."""
+    def close(self, tail: bytes) -> tuple[bytes, int]:
+        """The (beginning of the) line and its size, without its line end, when ``tail`` ends it."""
         before = tail.removesuffix(b"\n")
         ends_in_cr = before.endswith(b"\r") if before else self._ends_in_cr
-        return self.size + len(before) - ends_in_cr
+        size = self.size + len(before) - ends_in_cr
+        return (self.raw + before[:RAW_BYTES])[:size], size
 
 
 def _pieces(
@@ -172,8 +173,7 @@ def _pieces(
         used = 0
         if cut and line.too_long:
             used = chunk.find(b"\n") + 1
-            size = line.close(chunk[:used])
-            yield place, b"", (_too_long(source, options, place, line.raw, size),)
+            yield place, b"", (_too_long(source, options, place, *line.close(chunk[:used])),)
             place += line.size + used
             line = _OpenLine(options.max_record_bytes)
         if cut > used:
@@ -186,7 +186,7 @@ def _pieces(
     else:
         return
     if line.too_long:
-        yield place, b"", (_too_long(source, options, place, line.raw, line.close(b"")),)
+        yield place, b"", (_too_long(source, options, place, *line.close(b"")),)
     elif line.size:
         yield place, line.raw, ()
 

@@ -194,7 +194,7 @@ class _Reader:
         return BadRecord.of(
             self._source,
             row,
-            f"row group {index} is damaged ({reason}): its rows from {row} to {end - 1} are lost",
+            f"row group {index} cannot be read ({reason}): its rows {row} to {end - 1} are lost",
             b"",
         )
 
@@ -219,12 +219,15 @@ class _Reader:
 
     def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
         """Cut a batch where its dictionary-encoded columns decode to more than a block."""
-        sizes = _counting(0, len(batch))  # a byte a row
-        for column in batch.columns:
-            if pa.types.is_dictionary(column.type):
-                lengths = pc.binary_length(_as_binary(column.dictionary)).cast(pa.int64())
-                ends = pc.cumulative_sum(pc.fill_null(lengths.take(column.indices), 0))
-                sizes = pc.add(sizes, ends)
+        encoded = [column for column in batch.columns if pa.types.is_dictionary(column.type)]
+        if not encoded:
+            yield 0, len(batch)
+            return
+        sizes = _counting(0, len(batch))  # a byte a row, and up to its end the values
+        for column in encoded:
+            lengths = pc.binary_length(_as_binary(column.dictionary)).cast(pa.int64())
+            values = pc.fill_null(lengths.take(column.indices), 0)
+            sizes = pc.add(sizes, pc.cumulative_sum(values))
         # Rows of one bucket together have at most a block and one value.
         buckets = pc.divide(sizes, self._options.block_bytes)
         begin = 0

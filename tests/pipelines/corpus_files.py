@@ -1,0 +1,97 @@
+"""Small corpora on disk for the tests of reading, and what reading them gives."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import zstandard
+
+from pipelines.documents import BadRecord, ReadOptions, read_blocks
+from pipelines.splits import FileRange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.inputs import Compression, FileFormat
+
+COMPRESSIONS: tuple[Compression, ...] = ("none", "gz", "zst", "bz2", "xz")
+
+
+def pack(data: bytes, compression: Compression) -> bytes:
+    """``data`` as one member, frame or stream."""
+    if compression == "gz":
+        return gzip.compress(data, mtime=0)
+    if compression == "zst":
+        return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+    if compression == "bz2":
+        return bz2.compress(data, 1)  # small blocks
+    if compression == "xz":
+        return lzma.compress(data, preset=1)
+    return data
+
+
+def whole(path: Path, format_: FileFormat, compression: Compression = "none") -> FileRange:
+    """All of a file, as a plan would have it."""
+    size = path.stat().st_size
+    return FileRange(
+        path=str(path),
+        name=path.name,
+        file_index=7,
+        format=format_,
+        compression=compression,
+        start=0,
+        end=size,
+        file_size=size,
+    )
+
+
+def cut(source: FileRange, start: int, end: int) -> FileRange:
+    """Bytes ``[start, end)`` of the same file."""
+    return FileRange(**{**source.__dict__, "start": start, "end": end})
+
+
+@dataclass
+class Found:
+    """What reading gave: (id, text, place) of each document, and the bad records."""
+
+    documents: list[tuple[str, str, int]] = field(default_factory=list)
+    bad: list[BadRecord] = field(default_factory=list)
+    input_bytes: int = 0
+    blocks: int = 0
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, text, _ in self.documents]
+
+    @property
+    def ids(self) -> list[str]:
+        return [id_ for id_, _, _ in self.documents]
+
+    @property
+    def places(self) -> list[int]:
+        return [place for _, _, place in self.documents]
+
+
+def read(*sources: FileRange, options: ReadOptions | None = None) -> Found:
+    """Read ranges one after the other, checking what holds for every block."""
+    found = Found()
+    for source in sources:
+        taken = 0
+        for block in read_blocks(source, options or ReadOptions()):
+            block.texts.validate(full=True)
+            assert block.texts.null_count == 0
+            assert block.ids.null_count == 0
+            assert block.input_bytes >= 0
+            assert block.file_indexes.to_pylist() == [source.file_index] * len(block)
+            columns = (block.ids.to_pylist(), block.texts.to_pylist(), block.places.to_pylist())
+            found.documents.extend(zip(*columns, strict=True))
+            found.bad.extend(block.bad)
+            found.blocks += 1
+            taken += block.input_bytes
+        assert taken == source.size
+        found.input_bytes += taken
+    return found

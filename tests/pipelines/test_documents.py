@@ -1,0 +1,311 @@
+"""What every format has in common: documents in = rows out, ids, limits, files that change."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.documents import ReadOptions, read_blocks, read_split
+from pipelines.errors import ConfigError, InputError
+from pipelines.inputs import find_inputs
+from pipelines.settings import InputSettings
+from pipelines.splits import plan_splits
+from tests.pipelines.corpus_files import COMPRESSIONS, pack, read, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.inputs import Compression, FileFormat
+
+TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]
+FORMATS: tuple[FileFormat, ...] = ("text", "lines", "jsonl", "parquet")
+SUFFIX = {"text": ".txt", "lines": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
+
+
+def write(path: Path, format_: str, texts: list[str], ids: list[Any] | None = None) -> None:
+    """A file of ``format_``; as ``text``, the texts joined, for it is one document."""
+    if format_ == "parquet":
+        columns: dict[str, Any] = {"text": pa.array(texts, pa.string())}
+        if ids is not None:
+            columns["id"] = ids
+        pq.write_table(pa.table(columns), path)
+        return
+    if format_ == "jsonl":
+        rows = [{"text": text} for text in texts]
+        if ids is not None:
+            rows = [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)]
+        data = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        data = "".join(text + "\n" for text in texts)
+    path.write_bytes(data.encode())
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("format_", ["text", "lines", "jsonl"])
+@pytest.mark.parametrize("members", [1, 3])
+def test_documents_in_are_rows_out(
+    tmp_path: Path, format_: FileFormat, compression: Compression, members: int
+) -> None:
+    write(tmp_path / "plain", format_, TEXTS)
+    data = (tmp_path / "plain").read_bytes()
+    bounds = [len(data) * i // members for i in range(members + 1)]
+    packed = b"".join(pack(data[a:b], compression) for a, b in pairwise(bounds))
+    suffix = "" if compression == "none" else f".{compression}"
+    path = tmp_path / f"f{SUFFIX[format_]}{suffix}"
+    path.write_bytes(packed)
+    for block_bytes in (1, 7, 4 << 20):
+        found = read(
+            whole(path, format_, compression), options=ReadOptions(block_bytes=block_bytes)
+        )
+        assert found.bad == []
+        assert found.texts == (TEXTS if format_ != "text" else [data.decode()])
+        if format_ == "text":
+            assert (found.ids, found.places) == ([path.name], [0])
+        else:
+            assert found.ids == [f"{path.name}:{place}" for place in found.places]
+            starts = [0]
+            for line in data.split(b"\n")[:-2]:
+                starts.append(starts[-1] + len(line) + 1)
+            assert found.places == starts
+
+
+def test_documents_in_are_rows_out_of_parquet(tmp_path: Path) -> None:
+    write(tmp_path / "f.parquet", "parquet", TEXTS)
+    found = read(whole(tmp_path / "f.parquet", "parquet"))
+    assert found.texts == TEXTS
+    assert found.places == list(range(len(TEXTS)))
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("format_", ["lines", "jsonl"])
+def test_blocks_larger_than_a_step_of_the_decoder(
+    tmp_path: Path, format_: FileFormat, compression: Compression
+) -> None:
+    texts = [f"{i} " + "word " * (i % 977) for i in range(2000)]
+    write(tmp_path / "plain", format_, texts)
+    path = tmp_path / "f"
+    path.write_bytes(pack((tmp_path / "plain").read_bytes(), compression))
+    found = read(whole(path, format_, compression), options=ReadOptions(block_bytes=300_000))
+    assert found.texts == texts
+    assert found.blocks > 10
+
+
+def test_blocks_depend_on_the_range_alone(tmp_path: Path) -> None:
+    write(tmp_path / "f", "lines", ["x" * (i % 1000) for i in range(20_000)])
+    source = whole(tmp_path / "f", "lines")
+    lengths = [[len(block) for block in read_blocks(source, ReadOptions())] for _ in range(2)]
+    assert lengths[0] == lengths[1]
+    assert len(lengths[0]) > 2
+    assert sum(lengths[0]) == 20_000
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_an_empty_text_is_a_document_and_an_empty_list_of_lines_is_none(
+    tmp_path: Path, compression: Compression
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(pack(b"", compression))
+    assert read(whole(path, "text", compression)).documents == [("f", "", 0)]
+    assert read(whole(path, "lines", compression)).documents == []
+    assert read(whole(path, "jsonl", compression)).documents == []
+
+
+def test_a_parquet_file_without_rows_is_empty(tmp_path: Path) -> None:
+    write(tmp_path / "f", "parquet", [])
+    found = read(whole(tmp_path / "f", "parquet"))
+    assert (found.documents, found.bad) == ([], [])
+
+
+def test_a_byte_order_mark_is_text_except_before_json(tmp_path: Path) -> None:
+    mark = "\ufeff"
+    (tmp_path / "f").write_bytes(f"{mark}a\n{mark}b\n".encode())
+    assert read(whole(tmp_path / "f", "text")).texts == [f"{mark}a\n{mark}b\n"]
+    assert read(whole(tmp_path / "f", "lines")).texts == [f"{mark}a", f"{mark}b"]
+    (tmp_path / "f").write_bytes(f'{mark}{{"text":"a"}}\n{mark}{{"text":"b"}}\n'.encode())
+    found = read(whole(tmp_path / "f", "jsonl"))
+    assert found.documents == [("f:3", "a", 3)]
+    assert len(found.bad) == 1
+
+
+class TestIds:
+    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    def test_an_id_is_used_where_there_is_one(self, tmp_path: Path, format_: FileFormat) -> None:
+        write(tmp_path / "f", format_, ["a", "b", "c"], ["x", None, "x"])
+        found = read(whole(tmp_path / "f", format_))
+        assert found.ids == ["x", f"f:{found.places[1]}", "x"]
+
+    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    def test_integers_become_decimal_strings(self, tmp_path: Path, format_: FileFormat) -> None:
+        write(tmp_path / "f", format_, ["a", "b", "c"], [-5, 2**63 - 1, 0])
+        assert read(whole(tmp_path / "f", format_)).ids == ["-5", "9223372036854775807", "0"]
+
+    @pytest.mark.parametrize("ids", [[1.5, 2.0], [True, False], [[1], [2]], [{"a": 1}, {"a": 2}]])
+    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    def test_other_values_of_id_are_no_ids(
+        self, tmp_path: Path, format_: FileFormat, ids: list[Any]
+    ) -> None:
+        write(tmp_path / "f", format_, ["a", "b"], ids)
+        found = read(whole(tmp_path / "f", format_))
+        assert found.ids == [f"f:{place}" for place in found.places]
+
+    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    def test_a_record_needs_the_id_that_is_asked_for(
+        self, tmp_path: Path, format_: FileFormat
+    ) -> None:
+        write(tmp_path / "f", format_, ["a", "b", "c"], ["x", None, "z"])
+        found = read(whole(tmp_path / "f", format_), options=ReadOptions(id_field="id"))
+        assert found.ids == ["x", "z"]
+        (bad,) = found.bad
+        assert "'id'" in bad.reason
+        assert "null" in bad.reason
+        assert bad.place == (1 if format_ == "parquet" else len('{"id": "x", "text": "a"}\n'))
+
+    def test_the_text_can_be_the_id(self, tmp_path: Path) -> None:
+        for format_ in ("jsonl", "parquet"):
+            write(tmp_path / "f", format_, ["a", "b"])
+            found = read(whole(tmp_path / "f", format_), options=ReadOptions(id_field="text"))
+            assert found.ids == found.texts == ["a", "b"]
+
+    def test_ids_hold_any_character(self, tmp_path: Path) -> None:
+        ids = ["", " ", "a:b", "日本", "\x00", "\n"]
+        for format_ in ("jsonl", "parquet"):
+            write(tmp_path / "f", format_, TEXTS[:6], ids)
+            assert read(whole(tmp_path / "f", format_)).ids == ids
+
+
+class TestLimit:
+    OPTIONS = ReadOptions(max_record_bytes=100)
+
+    @pytest.mark.parametrize("compression", COMPRESSIONS)
+    @pytest.mark.parametrize("format_", ["lines", "jsonl"])
+    def test_a_long_record_is_bad_and_its_neighbours_are_not(
+        self, tmp_path: Path, format_: FileFormat, compression: Compression
+    ) -> None:
+        texts = ["before", "x" * 300_000, "after", "y" * 200]
+        write(tmp_path / "plain", format_, texts)
+        path = tmp_path / "f"
+        path.write_bytes(pack((tmp_path / "plain").read_bytes(), compression))
+        extra = len('{"text": ""}') if format_ == "jsonl" else 0
+        for block_bytes in (10, 1000, 1 << 20):
+            options = ReadOptions(max_record_bytes=100, block_bytes=block_bytes)
+            found = read(whole(path, format_, compression), options=options)
+            assert found.texts == ["before", "after"]
+            assert [record.size for record in found.bad] == [300_000 + extra, 200 + extra]
+            assert [record.place for record in found.bad] == [7 + extra, 300_014 + 3 * extra]
+            assert len(found.bad[0].raw) == 64 << 10
+            assert "100" in found.bad[0].reason
+
+    @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+    def test_the_line_end_does_not_count(self, tmp_path: Path, end: bytes) -> None:
+        for size, documents in ((100, 1), (101, 0)):
+            (tmp_path / "f").write_bytes(b"x" * size + end)
+            for block_bytes in (1, 100, 101, 102, 1000):
+                options = ReadOptions(max_record_bytes=100, block_bytes=block_bytes)
+                found = read(whole(tmp_path / "f", "lines"), options=options)
+                assert len(found.documents) == documents
+                assert [record.size for record in found.bad] == [size] * (1 - documents)
+
+    @pytest.mark.parametrize("compression", COMPRESSIONS)
+    def test_a_long_file_is_a_bad_document(self, tmp_path: Path, compression: Compression) -> None:
+        path = tmp_path / "f"
+        for size, documents in ((100, 1), (101, 0), (200_000, 0)):
+            path.write_bytes(pack(b"x" * size, compression))
+            found = read(whole(path, "text", compression), options=self.OPTIONS)
+            assert len(found.documents) == documents
+            assert len(found.bad) == 1 - documents
+
+    def test_a_long_value_of_parquet_is_bad(self, tmp_path: Path) -> None:
+        write(tmp_path / "f", "parquet", ["before", "x" * 101, "after", "y" * 100])
+        found = read(whole(tmp_path / "f", "parquet"), options=self.OPTIONS)
+        assert found.texts == ["before", "after", "y" * 100]
+        assert [(record.place, record.size) for record in found.bad] == [(1, 101)]
+
+
+class TestSplit:
+    def test_small_files_share_a_block(self, tmp_path: Path) -> None:
+        for i in range(100):
+            (tmp_path / f"{i:03}.txt").write_text(f"text {i}" if i % 10 else "")
+        (tmp_path / "050.txt").write_bytes(b"\xff")
+        (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))))
+        (block,) = read_split(split, ReadOptions())
+        expected = [i for i in range(100) if i != 50]
+        assert block.ids.to_pylist() == [f"{i:03}.txt" for i in expected]
+        assert block.texts.to_pylist() == [f"text {i}" if i % 10 else "" for i in expected]
+        assert block.file_indexes.to_pylist() == expected
+        assert block.places.to_pylist() == [0] * 99
+        assert [(bad.name, bad.size) for bad in block.bad] == [("050.txt", 1)]
+        assert block.input_bytes == split.size
+
+    def test_formats_may_be_mixed(self, tmp_path: Path) -> None:
+        write(tmp_path / "a.txt", "text", ["a"])
+        write(tmp_path / "b.jsonl", "jsonl", ["b1", "b2"])
+        write(tmp_path / "c.txt", "text", ["c"])
+        write(tmp_path / "d.parquet", "parquet", ["d1", "d2"])
+        (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))))
+        blocks = list(read_split(split, ReadOptions()))
+        texts = [text for block in blocks for text in block.texts.to_pylist()]
+        assert texts == ["a\n", "b1", "b2", "c\n", "d1", "d2"]
+        indexes = [index for block in blocks for index in block.file_indexes.to_pylist()]
+        assert indexes == [0, 1, 1, 2, 3, 3]
+        assert sum(block.input_bytes for block in blocks) == split.size
+
+
+class TestChangedFiles:
+    @pytest.mark.parametrize("format_", FORMATS)
+    @pytest.mark.parametrize("change", ["vanish", "shrink", "grow"])
+    def test_a_file_that_changed_since_the_plan_is_named(
+        self, tmp_path: Path, format_: FileFormat, change: str
+    ) -> None:
+        path = tmp_path / "corpus.file"
+        write(path, format_, TEXTS)
+        source = whole(path, format_)
+        data = path.read_bytes()
+        if change == "vanish":
+            path.unlink()
+        else:
+            path.write_bytes(data[:-1] if change == "shrink" else data + b"x")
+        with pytest.raises(InputError, match=r"corpus\.file.*run the job again"):
+            list(read_blocks(source, ReadOptions()))
+
+    @pytest.mark.parametrize("format_", ["lines", "jsonl"])
+    def test_a_file_that_shrinks_while_it_is_read_is_named(
+        self, tmp_path: Path, format_: FileFormat
+    ) -> None:
+        path = tmp_path / "corpus.file"
+        write(path, format_, ["some text"] * 100_000)
+        source = whole(path, format_)
+        blocks = read_blocks(source, ReadOptions(block_bytes=1000))
+        next(blocks)
+        with path.open("r+b") as file:
+            file.truncate(source.file_size // 2)
+        with pytest.raises(InputError, match=r"corpus\.file had .* bytes"):
+            list(blocks)
+
+    def test_a_folder_in_the_place_of_a_file_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "corpus.file"
+        path.write_text("text")
+        source = whole(path, "text")
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(InputError, match=r"corpus\.file"):
+            list(read_blocks(source, ReadOptions()))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_record_bytes": 0},
+        {"max_record_bytes": 2**31},
+        {"block_bytes": 0},
+        {"text_field": "\ud800"},
+        {"id_field": "\udfff"},
+    ],
+)
+def test_options_are_checked(changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        ReadOptions(**changes)

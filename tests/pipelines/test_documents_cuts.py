@@ -1,0 +1,178 @@
+"""A file cut anywhere gives the same documents, ids and places, each exactly once."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.documents import ReadOptions
+from tests.pipelines.corpus_files import Found, cut, read, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.inputs import FileFormat
+    from pipelines.splits import FileRange
+
+LINES = [
+    b"",
+    b"\n",
+    b"one",
+    b"one\n",
+    b"one\r\n",
+    b"\none\n\n\ntwo\n\n",
+    b"a\r\nb\r\n\r\nc",
+    b"\r\r\n\r\n\r",
+    "日本語\n𝔘\nñ\r\n\u2028\u0085x\x0b\x0c\n".encode(),
+    b"\xef\xbb\xbfmark\nno mark\n",
+    b"good\nb\xffd\n\xc3\nlast",
+    b"x" * 50 + b"\n" + b"y" * 50,
+]
+JSONL = [
+    b"",
+    b"\n \n\t\r\n",
+    b'{"text":"a"}',
+    b'{"text":"a"}\n',
+    b'\n{"text":"a"}\r\n\r\n{"text":""}\n\n',
+    '{"text":"日本","id":"ñ"}\n{"text":"\\u00e9\\ud835\\udd18","id":7}\n'.encode(),
+    b'\xef\xbb\xbf{"text":"mark"}\n{"text":"no mark"}\n',
+    b'\xef\xbb\xbf\n{"text":"second"}\n',
+    b'{"text":"good"}\n{"text":\n"half"}\n{"text":"good"}\nnull',
+]
+SMALL = ReadOptions(block_bytes=5)
+TIGHT = ReadOptions(max_record_bytes=6, block_bytes=4)
+
+
+def same(found: Found, expected: Found) -> None:
+    assert found.documents == expected.documents
+    assert found.bad == expected.bad
+    assert found.input_bytes == expected.input_bytes
+
+
+def cut_everywhere(source: FileRange, options: ReadOptions) -> None:
+    size = source.file_size
+    expected = read(source, options=options)
+    for k in range(size + 1):
+        pieces = [cut(source, 0, k), cut(source, k, size)]
+        same(read(*pieces, options=options), expected)
+    chance = random.Random(size)  # noqa: S311 - the same cuts each time
+    for _ in range(20):
+        bounds = sorted([0, size, *(chance.randint(0, size) for _ in range(chance.randint(1, 9)))])
+        pieces = [cut(source, a, b) for a, b in pairwise(bounds)]
+        same(read(*pieces, options=options), expected)
+
+
+@pytest.mark.parametrize("options", [ReadOptions(), SMALL, TIGHT], ids=["plain", "small", "tight"])
+@pytest.mark.parametrize("data", LINES)
+def test_lines_cut_at_every_byte(tmp_path: Path, data: bytes, options: ReadOptions) -> None:
+    (tmp_path / "f.txt").write_bytes(data)
+    cut_everywhere(whole(tmp_path / "f.txt", "lines"), options)
+
+
+@pytest.mark.parametrize("options", [ReadOptions(), SMALL, TIGHT], ids=["plain", "small", "tight"])
+@pytest.mark.parametrize("data", JSONL)
+def test_jsonl_cut_at_every_byte(tmp_path: Path, data: bytes, options: ReadOptions) -> None:
+    (tmp_path / "f.jsonl").write_bytes(data)
+    cut_everywhere(whole(tmp_path / "f.jsonl", "jsonl"), options)
+
+
+@pytest.mark.parametrize("data", LINES)
+def test_lines_are_what_python_makes_of_them(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "f").write_bytes(data)
+    expected: list[str] = []
+    places: list[int] = []
+    place = 0
+    pieces = data.split(b"\n")
+    for line in pieces if pieces[-1] else pieces[:-1]:
+        try:
+            expected.append(line.removesuffix(b"\r").decode())
+            places.append(place)
+        except UnicodeDecodeError:
+            pass
+        place += len(line) + 1
+    for options in (ReadOptions(), SMALL):
+        found = read(whole(tmp_path / "f", "lines"), options=options)
+        assert found.texts == expected
+        assert found.places == places
+        assert found.ids == [f"f:{place}" for place in places]
+        assert len(found.bad) == len(pieces) - (not pieces[-1]) - len(expected)
+
+
+@settings(max_examples=60)
+@given(
+    data=st.lists(
+        st.sampled_from(
+            [b"\n", b"\r\n", b"\r", b"a", "é".encode(), b"long text", b"\xff", b"\n\n"]
+        ),
+        max_size=30,
+    ).map(b"".join),
+    bounds=st.lists(st.floats(0, 1), max_size=5),
+    block=st.integers(1, 12),
+    limit=st.integers(1, 12),
+    format_=st.sampled_from(["lines", "jsonl"]),
+)
+def test_any_cut_of_any_lines_with_any_blocks(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: bytes,
+    bounds: list[float],
+    block: int,
+    limit: int,
+    format_: FileFormat,
+) -> None:
+    path = tmp_path_factory.mktemp("cuts") / "f"
+    path.write_bytes(data)
+    source = whole(path, format_)
+    expected = read(source, options=ReadOptions(max_record_bytes=limit))
+    ends = sorted([0, len(data), *(round(bound * len(data)) for bound in bounds)])
+    pieces = [cut(source, a, b) for a, b in pairwise(ends)]
+    options = ReadOptions(max_record_bytes=limit, block_bytes=block)
+    same(read(*pieces, options=options), expected)
+    if format_ == "lines":
+        lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
+        lines = lines if data[-1:] not in (b"\n", b"") else lines[:-1]
+        good = [line for line in lines if len(line) <= limit and b"\xff" not in line]
+        assert [text.encode() for text in expected.texts] == good
+        assert len(expected.bad) == len(lines) - len(good)
+        assert all(record.size == len(record.raw) for record in expected.bad)
+        long = [record for record in expected.bad if record.size > limit]
+        assert len(long) == sum(len(line) > limit for line in lines)
+
+
+COLUMNS = {
+    "string": pa.string(),
+    "large_string": pa.large_string(),
+    "string_view": pa.string_view(),
+    "binary": pa.binary(),
+    "large_binary": pa.large_binary(),
+    "dictionary": pa.dictionary(pa.int8(), pa.string()),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_parquet_cut_at_every_byte(tmp_path: Path, kind: str) -> None:
+    texts = ["", "one", "日本語", "one", None, "𝔘\r\n", "x" * 40, "", "last"]
+    values = pa.array(texts).cast(pa.binary() if "binary" in kind else pa.string())
+    if kind == "dictionary":
+        values = values.dictionary_encode().cast(COLUMNS[kind])
+    else:
+        values = values.cast(COLUMNS[kind])
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"text": values}), path, row_group_size=2, write_statistics=False)
+    source = whole(path, "parquet")
+    expected = read(source)
+    assert expected.texts == [text for text in texts if text is not None]
+    assert expected.places == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert expected.ids == [f"f.parquet:{place}" for place in expected.places]
+    assert [(record.place, record.reason) for record in expected.bad] == [(4, "the text is null")]
+    # The footer is most of such a file: once is enough for every byte of it.
+    footer = 0 if kind == "string" else int.from_bytes(path.read_bytes()[-8:-4], "little")
+    for k in range(source.file_size + 1 - footer):
+        pieces = [cut(source, 0, k), cut(source, k, source.file_size)]
+        same(read(*pieces), expected)

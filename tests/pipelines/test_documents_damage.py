@@ -1,0 +1,173 @@
+"""Compressed files that are cut short, damaged, padded, or not compressed at all."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+
+from tests.pipelines.corpus_files import COMPRESSIONS, Found, pack, read, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.inputs import Compression
+
+PACKED = [compression for compression in COMPRESSIONS if compression != "none"]
+CHANCE = random.Random(0)  # noqa: S311 - the same data each time
+LINES = [f"{i} " + CHANCE.randbytes(CHANCE.randint(0, 40)).hex() for i in range(20_000)]
+DATA = "".join(line + "\n" for line in LINES).encode()
+LABEL = {"gz": "gzip", "zst": "Zstandard", "bz2": "bzip2", "xz": "xz"}
+
+
+def read_packed(tmp_path: Path, data: bytes, compression: Compression) -> Found:
+    path = tmp_path / f"f.{compression}"
+    path.write_bytes(data)
+    return read(whole(path, "lines", compression))
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_a_truncated_file_gives_the_lines_before_the_cut(
+    tmp_path: Path, compression: Compression
+) -> None:
+    packed = pack(DATA, compression)
+    lengths = []
+    for size in (10, len(packed) // 3, len(packed) * 9 // 10, len(packed) - 1):
+        found = read_packed(tmp_path, packed[:size], compression)
+        assert found.texts == LINES[: len(found.texts)]
+        (bad,) = found.bad
+        assert "truncated" in bad.reason
+        assert LABEL[compression] in bad.reason
+        assert f"{size} bytes" in bad.reason
+        assert bad.place == sum(len(line) + 1 for line in LINES[: len(found.texts)])
+        assert DATA[bad.place :].startswith(bad.raw)
+        lengths.append(len(found.texts))
+    assert lengths == sorted(lengths)
+    assert lengths[-2] > len(LINES) // 3  # bzip2 and zstd give whole blocks
+    if compression in ("gz", "zst"):  # only the checksum is missing
+        assert lengths[-1] == len(LINES)
+
+
+@pytest.mark.parametrize("compression", PACKED)
+@pytest.mark.parametrize("cut", [1, 2, 5, 9, 12])
+def test_a_file_cut_in_its_header(tmp_path: Path, compression: Compression, cut: int) -> None:
+    found = read_packed(tmp_path, pack(DATA, compression)[:cut], compression)
+    assert found.documents == []
+    assert len(found.bad) == 1
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_a_cut_between_members_is_no_damage_and_inside_is(
+    tmp_path: Path, compression: Compression
+) -> None:
+    first, second = pack(b"a\nb\n", compression), pack(b"c\nd\n", compression)
+    assert read_packed(tmp_path, first, compression).bad == []
+    for size in range(1, len(second)):
+        found = read_packed(tmp_path, first + second[:size], compression)
+        assert found.texts[:2] == ["a", "b"]
+        assert len(found.bad) == 1
+    assert read_packed(tmp_path, first + second, compression).texts == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("compression", PACKED)
+@pytest.mark.parametrize("garbage", [b"garbage", b"\xff" * 100, b"a", b"text\n" * 1000])
+def test_garbage_behind_the_data_is_reported(
+    tmp_path: Path, compression: Compression, garbage: bytes
+) -> None:
+    found = read_packed(tmp_path, pack(DATA, compression) + garbage, compression)
+    assert found.texts == LINES
+    (bad,) = found.bad
+    assert bad.place == len(DATA)
+    assert LABEL[compression] in bad.reason
+
+
+@pytest.mark.parametrize("compression", ["gz", "xz"])
+def test_zeros_behind_the_data_are_padding(tmp_path: Path, compression: Compression) -> None:
+    line, more = pack(b"line\n", compression), pack(b"more\n", compression)
+    for zeros in (4, 512, 200_000):
+        found = read_packed(tmp_path, line + bytes(zeros), compression)
+        assert (found.texts, found.bad) == (["line"], [])
+        packed = line + bytes(zeros) + more
+        assert read_packed(tmp_path, packed, compression).texts == ["line", "more"]
+
+
+@pytest.mark.parametrize("compression", PACKED)
+@pytest.mark.parametrize("data", [b"", b"plain text\n" * 100, b"\0" * 100, b"x"])
+def test_a_file_that_is_not_compressed_is_one_bad_record(
+    tmp_path: Path, compression: Compression, data: bytes
+) -> None:
+    found = read_packed(tmp_path, data, compression)
+    assert found.documents == []
+    (bad,) = found.bad
+    assert bad.place == 0
+    assert LABEL[compression] in bad.reason
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_flipped_bits_are_never_silent(tmp_path: Path, compression: Compression) -> None:
+    packed = bytearray(pack(DATA, compression))
+    chance = random.Random(1)  # noqa: S311 - the same damage each time
+    for _ in range(15):
+        position = chance.randrange(20, len(packed) - 20)
+        packed[position] ^= 0x55
+        found = read_packed(tmp_path, bytes(packed), compression)
+        assert found.bad
+        packed[position] ^= 0x55
+
+
+def test_a_wrong_length_behind_gzip_data_is_reported(tmp_path: Path) -> None:
+    packed = pack(DATA, "gz")
+    found = read_packed(tmp_path, packed[:-4] + struct.pack("<I", 1), "gz")
+    assert len(found.texts) > len(LINES) // 2
+    (bad,) = found.bad
+    assert "length" in bad.reason
+
+
+def test_many_small_members(tmp_path: Path) -> None:
+    lines = [f"line {i}" for i in range(1000)]
+    for compression in PACKED:
+        packed = b"".join(pack(f"{line}\n".encode(), compression) for line in lines)
+        assert read_packed(tmp_path, packed, compression).texts == lines
+
+
+def test_empty_members_and_skippable_frames(tmp_path: Path) -> None:
+    for compression in PACKED:
+        empty, line = pack(b"", compression), pack(b"line\n", compression)
+        packed = empty + line + empty + empty + line + empty
+        assert read_packed(tmp_path, packed, compression).texts == ["line", "line"]
+    skippable = b"\x50\x2a\x4d\x18" + struct.pack("<I", 100_000) + b"x" * 100_000
+    packed = skippable + pack(b"line\n", "zst") + skippable + pack(b"line\n", "zst") + skippable
+    found = read_packed(tmp_path, packed, "zst")
+    assert (found.texts, found.bad) == (["line", "line"], [])
+
+
+def test_a_header_with_every_gzip_field(tmp_path: Path) -> None:
+    plain = gzip.compress(b"line\n", mtime=0)
+    header = plain[:3] + b"\x1c" + plain[4:10] + b"\x03\x00abc" + b"name\0" + b"comment\0"
+    assert read_packed(tmp_path, header + plain[10:], "gz").texts == ["line"]
+
+
+def test_a_window_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(1, window_log=30, enable_ldm=False)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters)
+    writer = compressor.compressobj()
+    packed = writer.compress(DATA) + writer.flush()
+    (bad,) = read_packed(tmp_path, packed, "zst").bad
+    assert "memory" in bad.reason
+
+
+@pytest.mark.parametrize("compression", PACKED)
+def test_a_damaged_text_is_one_bad_document(tmp_path: Path, compression: Compression) -> None:
+    packed = pack(DATA, compression)
+    for data in (packed[: len(packed) // 2], packed + b"garbage", b"plain"):
+        path = tmp_path / "f"
+        path.write_bytes(data)
+        found = read(whole(path, "text", compression))
+        assert found.documents == []
+        (bad,) = found.bad
+        assert bad.place == 0
+        assert DATA.startswith(bad.raw)

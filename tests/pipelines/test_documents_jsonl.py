@@ -1,0 +1,281 @@
+"""The core's reading of JSON lines against ``json.loads``, and what a bad line is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pipelines.documents import ReadOptions
+from pipelines.documents.jsonl import MAX_DEPTH, parse_line
+from tests.pipelines.corpus_files import Found, read, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("jsonl") / "f.jsonl"
+
+
+def read_line(path: Path, line: bytes, **options: Any) -> Found:
+    path.write_bytes(line)
+    return read(whole(path, "jsonl"), options=ReadOptions(**options))
+
+
+def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None] | None:
+    """The whole rule again, in the plainest words: (text, id), or None for a bad line."""
+
+    class Integer(str):
+        __slots__ = ()
+
+    def own_id(value: object) -> str | None:
+        if isinstance(value, Integer):
+            return "0" if value == "-0" else value[:]
+        if isinstance(value, str) and not any(0xD800 <= ord(c) < 0xE000 for c in value):
+            return value
+        return None
+
+    try:
+        record = json.loads(line.decode("utf-8"), parse_int=Integer)
+    except ValueError:
+        return None
+    if not isinstance(record, dict):
+        return None
+    text = record.get("text")
+    if not isinstance(text, str) or isinstance(text, Integer):
+        return None
+    if any(0xD800 <= ord(c) < 0xE000 for c in text):
+        return None
+    id_ = own_id(record.get(id_field or "id"))
+    return None if id_field and id_ is None else (text, id_)
+
+
+def assert_same(path: Path, line: bytes, id_field: str | None = None) -> None:
+    expected = None
+    if line.strip(b" \t\r"):
+        expected = by_loads(line, id_field)
+    found = read_line(path, line, id_field=id_field)
+    if expected is None:
+        assert found.documents == []
+        assert len(found.bad) == bool(line.strip(b" \t\r"))
+    else:
+        text, id_ = expected
+        assert found.documents == [(id_ if id_ is not None else "f.jsonl:0", text, 0)]
+        assert parse_line(line, ReadOptions(id_field=id_field)).text == text
+    if found.bad:
+        assert found.bad[0].raw == line
+        with pytest.raises(ValueError, match=re.escape(found.bad[0].reason)):
+            parse_line(line, ReadOptions(id_field=id_field))
+
+
+RIGHT_ESCAPES = [
+    *(r"\n", r"\"", r"\\", r"\/", r"\b", r"\f", r"\r", r"\t", r"\u0041", r"\u00e9", r"\u20AC"),
+    *(r"\ud835\udd18", r"\uD835\uDD18", r"\u0000", r"\ufffe", r"\ud7ff\ue000"),
+]
+HALF_ESCAPES = [r"\ud835", r"\udd18", r"\ud835\ud835\udd18", r"\udd18\ud835", r"\ud835\n"]
+WRONG_ESCAPES = [
+    *(r"\u12", r"\u12g4", r"\x41", "\\", r"\U0041", r"\u 123", r"\u+123", r"\ud835\u", "\\" * 3),
+]
+RIGHT_NUMBERS = ["-0", "0", "1.5e+3", "1E5", "1e400", "NaN", "-Infinity", "9" * 5000, "-0.0"]
+WRONG_NUMBERS = [
+    *("00", "01", "-01", "1.", ".5", "1e", "1e+", "-", "+1", "-NaN", "nan", "1_0", "0x10", "-.5"),
+]
+CHARACTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"], exclude_characters='"\\')
+
+
+def json_lines(*, wrong: bool) -> st.SearchStrategy[str]:
+    """Lines out of pieces of JSON; without ``wrong``, objects that ``json.loads`` reads."""
+
+    def some(right: list[str], other: list[str]) -> st.SearchStrategy[str]:
+        return st.sampled_from([*right, *other] if wrong else right)
+
+    escapes = some(RIGHT_ESCAPES, WRONG_ESCAPES)
+    odd = some(HALF_ESCAPES, ["\x00", "\x1f", "\t", '"'])
+    bodies = st.lists(st.one_of(CHARACTERS, CHARACTERS, escapes, escapes, odd), max_size=8)
+    plain = st.lists(st.one_of(CHARACTERS, st.sampled_from(RIGHT_ESCAPES)), max_size=8)
+    strings = st.one_of(plain, plain, bodies).map(lambda pieces: '"' + "".join(pieces) + '"')
+    spaces = some(["", "", "", " ", "\t", "\r", "  "], ["\x0b", "\u00a0"])
+    scalars = st.one_of(
+        strings,
+        st.integers().map(str),
+        st.floats().map(json.dumps),
+        some(RIGHT_NUMBERS, WRONG_NUMBERS),
+        some(["true", "false", "null"], ["True", "nul", "nulls", ""]),
+    )
+
+    def array(items: list[str]) -> str:
+        return "[" + ", ".join(items) + "]"
+
+    def mapping(items: list[tuple[str, str]]) -> str:
+        return "{" + ",".join(f"{key}: {value}" for key, value in items) + "}"
+
+    def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        right = (
+            st.lists(inner, max_size=3).map(array),
+            st.lists(st.tuples(strings, inner), max_size=3).map(mapping),
+        )
+        broken = (
+            inner.map(lambda item: f"[{item},]"),
+            inner.map(lambda item: f"{{{item}}}"),
+            inner.map(lambda item: "[" + item),
+        )
+        return st.one_of(*right, *broken) if wrong else st.one_of(*right)
+
+    values = st.recursive(scalars, grown, max_leaves=5)
+    keys = st.one_of(
+        some(['"text"', '"id"', '"other"', '"te\\u0078t"', '"Text"', '""'], ["text", "'text'"]),
+        strings,
+    )
+    members = st.tuples(spaces, keys, spaces, spaces, values, spaces).map(
+        lambda parts: "{}{}{}:{}{}{}".format(*parts)
+    )
+    texts = st.one_of(strings, strings, values).map(lambda value: f'"text": {value}')
+    objects = st.tuples(
+        st.lists(members, max_size=2), st.lists(texts, max_size=2), st.lists(members, max_size=2)
+    ).map(lambda parts: "{" + ",".join([*parts[0], *parts[1], *parts[2]]) + "}")
+    if not wrong:
+        return objects
+    ends = st.sampled_from(["", "x", "{}", ",", "]"])
+    return st.one_of(objects, st.tuples(spaces, objects, spaces, ends).map("".join), values, spaces)
+
+
+right_lines = json_lines(wrong=False).map(str.encode)
+wrong_lines = json_lines(wrong=True).map(str.encode)
+damaged_lines = st.tuples(right_lines, st.integers(0, 60), st.binary(min_size=1, max_size=2)).map(
+    lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] + 1 :]
+)
+lines = st.one_of(right_lines, right_lines, wrong_lines, damaged_lines).map(
+    lambda line: line.replace(b"\n", b" ")
+)
+
+
+@settings(max_examples=400)
+@given(
+    line=lines,
+    id_field=st.sampled_from([None, None, "id", "other"]),
+)
+@example(line=b'{"text":1,"text":"a"}', id_field=None)
+@example(line=b'{"text":"a","text":1}', id_field=None)
+@example(line=b'{"text":"a","id":"x","id":null}', id_field=None)
+@example(line=b'{"text":"a","id":-0}', id_field=None)
+@example(line=b'{"text":"a","id":"\\ud800"}', id_field=None)
+@example(line=b'{"text":"a","id":"\\ud800"}', id_field="id")
+@example(line=b'{"text":"a","x":NaN,"id":Infinity}', id_field=None)
+@example(line=b'{"text":"a"}\x00', id_field=None)
+@example(line=b'{"text":"a"} {"text":"b"}', id_field=None)
+@example(line=b'\xef\xbb\xbf{"text":"a"}x', id_field=None)
+@example(line=b'{"text":"\\', id_field=None)
+@example(line=b'{"text":"\\u', id_field=None)
+def test_the_core_reads_lines_as_json_loads_does(
+    path: Path, line: bytes, id_field: str | None
+) -> None:
+    if line.startswith(b"\xef\xbb\xbf"):  # skipped at the start of a file only
+        line = b" " + line
+    assert_same(path, line, id_field)
+
+
+@settings(max_examples=100)
+@given(
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=20),
+    plain=st.booleans(),
+    block_bytes=st.integers(1, 200),
+)
+def test_any_text_comes_back(path: Path, texts: list[str], plain: bool, block_bytes: int) -> None:
+    lines = [json.dumps({"n": None, "text": text}, ensure_ascii=plain) + "\n" for text in texts]
+    found = read_line(path, "".join(lines).encode(), block_bytes=block_bytes)
+    assert found.bad == []
+    assert found.texts == texts
+
+
+@pytest.mark.parametrize("code_point", [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF])
+def test_escapes_become_utf8(path: Path, code_point: int) -> None:
+    for plain in (True, False):
+        line = json.dumps({"text": f"x{chr(code_point)}y"}, ensure_ascii=plain).encode()
+        assert read_line(path, line).texts == [f"x{chr(code_point)}y"]
+
+
+def test_good_and_undecided_lines_keep_their_order(path: Path) -> None:
+    lines = []
+    for i in range(100):
+        extra = {0: ', "n": NaN', 1: "", 2: ', "te\\u0078t": "t' + f'{i}"'}[i % 3]
+        lines.append(f'{{"text": "t{i}", "id": {i}{extra}}}\n')
+        lines.append({0: "\n", 1: "bad\n", 2: ""}[i % 3])
+    found = read_line(path, "".join(lines).encode())
+    assert found.texts == [f"t{i}" for i in range(100)]
+    assert found.ids == [str(i) for i in range(100)]
+    assert len(found.bad) == 33
+    for place in found.places:
+        assert path.read_bytes()[place : place + 7] == b'{"text"'
+    assert all(path.read_bytes()[bad.place :].startswith(b"bad\n") for bad in found.bad)
+
+
+def nested(depth: int, close: bool = True) -> bytes:
+    """A record whose brackets nest ``depth`` deep, its own among them."""
+    inner = "[" * (depth - 1) + ("]" * (depth - 1) if close else "")
+    return f'{{"n": {inner}, "text": "a [[[ {{{{ ]"}}'.encode()
+
+
+def test_brackets_nest_to_a_stated_depth(path: Path) -> None:
+    assert read_line(path, nested(MAX_DEPTH)).texts == ["a [[[ {{ ]"]
+    too_deep = nested(MAX_DEPTH + 1)
+    (bad,) = read_line(path, too_deep).bad
+    assert f"{MAX_DEPTH} deep" in bad.reason
+    undecided = nested(MAX_DEPTH).replace(b'"n"', b'"x": NaN, "n"')
+    assert len(read_line(path, undecided).documents) == 1
+    (bad,) = read_line(path, nested(MAX_DEPTH + 1).replace(b'"n"', b'"x": NaN, "n"')).bad
+    assert f"{MAX_DEPTH} deep" in bad.reason
+
+
+@pytest.mark.parametrize("line", [b"[" * 2_000_000, nested(1_000_000), b'{"a":' * 500_000])
+def test_a_million_brackets_are_one_bad_record(path: Path, line: bytes) -> None:
+    found = read_line(path, b'{"text":"a"}\n' + line + b'\n{"text":"b"}\n')
+    assert found.texts == ["a", "b"]
+    assert [record.size for record in found.bad] == [len(line)]
+
+
+def test_fields_can_have_any_name(path: Path) -> None:
+    for field in ("content", "a b", "日本", 'quo"te', "back\\slash", "", "\x00", "a.b"):
+        line = json.dumps({"text": "wrong", field: "right"}, ensure_ascii=False).encode()
+        if field:
+            assert read_line(path, line, text_field=field).texts == ["right"]
+        assert read_line(path, line, id_field=field, text_field="text").ids == ["right"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"text":"half', "not one JSON value"),
+        (b'{"text":"a"}}', "not one JSON value"),
+        (b'{"text":"a"}{"text":"b"}', "Extra data"),
+        (b"plain text", "not one JSON value"),
+        (b'{"body":"a","n":1}', "no field 'text': the record has 'body', 'n'"),
+        (b"{}", "no fields"),
+        (b'{"text":null}', "field 'text' is null"),
+        (b'{"text":5}', "field 'text' is a number"),
+        (b'{"text":5.5}', "field 'text' is a number"),
+        (b'{"text":true}', "field 'text' is true"),
+        (b'{"text":["a"]}', "field 'text' is an array"),
+        (b'{"text":{"text":"a"}}', "field 'text' is an object"),
+        (b'["text"]', "an array where an object was expected"),
+        (b'"text"', "a string where an object was expected"),
+        (b"17", "a number where an object was expected"),
+        (b'{"text":"a\\ud800b"}', "half a surrogate pair (U+D800 at 1)"),
+        (b'{"text":"a\xffb"}', "malformed UTF-8 at byte 10 of the record (0xff"),
+        (b'{"text":"a","x":"\xed\xa0\x80"}', "malformed UTF-8 at byte 17"),
+        (b'{"text":"tab\there"}', "Invalid control character"),
+        ('\ufeff{"text":"a"}'.encode(), "BOM"),
+    ],
+)
+def test_a_bad_line_is_told_what_is_wrong(path: Path, line: bytes, reason: str) -> None:
+    found = read_line(path, b'{"text":"before"}\n' + line + b'\r\n{"text":"after"}\n')
+    assert found.texts == ["before", "after"]
+    (bad,) = found.bad
+    assert reason in bad.reason
+    assert (bad.name, bad.path, bad.place) == ("f.jsonl", str(path), 18)
+    assert bad.raw.rstrip(b"\r") == line

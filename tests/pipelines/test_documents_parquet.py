@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.documents import ReadOptions, read_blocks
+from pipelines.errors import InputError
+from tests.pipelines.corpus_files import read, whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+MEASURE = """
+import resource
+from pathlib import Path
+from pipelines.documents import ReadOptions, read_blocks
+from tests.pipelines.corpus_files import whole
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rows = sum(len(block) for block in read_blocks(whole(Path({path!r}), "parquet"), ReadOptions()))
+print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def write(path: Path, columns: dict[str, Any], **options: Any) -> None:
+    pq.write_table(pa.table(columns), path, **options)
+
+
+texts = st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))))
+
+
+@settings(max_examples=40)
+@given(
+    values=texts,
+    group=st.integers(1, 7),
+    block_bytes=st.integers(1, 60),
+    kind=st.sampled_from(["string", "large_string", "binary", "dictionary"]),
+    encoding=st.sampled_from(["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None]),
+)
+def test_rows_come_back_however_they_are_stored(
+    tmp_path_factory: pytest.TempPathFactory,
+    values: list[str | None],
+    group: int,
+    block_bytes: int,
+    kind: str,
+    encoding: str | None,
+) -> None:
+    path = tmp_path_factory.mktemp("parquet") / "f.parquet"
+    column = pa.array(values, pa.string())
+    if kind == "dictionary":
+        column = column.dictionary_encode()
+    else:
+        column = column.cast(getattr(pa, kind)())
+    layout: dict[str, Any] = {}
+    if encoding and kind != "dictionary":  # pyarrow cannot read the others back as a dictionary
+        layout = {"use_dictionary": False, "column_encoding": {"text": encoding}}
+    write(path, {"text": column}, row_group_size=group, **layout)
+    found = read(whole(path, "parquet"), options=ReadOptions(block_bytes=block_bytes))
+    assert found.texts == [value for value in values if value is not None]
+    assert found.places == [row for row, value in enumerate(values) if value is not None]
+    assert [bad.place for bad in found.bad] == [
+        row for row, value in enumerate(values) if value is None
+    ]
+
+
+def test_a_column_of_nulls_is_bad_row_by_row(tmp_path: Path) -> None:
+    write(tmp_path / "f", {"text": pa.nulls(3)})
+    assert [bad.place for bad in read(whole(tmp_path / "f", "parquet")).bad] == [0, 1, 2]
+
+
+def test_malformed_utf8_is_bad_and_its_neighbours_are_not(tmp_path: Path) -> None:
+    values = [b"one", b"two\xff", b"", b"\xed\xa0\x80", "fünf".encode()]
+    for name, column in (
+        ("binary", pa.array(values, pa.binary())),
+        ("string", pa.array(values, pa.binary()).view(pa.string())),
+    ):
+        write(tmp_path / name, {"text": column})
+        found = read(whole(tmp_path / name, "parquet"))
+        assert found.texts == ["one", "", "fünf"]
+        assert [(bad.place, bad.raw, bad.size) for bad in found.bad] == [
+            (1, b"two\xff", 4),
+            (3, b"\xed\xa0\x80", 3),
+        ]
+        assert "malformed UTF-8 at byte 3" in found.bad[0].reason
+
+
+def test_a_malformed_id_is_none(tmp_path: Path) -> None:
+    ids = pa.array([b"a", b"\xff", None], pa.binary())
+    write(tmp_path / "f", {"text": ["1", "2", "3"], "id": ids})
+    assert read(whole(tmp_path / "f", "parquet")).ids == ["a", "f:1", "f:2"]
+    found = read(whole(tmp_path / "f", "parquet"), options=ReadOptions(id_field="id"))
+    assert found.ids == ["a"]
+    assert [bad.reason for bad in found.bad] == [
+        "id field 'id' is not well-formed UTF-8",
+        "id field 'id' is null",
+    ]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([1, 2**64 - 1], pa.uint64()),
+        pa.array([1, -1], pa.int8()),
+        pa.array(["a", "b"]).dictionary_encode(),
+        pa.array([b"ab", b"cd"], pa.binary(2)),
+        pa.array(["a", "b"], pa.large_string()),
+    ],
+)
+def test_ids_of_any_fitting_type(tmp_path: Path, ids: pa.Array) -> None:
+    write(tmp_path / "f", {"text": ["x", "y"], "id": ids})
+    expected = [
+        value.decode() if isinstance(value, bytes) else str(value) for value in ids.to_pylist()
+    ]
+    assert read(whole(tmp_path / "f", "parquet")).ids == expected
+
+
+def test_a_missing_column_is_named_with_the_columns_there_are(tmp_path: Path) -> None:
+    write(tmp_path / "f.parquet", {"content": ["a"], "n": [1]})
+    with pytest.raises(InputError) as raised:
+        read(whole(tmp_path / "f.parquet", "parquet"))
+    for word in ("f.parquet", "'text'", "content: string", "n: int64", "--text-field"):
+        assert word in str(raised.value)
+    with pytest.raises(InputError, match="'key'"):
+        read(
+            whole(tmp_path / "f.parquet", "parquet"),
+            options=ReadOptions(text_field="content", id_field="key"),
+        )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1]),
+        pa.array([["a"]]),
+        pa.array([{"text": "a"}]),
+        pa.array([1.5]),
+        pa.array([True]),
+    ],
+)
+def test_a_column_that_is_not_text_is_refused(tmp_path: Path, column: pa.Array) -> None:
+    write(tmp_path / "f.parquet", {"text": column})
+    with pytest.raises(InputError, match=r"f\.parquet: column 'text' holds .*, not text"):
+        read(whole(tmp_path / "f.parquet", "parquet"))
+    write(tmp_path / "g.parquet", {"text": ["a"], "key": pa.array([1.5])})
+    with pytest.raises(InputError, match="neither strings nor integers"):
+        read(whole(tmp_path / "g.parquet", "parquet"), options=ReadOptions(id_field="key"))
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    pq.write_table(table, tmp_path / "f")
+    with pytest.raises(InputError, match="2 columns 'text'"):
+        read(whole(tmp_path / "f", "parquet"))
+
+
+def test_names_with_dots_and_nested_columns_of_the_same_path(tmp_path: Path) -> None:
+    columns = {"a": pa.array([{"b": "inner"}]), "a.b": ["outer"], "text": ["t"]}
+    write(tmp_path / "f", columns)
+    assert read(whole(tmp_path / "f", "parquet")).texts == ["t"]
+    found = read(whole(tmp_path / "f", "parquet"), options=ReadOptions(text_field="a.b"))
+    assert found.texts == ["outer"]
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"not parquet at all" * 10, b"PAR1" + b"\0" * 99])
+def test_a_file_that_is_not_parquet_is_one_bad_record(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "f").write_bytes(data)
+    found = read(whole(tmp_path / "f", "parquet"))
+    assert found.documents == []
+    (bad,) = found.bad
+    assert (bad.place, bad.raw, bad.size) == (0, data, len(data))
+    assert "not a Parquet file" in bad.reason
+
+
+def test_a_truncated_file_is_one_bad_record(tmp_path: Path) -> None:
+    write(tmp_path / "f", {"text": ["a"] * 100})
+    data = (tmp_path / "f").read_bytes()
+    for size in (4, len(data) // 2, len(data) - 9, len(data) - 1):
+        (tmp_path / "f").write_bytes(data[:size])
+        found = read(whole(tmp_path / "f", "parquet"))
+        assert found.documents == []
+        assert len(found.bad) == 1
+
+
+def test_a_damaged_row_group_loses_its_own_rows_only(tmp_path: Path) -> None:
+    values = [f"{i:05}" * 20 for i in range(3000)]
+    write(tmp_path / "f", {"text": values}, row_group_size=1000, use_dictionary=False)
+    chunk = pq.ParquetFile(tmp_path / "f").metadata.row_group(1).column(0)
+    data = bytearray((tmp_path / "f").read_bytes())
+    middle = chunk.data_page_offset + chunk.total_compressed_size // 2
+    data[middle : middle + 200] = b"\xaa" * 200
+    (tmp_path / "f").write_bytes(data)
+    found = read(whole(tmp_path / "f", "parquet"))
+    (bad,) = found.bad
+    assert "row group 1 cannot be read" in bad.reason
+    assert 1000 <= bad.place < 2000
+    assert found.texts == values[: bad.place] + values[2000:]
+    assert found.places == [*range(bad.place), *range(2000, 3000)]
+
+
+def test_row_groups_without_rows(tmp_path: Path) -> None:
+    schema = pa.schema([("text", pa.string())])
+    with pq.ParquetWriter(tmp_path / "f", schema) as writer:
+        for rows in (["a"], [], ["b", "c"], []):
+            writer.write_table(pa.table({"text": pa.array(rows, pa.string())}))
+    assert read(whole(tmp_path / "f", "parquet")).documents == [
+        ("f:0", "a", 0),
+        ("f:1", "b", 1),
+        ("f:2", "c", 2),
+    ]
+
+
+def test_blocks_are_about_as_large_as_asked(tmp_path: Path) -> None:
+    values = [f"{i} " * 100 for i in range(20_000)]
+    for column in (pa.array(values), pa.array(values[:500] * 40).dictionary_encode()):
+        write(tmp_path / "f", {"text": column})
+        blocks = list(
+            read_blocks(whole(tmp_path / "f", "parquet"), ReadOptions(block_bytes=100_000))
+        )
+        assert sum(len(block) for block in blocks) == 20_000
+        assert all(block.texts.nbytes < 300_000 for block in blocks)
+        assert all(block.texts.nbytes > 50_000 for block in blocks[:-1])
+
+
+def test_a_large_value_repeated_does_not_fill_the_memory(tmp_path: Path) -> None:
+    value = pa.array(["x" * 1_000_000])
+    plain = pa.DictionaryArray.from_arrays(pa.array([0] * 600, pa.int32()), value)
+    path = tmp_path / "f.parquet"
+    with pq.ParquetWriter(path, pa.schema([("text", pa.string())]), compression="zstd") as writer:
+        writer.write_table(pa.table({"text": plain.cast(pa.string())}))
+    assert path.stat().st_size < 10_000
+    code = MEASURE.format(path=str(path))
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    rows, grown = map(int, result.stdout.split())
+    assert rows == 600
+    assert grown < 200_000, f"{grown} KiB of the 600 MB that the file unpacks to"

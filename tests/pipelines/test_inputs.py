@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.documents import ReadOptions, read_blocks
+from pipelines.errors import InputError
+from pipelines.inputs import find_inputs
+from pipelines.settings import InputSettings
+from pipelines.splits import plan_splits
+
+if TYPE_CHECKING:
+    from pipelines.inputs import InputFile
+
+
+def find(*patterns: Path | str, format_: str = "auto") -> list[InputFile]:
+    settings = InputSettings(patterns=tuple(map(str, patterns)), format=format_)  # type: ignore[arg-type]
+    return find_inputs(settings)
+
+
+def names(*patterns: Path | str) -> list[str]:
+    return [file.name for file in find(*patterns)]
+
+
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(path)
+
+
+def test_a_file_has_its_own_name_and_size(tmp_path: Path) -> None:
+    make(tmp_path, "a/b.txt")
+    (file,) = find(tmp_path / "a/b.txt")
+    assert (file.name, file.path, file.size) == ("b.txt", str(tmp_path / "a/b.txt"), 7)
+
+
+def test_names_are_below_the_deepest_common_folder(tmp_path: Path) -> None:
+    make(tmp_path, "x/one/1.txt", "x/two/2.txt", "x/two/deep/3.txt")
+    assert names(tmp_path) == ["one/1.txt", "two/2.txt", "two/deep/3.txt"]
+    assert names(tmp_path / "x/two") == ["2.txt", "deep/3.txt"]
+
+
+def test_files_are_sorted_by_path_and_listed_once(tmp_path: Path) -> None:
+    make(tmp_path, "b.txt", "a.txt", "a/z.txt", "Z.txt", "ä.txt")
+    expected = ["Z.txt", "a.txt", "a/z.txt", "b.txt", "ä.txt"]
+    assert names(tmp_path) == expected
+    everything = (tmp_path / "*", tmp_path, tmp_path / "a.txt", f"{tmp_path}/a/../a.txt")
+    assert names(*everything) == expected
+
+
+def test_a_glob_stays_in_its_folder_and_two_stars_do_not(tmp_path: Path) -> None:
+    make(tmp_path, "1.py", "a/2.py", "a/b/3.py", "a/b/3.txt", "a/b/33.py")
+    assert names(tmp_path / "*.py") == ["1.py"]
+    assert names(tmp_path / "*/*.py") == ["2.py"]
+    assert names(tmp_path / "**/*.py") == ["1.py", "a/2.py", "a/b/3.py", "a/b/33.py"]
+    assert names(tmp_path / "**.py") == ["1.py", "a/2.py", "a/b/3.py", "a/b/33.py"]
+    assert names(tmp_path / "a/**/b/**/3.*") == ["3.py", "3.txt"]
+    assert names(tmp_path / "**/?.py") == ["1.py", "a/2.py", "a/b/3.py"]
+    assert names(tmp_path / "a/b/3[.3]*") == ["3.py", "3.txt", "33.py"]
+    assert names(tmp_path / "a/b/3[!.]*") == ["33.py"]
+
+
+def test_a_relative_glob_is_looked_for_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "with [brackets]"
+    make(folder, "1.txt", "a/2.txt")
+    monkeypatch.chdir(folder)
+    assert names("*.txt") == ["1.txt"]
+    assert names("a/*") == ["2.txt"]
+    assert names(".") == names("**") == ["1.txt", "a/2.txt"]
+    assert all(Path(file.path).is_absolute() for file in find("*.txt"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b.txt",
+        "[x].txt",
+        "st*r.txt",
+        "who?.txt",
+        "new\nline.txt",
+        "日本語 ñ.txt",
+        "back\\slash.txt",
+        " .txt",
+        "'\"$(x).txt",
+        "colon:1.txt",
+        "e\u0301.txt",
+    ],
+)
+def test_an_existing_file_is_taken_literally(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("text")
+    (tmp_path / "x.txt").write_text("other")
+    (file,) = find(tmp_path / name)
+    assert file.name == name
+    (split,) = plan_splits([file])
+    (block,) = read_blocks(split.pieces[0], ReadOptions())
+    assert block.texts.to_pylist() == ["text"]
+    assert block.ids.to_pylist() == [name]
+    assert sorted(names(tmp_path)) == sorted([name, "x.txt"])
+
+
+def test_a_folder_with_glob_characters_is_walked(tmp_path: Path) -> None:
+    make(tmp_path, "data[1]*/a.txt", "data1/b.txt")
+    assert names(tmp_path / "data[1]*") == ["a.txt"]
+    assert names(f"{tmp_path}/data[1]*/") == ["a.txt"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="file names are Unicode there")
+def test_a_file_name_that_is_not_utf8_is_written_with_escapes(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
+    (found,) = find(tmp_path)
+    assert found.name == "caf\\xe9.txt"
+    (split,) = plan_splits([found])
+    (block,) = read_blocks(split.pieces[0], ReadOptions())
+    assert block.ids.to_pylist() == ["caf\\xe9.txt"]
+
+
+def test_hidden_files_and_markers_are_passed_over_unless_named(tmp_path: Path) -> None:
+    make(tmp_path, "a.txt", ".hidden", ".git/x", "_SUCCESS", "__pycache__/a.pyc", "_private.py")
+    make(tmp_path, "part.crc/_SUCCESS", "_temporary/0/part")
+    assert names(tmp_path) == ["_private.py", "a.txt"]
+    assert names(tmp_path / "*") == ["_private.py", "a.txt"]
+    assert names(tmp_path / "**") == ["_private.py", "a.txt"]
+    assert names(tmp_path / ".hidden") == [".hidden"]
+    assert names(tmp_path / ".h*") == [".hidden"]
+    assert names(tmp_path / "_SUCCESS") == ["_SUCCESS"]
+    assert names(tmp_path / ".git") == ["x"]
+
+
+def test_links_to_files_are_read_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    make(tmp_path, "data/a.txt", "elsewhere/b.txt")
+    (tmp_path / "data/link.txt").symlink_to(tmp_path / "elsewhere/b.txt")
+    (tmp_path / "data/loop").symlink_to(tmp_path / "data")
+    assert names(tmp_path / "data") == ["a.txt", "link.txt"]
+    (tmp_path / "entry").symlink_to(tmp_path / "data")
+    assert names(tmp_path / "entry") == ["a.txt", "link.txt"]
+
+
+@pytest.mark.parametrize("pattern", ["nothing.txt", "*.nothing", "no/folder/*.txt", "empty"])
+def test_a_pattern_without_files_says_what_was_looked_for(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "empty").mkdir()
+    asked = str(tmp_path / pattern)
+    make(tmp_path, "there.log")
+    with pytest.raises(InputError, match="no file matches") as raised:
+        find(tmp_path / "there.log", asked)
+    assert repr(asked) in str(raised.value)
+
+
+def test_what_cannot_be_read_is_an_error_and_not_a_smaller_corpus(tmp_path: Path) -> None:
+    make(tmp_path, "a.txt")
+    (tmp_path / "broken.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"broken\.txt"):
+        find(tmp_path)
+    with pytest.raises(InputError, match=r"broken\.txt"):
+        find(tmp_path / "broken.txt")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_a_folder_without_permission_is_an_error(tmp_path: Path) -> None:
+    make(tmp_path, "a.txt", "secret/b.txt")
+    (tmp_path / "secret").chmod(0)
+    try:
+        with pytest.raises(InputError, match="secret"):
+            find(tmp_path)
+    finally:
+        (tmp_path / "secret").chmod(0o700)
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="neither a file nor a directory"):
+        find(tmp_path / "pipe")
+    make(tmp_path, "a.txt")
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_filesystem_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nosuch://bucket"):
+        find("nosuch://bucket/*.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "compression"),
+    [
+        ("a.txt", "text", "none"),
+        ("a", "text", "none"),
+        ("a.py", "text", "none"),
+        ("a.jsonl", "jsonl", "none"),
+        ("a.ndjson.zst", "jsonl", "zst"),
+        ("a.json.gz", "jsonl", "gz"),
+        ("A.JSONL.GZ", "jsonl", "gz"),
+        ("a.parquet", "parquet", "none"),
+        ("a.pq", "parquet", "none"),
+        ("a.txt.bz2", "text", "bz2"),
+        ("a.xz", "text", "xz"),
+        ("a.jsonl.bak", "text", "none"),
+        ("jsonl", "text", "none"),
+    ],
+)
+def test_format_and_compression_follow_the_suffix(
+    tmp_path: Path, name: str, format_: str, compression: str
+) -> None:
+    make(tmp_path, name)
+    (file,) = find(tmp_path / name)
+    assert (file.format, file.compression) == (format_, compression)
+
+
+def test_a_format_that_is_asked_for_holds_for_every_file(tmp_path: Path) -> None:
+    make(tmp_path, "a.txt", "b.jsonl", "c.parquet", "d.gz", "e.zip")
+    files = find(tmp_path, format_="lines")
+    assert {file.format for file in files} == {"lines"}
+    assert [file.compression for file in files] == ["none", "none", "none", "gz", "none"]
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.jsonl.lz4", "a.parquet.gz"])
+def test_archives_and_packed_parquet_are_refused_with_a_remedy(tmp_path: Path, name: str) -> None:
+    make(tmp_path, name)
+    with pytest.raises(InputError, match="unpack") as raised:
+        find(tmp_path / name)
+    assert name in str(raised.value)
+
+
+def test_a_corpus_elsewhere_has_the_same_names(tmp_path: Path) -> None:
+    for root in ("first", "second/deeper"):
+        make(tmp_path / root, "x/1.txt", "y/2.txt")
+    assert names(tmp_path / "first") == names(tmp_path / "second/deeper")
+
+
+def test_importing_the_package_does_not_import_beam() -> None:
+    code = "import sys, pipelines; sys.exit('apache_beam' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

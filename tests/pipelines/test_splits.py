@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.errors import ConfigError
+from pipelines.inputs import InputFile
+from pipelines.splits import default_split_size, plan_splits
+
+MIB = 1 << 20
+
+
+def file(size: int, name: str = "f", **changes: Any) -> InputFile:
+    values = {"format": "lines", "compression": "none", **changes}
+    return InputFile(path=f"/{name}", name=name, size=size, **values)
+
+
+corpora = st.lists(
+    st.builds(
+        file,
+        st.integers(0, 100),
+        format=st.sampled_from(["text", "lines", "jsonl", "parquet"]),
+        compression=st.sampled_from(["none", "gz"]),
+    ),
+    max_size=30,
+)
+
+
+@given(files=corpora, split_size=st.integers(1, 200))
+def test_every_byte_of_every_file_is_in_one_split(files: list[InputFile], split_size: int) -> None:
+    splits = plan_splits(files, split_size)
+    assert [split.part for split in splits] == list(range(len(splits)))
+    assert {split.parts for split in splits} <= {len(splits)}
+    pieces = [piece for split in splits for piece in split.pieces]
+    for index, one in enumerate(files):
+        ranges = [(piece.start, piece.end) for piece in pieces if piece.file_index == index]
+        assert ranges[0][0] == 0
+        assert ranges[-1][1] == one.size
+        assert all(left[1] == right[0] for left, right in pairwise(ranges))
+        assert one.can_be_cut or len(ranges) == 1
+    assert [piece.file_index for piece in pieces] == sorted(piece.file_index for piece in pieces)
+
+
+@given(files=corpora, split_size=st.integers(1, 200))
+def test_splits_are_about_as_large_as_asked(files: list[InputFile], split_size: int) -> None:
+    for split in plan_splits(files, split_size):
+        assert split.pieces
+        uncut = len(split.pieces) == 1 and not files[split.pieces[0].file_index].can_be_cut
+        assert split.size <= split_size or uncut
+    # Files that are packed leave no split that the first file of the next would have fitted into.
+    for left, right in pairwise(plan_splits(files, split_size)):
+        first = right.pieces[0]
+        if right.pieces[0].size == first.file_size and left.pieces[0].start == 0:
+            whole = all(piece.size == piece.file_size for piece in left.pieces)
+            assert not whole or left.size + first.size > split_size
+
+
+def test_small_files_share_splits_in_order() -> None:
+    files = [file(40, f"{i}") for i in range(10)]
+    splits = plan_splits(files, 100)
+    assert [[piece.name for piece in split.pieces] for split in splits] == [
+        ["0", "1"],
+        ["2", "3"],
+        ["4", "5"],
+        ["6", "7"],
+        ["8", "9"],
+    ]
+
+
+def test_a_large_file_is_cut_into_equal_ranges() -> None:
+    splits = plan_splits([file(1001)], 250)
+    assert [split.size for split in splits] == [200, 200, 200, 200, 201]
+
+
+def test_compressed_and_whole_file_documents_are_not_cut() -> None:
+    files = [file(1000, compression="zst"), file(1000, format="text"), file(5)]
+    assert [split.size for split in plan_splits(files, 10)] == [1000, 1000, 5]
+
+
+def test_an_empty_file_is_read_too() -> None:
+    (split,) = plan_splits([file(0)])
+    assert [(piece.start, piece.end) for piece in split.pieces] == [(0, 0)]
+
+
+def test_no_files_make_no_splits() -> None:
+    assert plan_splits([]) == []
+
+
+@pytest.mark.parametrize(
+    ("total", "expected"),
+    [(0, 8 * MIB), (100 * MIB, 8 * MIB), (1024 * MIB, 16 * MIB), (10**12, 256 * MIB)],
+)
+def test_the_default_size_follows_the_corpus(total: int, expected: int) -> None:
+    assert default_split_size(total) == expected
+
+
+def test_a_split_travels_between_workers() -> None:
+    (split,) = plan_splits([file(3)])
+    assert pickle.loads(pickle.dumps(split)) == split  # noqa: S301 - made in this line
+    assert len(pickle.dumps(split)) < 1000
+
+
+@pytest.mark.parametrize("split_size", [0, -1])
+def test_a_split_size_that_is_not_positive_is_refused(split_size: int) -> None:
+    with pytest.raises(ConfigError, match=f"{split_size}"):
+        plan_splits([file(10)], split_size)
+
+
+def test_millions_of_splits_are_refused() -> None:
+    with pytest.raises(ConfigError, match="larger"):
+        plan_splits([file(10**12)], 1)
