@@ -363,7 +363,7 @@ def test_the_core_checks_its_arguments() -> None:
 
 def test_random_keys_of_all_sizes() -> None:
     """Sizes from 1 to 70 bytes, three in ten more than once, against a dictionary."""
-    random_bytes = random.Random(7)  # noqa: S311  # the same keys every time
+    random_bytes = random.Random(7)  # the same keys every time
     made = [random_bytes.randbytes(random_bytes.randint(1, 70)) for _ in range(5_000)]
     texts = made + random_bytes.choices(made, k=1_500)
     counter = PretokenCounter(Pretokenizer("none"))
