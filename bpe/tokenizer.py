@@ -121,7 +121,7 @@ class Tokenizer:
 
     def _unmergeable(self) -> list[int]:
         """Tokens that no text makes: the special ones, and added ones that are nothing else."""
-        merging = set(self._merges)
+        merging = set(self._added_tokens.values()).intersection(self._merges)
         return [
             *self._special_tokens.values(),
             *(

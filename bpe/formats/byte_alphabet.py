@@ -15,6 +15,10 @@ CHAR_OF_BYTE: tuple[str, ...] = _alphabet()
 
 BYTE_OF_CHAR: dict[str, int] = {char: byte for byte, char in enumerate(CHAR_OF_BYTE)}
 
+# For str.translate, which is fast; what is not of the alphabet becomes what is not of Latin-1.
+_LATIN1 = dict.fromkeys(range(256), "�")
+_LATIN1 |= {ord(char): chr(byte) for char, byte in BYTE_OF_CHAR.items()}
+
 HUGGINGFACE_ORDER: tuple[int, ...] = tuple(sorted(range(256), key=CHAR_OF_BYTE.__getitem__))
 """The bytes in the order of their characters: the order in which ``BpeTrainer`` gives ids."""
 
@@ -25,7 +29,7 @@ def to_text(token: bytes) -> str:
     >>> to_text(b" the")
     'Ġthe'
     """
-    return "".join([CHAR_OF_BYTE[byte] for byte in token])
+    return token.decode("latin-1").translate(CHAR_OF_BYTE)
 
 
 def from_text(text: str) -> bytes:
@@ -34,4 +38,7 @@ def from_text(text: str) -> bytes:
     Raises:
         KeyError: with the first character that is not of the alphabet.
     """
-    return bytes([BYTE_OF_CHAR[char] for char in text])
+    try:
+        return text.translate(_LATIN1).encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise KeyError(text[error.start]) from None

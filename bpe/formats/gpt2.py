@@ -42,7 +42,7 @@ def read(
     vocab = read_vocab(file)
     merges = read_merges(Entry(str(merges_path), "merges", _lines(merges_path)), vocab)
     if special_tokens is None:
-        made = {result for _, _, result in merges}
+        made = set(merges[2::3])
         special_tokens = {
             name: id_ for name, id_ in vocab.items() if id_ not in made and len(name) > 1
         }

@@ -7,15 +7,16 @@ whatever would make Hugging Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
+from array import array
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe.errors import TokenizerError
 from bpe.formats.byte_alphabet import from_text, to_text
 from bpe.formats.ids import id_limit
 from bpe.formats.parts import TokenizerParts
 from bpe.formats.pre_tokenizers import read_pre_tokenizer, write_pre_tokenizer
-from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
+from bpe.formats.strict_json import Entry, describe, read_bytes, read_json, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -227,35 +228,45 @@ def read_vocab(entry: Entry) -> dict[str, int]:
     return vocab
 
 
-def read_merges(entry: Entry, vocab: Mapping[str, int]) -> list[tuple[int, int, int]]:
+def read_merges(entry: Entry, vocab: Mapping[str, int]) -> array[int]:
     """Merges as pairs or, in older files, as strings with a space between left and right.
+
+    Returns:
+        Ids: left, right, result, left, ...
 
     Raises:
         TokenizerFileError: a merge has another form, or is of tokens that are not in ``vocab``.
     """
-    merges = []
-    for item in entry.items():
-        pair = item.value
-        if isinstance(pair, str):
-            pair = pair.split(" ")
-        if not isinstance(pair, list) or len(pair) != 2:
-            item.fail("is not a pair of two tokens")
-        left, right = pair
-        try:
-            merges.append((vocab[left], vocab[right], vocab[left + right]))
-        except (KeyError, TypeError):
-            for name in (left, right):
-                if not isinstance(name, str) or name not in vocab:
-                    item.fail(f"{shorten(name)} is not in the vocabulary")
-            item.fail(f"{shorten(left + right)}, which it makes, is not in the vocabulary")
-    return merges
+    if not isinstance(entry.value, list):
+        entry.fail(f"expected a list, found {describe(entry.value)}")
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in entry.value]
+    lists: list[Any] = [pair if isinstance(pair, list) else () for pair in pairs]
+    try:
+        ids = [vocab[name] for a, b in lists for name in (a, b, a + b)]
+        return array("I", ids)
+    except (KeyError, TypeError, ValueError):
+        for item, pair in zip(entry.items(), pairs, strict=True):
+            _refuse_merge(item, pair, vocab)
+        raise
+
+
+def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
+    """Say what is wrong with a merge, if anything is."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        item.fail("is not a pair of two tokens")
+    for name in pair:
+        if not isinstance(name, str) or name not in vocab:
+            item.fail(f"{shorten(name)} is not in the vocabulary")
+    made = "".join(pair)
+    if made not in vocab:
+        item.fail(f"{shorten(made)}, which it makes, is not in the vocabulary")
 
 
 def read_tokens(
     entry: Entry,
     vocab: Mapping[str, int],
     added: Mapping[str, int],
-    merges: Iterable[tuple[int, int, int]],
+    merges: Iterable[int],
 ) -> list[bytes | None]:
     """The bytes of each id: from the byte alphabet, or as they stand for tokens that are added.
 
@@ -281,7 +292,7 @@ def read_tokens(
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
         tokens[id_] = content.encode()
     # An added token may be an ordinary one too, but only if both mean the same bytes.
-    merging = {id_ for merge in merges for id_ in merge}
+    merging = set(added.values()).intersection(merges)
     for content in added.keys() & vocab.keys():
         ordinary = _ordinary(content)
         if ordinary != content.encode() and (ordinary or added[content] in merging):

@@ -25,25 +25,38 @@ namespace ranked {
 // For each token the longest other token that it begins with (kNone: none). With `reversed`, that
 // it ends with. Following the links lists all of them, longest first.
 inline std::vector<uint32_t> affix_links(const Vocabulary& vocabulary, bool reversed) {
-  std::vector<uint32_t> order;
-  for (uint32_t id = 0; id < vocabulary.size(); ++id)
-    if (vocabulary.has(id)) order.push_back(id);
-  const auto less = [&](uint32_t a, uint32_t b) {
-    const auto x = vocabulary[a], y = vocabulary[b];
+  // Most strings differ in their first eight bytes: these lie beside the id while sorting.
+  struct Item {
+    uint64_t head;
+    uint32_t id;
+  };
+  std::vector<Item> order;
+  for (uint32_t id = 0; id < vocabulary.size(); ++id) {
+    if (!vocabulary.has(id)) continue;
+    const auto token = vocabulary[id];
+    uint64_t head = 0;
+    for (size_t i = 0; i < 8; ++i) {
+      const size_t at = reversed ? token.size() - 1 - i : i;
+      head = (head << 8) | (i < token.size() ? token[at] : 0);
+    }
+    order.push_back({head, id});
+  }
+  std::sort(order.begin(), order.end(), [&](const Item& a, const Item& b) {
+    if (a.head != b.head) return a.head < b.head;
+    const auto x = vocabulary[a.id], y = vocabulary[b.id];
     return reversed ? std::lexicographical_compare(x.rbegin(), x.rend(), y.rbegin(), y.rend())
                     : std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-  };
+  });
   const auto is_affix = [&](uint32_t a, uint32_t b) {
     const auto x = vocabulary[a], y = vocabulary[b];
     if (x.size() > y.size()) return false;
     return std::ranges::equal(x, reversed ? y.last(x.size()) : y.first(x.size()));
   };
-  std::sort(order.begin(), order.end(), less);
   // In sorted order whatever begins with a token follows it at once: the tokens that the current
   // one begins with are a chain of links that only loses its longest members on the way.
   std::vector<uint32_t> links(vocabulary.size(), Vocabulary::kNone);
   uint32_t longest = Vocabulary::kNone;
-  for (const uint32_t id : order) {
+  for (const auto& [head, id] : order) {
     while (longest != Vocabulary::kNone && !is_affix(longest, id)) longest = links[longest];
     links[id] = longest;
     longest = id;
