@@ -91,7 +91,9 @@ def train(
     )
     symbol_of_byte = bytes(sorted(range(256), key=byte_order.__getitem__))
     _add_words(trainer, counts, ties, symbol_of_byte)
-    while trainer.step(_MERGES_A_STEP):
+    more = True
+    while more:
+        more = trainer.step(_MERGES_A_STEP)
         if progress is not None:
             progress(trainer.merge_count, vocab_size - fixed)
     return _tokenizer(trainer, counts, specials, vocab_size, ties, min_frequency)
@@ -121,7 +123,7 @@ def _add_words(trainer: Trainer, counts: PretokenCounts, ties: str, symbols: byt
         if counts.first_documents is None:
             raise TrainingError(
                 "ties 'first-seen' needs counts that know where each pre-token occurred first: "
-                "count with track_order=True (bpe count --ties first-seen)"
+                "count with track_order=True (bpe count --track-order)"
             )
         order = pc.sort_indices(
             pa.table([counts.first_documents, counts.first_positions], ["document", "position"]),
