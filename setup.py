@@ -25,7 +25,7 @@ if os.environ.get("BPE_SANITIZE"):  # `make sanitize`
     LINK = SANITIZE
 
 
-class BuildCore(build_ext):
+class BuildCore(build_ext):  # type: ignore[misc]  # pybind11 ships no types for it
     """``build_ext`` that says in one sentence what is missing when it cannot compile."""
 
     def build_extensions(self) -> None:

@@ -18,7 +18,7 @@ from tests.bpe.texts import byte_strings, every_code_point, library_sources, str
 from tests.bpe.vocabularies import BYTES, SPECIAL, MergeTable, merge_tables, small_tokenizer
 
 MEGABYTE = 1 << 20
-RANDOM = random.Random(1)  # noqa: S311  # the same texts every time
+RANDOM = random.Random(1)  # the same texts every time
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_equals_the_textbook_on_any_merges(
 def test_long_pieces_equal_the_textbook(table: MergeTable, letters: str, seed: int) -> None:
     tokens, merges = table
     tokenizer = bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=bpe.Pretokenizer("none"))
-    text = "".join(random.Random(seed).choices(letters, k=200))  # noqa: S311
+    text = "".join(random.Random(seed).choices(letters, k=200))
     for size in (63, 64, 65, 200):  # around the change of algorithm
         assert tokenizer.encode(text[:size]) == reference(tokenizer, text[:size].encode())
     assert tokenizer.encode(letters * 50) == reference(tokenizer, letters.encode() * 50)

@@ -62,7 +62,7 @@ def cut_everywhere(source: FileRange, options: ReadOptions) -> None:
     for k in range(size + 1):
         pieces = [cut(source, 0, k), cut(source, k, size)]
         same(read(*pieces, options=options), expected)
-    chance = random.Random(size)  # noqa: S311 - the same cuts each time
+    chance = random.Random(size)
     for _ in range(20):
         bounds = sorted([0, size, *(chance.randint(0, size) for _ in range(chance.randint(1, 9)))])
         pieces = [cut(source, a, b) for a, b in pairwise(bounds)]

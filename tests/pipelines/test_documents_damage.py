@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipelines.inputs import Compression
 
 PACKED = [compression for compression in COMPRESSIONS if compression != "none"]
-CHANCE = random.Random(0)  # noqa: S311 - the same data each time
+CHANCE = random.Random(0)
 LINES = [f"{i} " + CHANCE.randbytes(CHANCE.randint(0, 40)).hex() for i in range(20_000)]
 DATA = "".join(line + "\n" for line in LINES).encode()
 LABEL = {"gz": "gzip", "zst": "Zstandard", "bz2": "bzip2", "xz": "xz"}
@@ -110,7 +110,7 @@ def test_a_file_that_is_not_compressed_is_one_bad_record(
 @pytest.mark.parametrize("compression", PACKED)
 def test_flipped_bits_are_never_silent(tmp_path: Path, compression: Compression) -> None:
     packed = bytearray(pack(DATA, compression))
-    chance = random.Random(1)  # noqa: S311 - the same damage each time
+    chance = random.Random(1)
     for _ in range(15):
         position = chance.randrange(20, len(packed) - 20)
         packed[position] ^= 0x55
