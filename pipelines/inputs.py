@@ -1,8 +1,9 @@
 """From patterns to a sorted list of files, each with its size, format and compression.
 
 A pattern is, in this order: a file of exactly that name (whatever characters are in it), a
-directory (walked to the bottom), or a glob. In a glob ``*`` and ``?`` stop at ``/``, ``[abc]`` and
-``[!abc]`` are one character, ``**`` crosses directories, and ``**/`` also matches no directory.
+directory (walked to the bottom), or a glob that matches files. In a glob ``*`` stops at ``/``,
+``?``, ``[abc]`` and ``[!abc]`` are one character, ``**`` crosses directories, and ``**/`` also
+matches no directory. (The syntax is that of Beam's filesystems, except for the last point.)
 
 A directory or glob passes over what is no input by anybody's convention: hidden files and folders
 (``.name``) and the markers that other systems leave beside their data (`MARKERS`). Name such a
@@ -189,36 +190,43 @@ def _absolute(path: str) -> Path:
 def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
     """The regular files below ``root`` that match; never silent about what cannot be read."""
     matches = _matcher(pattern or "**")
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for folder, folders, files in os.walk(root, onerror=fail):
-        folders[:] = [name for name in folders if name not in MARKERS]
-        for path in (Path(folder, name) for name in files):
-            relative = path.relative_to(root).as_posix()
-            if matches(relative) and _is_visible(relative, pattern):
-                status = path.stat()
-                if stat.S_ISREG(status.st_mode):
-                    yield str(path), status.st_size
+    folders = [""]  # below root, each with a slash behind it
+    while folders:
+        folder = folders.pop()
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                relative = folder + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in MARKERS:
+                        folders.append(relative + "/")
+                elif matches(relative) and _is_visible(relative, pattern):
+                    status = entry.stat()
+                    if stat.S_ISREG(status.st_mode):
+                        yield str(root / relative), status.st_size
 
 
 def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
+    folder = pattern.rstrip("/") + "/"
     try:
-        below = _metadata(FileSystems.match([pattern.rstrip("/") + "/**"]))
-        if below:
-            root = pattern.rstrip("/") + "/"
-            found = [file for file in below if _is_visible(file.path[len(root) :], "")]
-        else:
+        found = []
+        if not re.search(r"[*?\[]", pattern):
+            found = [
+                file
+                for file in _metadata(FileSystems.match([folder + "**"]))
+                if _is_visible(file.path.removeprefix(folder), "")
+            ]
+        if not found:
+            asked = posixpath.basename(pattern)
             found = [
                 file
                 for file in _metadata(FileSystems.match(_spellings(pattern)))
-                if _is_visible(posixpath.basename(file.path), posixpath.basename(pattern))
+                if _is_visible(posixpath.basename(file.path), asked)
             ]
     except (BeamIOError, ValueError) as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
     for file in found:
-        yield file.path, int(file.size_in_bytes)
+        if not file.path.endswith("/"):  # what object stores show for an empty folder
+            yield file.path, int(file.size_in_bytes)
 
 
 def _metadata(results: Iterable[Any]) -> list[Any]:

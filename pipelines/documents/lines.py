@@ -67,7 +67,7 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     """Cut the lines that begin in ``source`` into pieces of about ``options.block_bytes``.
 
     Lines over ``options.max_record_bytes`` are bad records; so is what damage has cut off.
-    Memory: a few blocks, or about twice the longest line within the limit.
+    Memory: a few blocks, or twice the longest line within the limit while it is put together.
     """
     with StoredFile(source) as stored:
         unpacked = None
@@ -140,6 +140,11 @@ class _OpenLine:
                 raw += piece[: RAW_BYTES - len(raw)]
             self._pieces = [bytes(raw)]
 
+    def finish(self, tail: bytes | memoryview) -> bytes:
+        """The line and what ends it; nothing is kept, so that a long line is in memory once."""
+        pieces, self._pieces, self.size = [*self._pieces, tail], [], 0
+        return b"".join(pieces)
+
     def close(self, tail: bytes) -> tuple[bytes, int]:
         """The (beginning of the) line and its size, without its line end, when ``tail`` ends it."""
         before = tail.removesuffix(b"\n")
@@ -177,10 +182,9 @@ def _pieces(
             place += line.size + used
             line = _OpenLine(options.max_record_bytes)
         if cut > used:
-            data = b"".join([line.raw, memoryview(chunk)[used:cut]])
-            yield place, data, ()
+            data = line.finish(memoryview(chunk)[used:cut])
             place += len(data)
-            line = _OpenLine(options.max_record_bytes)
+            yield place - len(data), data, ()
         if cut < len(chunk):
             line.add(chunk[cut:])
     else:
@@ -188,7 +192,7 @@ def _pieces(
     if line.too_long:
         yield place, b"", (_too_long(source, options, place, *line.close(b"")),)
     elif line.size:
-        yield place, line.raw, ()
+        yield place, line.finish(b""), ()
 
 
 def _without_long_lines(source: FileRange, options: ReadOptions, piece: _Piece) -> Iterator[_Piece]:

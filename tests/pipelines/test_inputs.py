@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
+from apache_beam.io.filesystem import FileMetadata
+from apache_beam.io.localfilesystem import LocalFileSystem
 
 from pipelines.documents import ReadOptions, read_blocks
 from pipelines.errors import InputError
@@ -15,6 +17,8 @@ from pipelines.settings import InputSettings
 from pipelines.splits import plan_splits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipelines.inputs import InputFile
 
 
@@ -231,6 +235,52 @@ def test_a_corpus_elsewhere_has_the_same_names(tmp_path: Path) -> None:
     for root in ("first", "second/deeper"):
         make(tmp_path / root, "x/1.txt", "y/2.txt")
     assert names(tmp_path / "first") == names(tmp_path / "second/deeper")
+
+
+class DiskFileSystem(LocalFileSystem):  # type: ignore[misc]  # Beam ships no types
+    """A filesystem of another scheme, without folders of its own, like an object store."""
+
+    @classmethod
+    def scheme(cls) -> str:
+        return "disk"
+
+    def has_dirs(self) -> bool:
+        return False
+
+    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
+        prefix = dir_or_prefix.removeprefix("disk:/")
+        for folder, _, files in os.walk(os.path.dirname(prefix)):  # noqa: PTH120 - a prefix
+            for path in (f"{folder}/{name}" for name in files):
+                if path.startswith(prefix):
+                    yield FileMetadata("disk:/" + path, Path(path).stat().st_size)
+
+    def exists(self, path: str) -> bool:
+        return Path(path.removeprefix("disk:/")).is_file()
+
+    def metadata(self, path: str) -> FileMetadata:
+        return FileMetadata(path, Path(path.removeprefix("disk:/")).stat().st_size)
+
+    def open(self, path: str, *args: Any, **options: Any) -> BinaryIO:
+        return Path(path.removeprefix("disk:/")).open("rb")
+
+
+def test_other_schemes_work_like_local_paths(tmp_path: Path) -> None:
+    make(tmp_path, "x/1.txt", "x/y/2.txt", "x/.hidden", "x/_SUCCESS", "x/y/3.py", "x1.txt")
+    root = f"disk:/{tmp_path}"
+    assert names(root + "/x") == names(root + "/x/") == ["1.txt", "y/2.txt", "y/3.py"]
+    assert names(root + "/x/**/*.txt") == ["1.txt", "y/2.txt"]
+    assert names(root + "/x/*") == ["1.txt"]
+    assert names(root + "/x/_SUCCESS") == ["_SUCCESS"]
+    assert names(root + "/x/1.txt", tmp_path / "x1.txt") == [
+        str(tmp_path / "x1.txt"),
+        root + "/x/1.txt",
+    ]
+    with pytest.raises(InputError, match="no file matches"):
+        find(root + "/x/*.md")
+    (file,) = find(root + "/x/y/3.py")
+    (split,) = plan_splits([file])
+    (block,) = read_blocks(split.pieces[0], ReadOptions())
+    assert block.texts.to_pylist() == ["x/y/3.py"]
 
 
 def test_importing_the_package_does_not_import_beam() -> None:

@@ -1,0 +1,66 @@
+"""Real text of ten languages and code, in every format, cut as a plan cuts it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.documents import ReadOptions, read_split
+from pipelines.inputs import find_inputs
+from pipelines.settings import InputSettings
+from pipelines.splits import plan_splits
+from tests.pipelines.corpus_files import pack
+from tests.shared_data import shared_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.inputs import Compression
+    from pipelines.settings import Format
+
+
+@pytest.fixture(scope="module")
+def corpus() -> pa.Table:
+    return pq.read_table(shared_file("corpora/multi.parquet"), columns=["id", "text"])
+
+
+def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa.Table:
+    """Ids and texts of a file, read split by split."""
+    settings = InputSettings(patterns=(str(path),), format=format_)
+    ids: list[pa.Array] = []
+    texts: list[pa.Array] = []
+    for split in plan_splits(find_inputs(settings), split_size):
+        for block in read_split(split, ReadOptions()):
+            assert block.bad == ()
+            ids.append(block.ids)
+            texts.append(block.texts.cast(pa.string()))
+    return pa.table({"id": pa.chunked_array(ids), "text": pa.chunked_array(texts)})
+
+
+def test_parquet(corpus: pa.Table) -> None:
+    path = shared_file("corpora/multi.parquet")
+    for split_size in (1 << 20, 5_000_000, 1 << 30):
+        assert read_back(path, split_size).equals(corpus)
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["escaped", "utf-8"])
+def test_jsonl(tmp_path: Path, corpus: pa.Table, plain: bool) -> None:
+    path = tmp_path / "f.jsonl"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for row in corpus.to_pylist():
+            file.write(json.dumps(row, ensure_ascii=plain) + "\n")
+    for split_size in (999_999, 1 << 30):
+        assert read_back(path, split_size).equals(corpus)
+
+
+@pytest.mark.parametrize("compression", ["none", "gz", "zst"])
+def test_lines(tmp_path: Path, corpus: pa.Table, compression: Compression) -> None:
+    text = "\n".join(corpus["text"].to_pylist()).removesuffix("\n")
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    path = tmp_path / ("f" if compression == "none" else f"f.{compression}")
+    path.write_bytes(pack(text.encode(), compression))
+    assert read_back(path, 1_000_003, "lines")["text"].to_pylist() == lines
