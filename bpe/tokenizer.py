@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bpe import formats
 from bpe._arrow import text_column
-from bpe._checks import checked_tokens, merge_triples, whole_tokens
+from bpe._checks import checked_tokens, merge_triples, unreachable_tokens, whole_tokens
 from bpe._lists import binary_array, id_rows, list_array
 from bpe._native import Encoder, TextColumn
 from bpe._pieces import cut_texts
@@ -27,7 +27,7 @@ from bpe.pretokenize import Pretokenizer
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from typing_extensions import Buffer
 
@@ -268,12 +268,8 @@ class Tokenizer:
             EncodingError: the text holds a lone surrogate, or an allowed token is not special.
         """
         data = text if isinstance(text, bytes) else _utf8(text)
-        allowed = self._allowed(allowed_special)
-        if self._pretokenizer.is_native:
-            row = TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1)
-            ids, _ = self._encoder.encode(row, allowed)
-        else:
-            ids, _ = self._encode_pieces([data], allowed)
+        row = TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1)
+        ids, _ = self._encode(row, lambda: [data], self._allowed(allowed_special))
         return memoryview(ids).cast("I").tolist()
 
     def encode_arrow(
@@ -305,13 +301,11 @@ class Tokenizer:
             b"" if pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type) else ""
         )
         filled = texts.fill_null(empty) if texts.null_count else texts
-        column = text_column(filled)
-        allowed = self._allowed(allowed_special)
-        if self._pretokenizer.is_native:
-            ids, offsets = self._encoder.encode(column, allowed)
-        else:
-            rows = filled.cast(pa.large_binary()).to_pylist()
-            ids, offsets = self._encode_pieces(rows, allowed)
+        ids, offsets = self._encode(
+            text_column(filled),
+            lambda: filled.cast(pa.large_binary()).to_pylist(),
+            self._allowed(allowed_special),
+        )
         return list_array(ids, offsets, texts=texts)
 
     def _allowed(self, allowed_special: Collection[str] | str) -> list[int]:
@@ -332,10 +326,28 @@ class Tokenizer:
                 )
         return [*added, *sorted({self._special_tokens[content] for content in allowed_special})]
 
-    def _encode_pieces(self, texts: Iterable[bytes], allowed: list[int]) -> _Columns:
-        whole = {self.token_bytes(id_): id_ for id_ in allowed}
-        cut = cut_texts(texts, pretokenizer=self._pretokenizer, whole=whole)
-        return self._encoder.encode_pieces(*cut)
+    def _encode(
+        self, column: TextColumn, texts: Callable[[], Iterable[bytes]], allowed: list[int]
+    ) -> _Columns:
+        """Ids and offsets of a column; ``texts`` are its rows for a pattern, which Python cuts."""
+        try:
+            if self._pretokenizer.is_native:
+                return self._encoder.encode(column, allowed)
+            whole = {self.token_bytes(id_): id_ for id_ in allowed}
+            cut = cut_texts(texts(), pretokenizer=self._pretokenizer, whole=whole)
+            return self._encoder.encode_pieces(*cut)
+        except ValueError as error:  # a pre-token of 4 GiB
+            raise EncodingError(str(error)) from None
+
+    def unreachable(self) -> list[int]:
+        """The ids of ordinary tokens that no text encodes to.
+
+        Merging the bytes of such a token, as one pre-token, does not end in it. (Where it does,
+        texts can hold the token, whatever stands around it.) Trained tokenizers have none.
+        """
+        whole = {*self._special_tokens.values(), *self._added_tokens.values()}
+        ids = [id_ for id_, token in enumerate(self._tokens) if token and id_ not in whole]
+        return unreachable_tokens(self._encoder, {id_: self.token_bytes(id_) for id_ in ids})
 
     def explain(self, pretoken: str | bytes) -> list[MergeStep]:
         """How one pre-token merges, step by step; the last step has its tokens.

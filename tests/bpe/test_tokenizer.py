@@ -11,6 +11,7 @@ import pytest
 
 import bpe
 from bpe.errors import BpeError, TokenizerError
+from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
 
 if TYPE_CHECKING:
@@ -185,3 +186,20 @@ def test_the_last_step_has_the_tokens() -> None:
     for pretoken in tokenizer.pretokenizer.split(text):
         symbols, _ = tokenizer.explain(pretoken)[-1]
         assert [tokenizer.token_id(symbol) for symbol in symbols] == tokenizer.encode(pretoken)
+
+
+def test_unreachable_tokens() -> None:
+    assert make().unreachable() == []
+    # "the" is merged from "t" and "he" only, and "th" always comes first; "xyz" from nothing.
+    tokens = [*BYTES, b"th", b"he", b"the", b"xyz", b"<s>"]
+    merges = [(116, 104, 256), (104, 101, 257), (116, 257, 258)]
+    table = {"tokens": tokens, "merges": merges, "special_tokens": {"<s>": 260}}
+    assert make(**table).unreachable() == [258, 259]
+    assert make(**table, ignore_merges=True).unreachable() == []
+
+
+def test_a_trained_tokenizer_reaches_all_its_tokens() -> None:
+    texts = [source.decode("utf-8", "replace") for source in library_sources(300_000)]
+    tokenizer = bpe.train(bpe.count_pretokens(texts, pretokenizer="cl100k"), vocab_size=2000)
+    assert len(tokenizer) == 2000
+    assert tokenizer.unreachable() == []
