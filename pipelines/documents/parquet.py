@@ -1,11 +1,14 @@
 """Parquet files: each row a document, its text in one column.
 
-A row group belongs to the range that holds its first byte. Rows are decoded a few at a time:
-memory is bounded by some blocks, or by the largest value or page of the file where that is more.
+A row group belongs to the range that holds its first byte, going by the sizes of the groups. Rows
+are decoded a few at a time: memory is bounded by some blocks, or by the largest value or page of
+the file where that is more.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -33,7 +36,7 @@ DEFAULT_ID_FIELD = "id"
 READ_AHEAD = 1 << 20  # bytes of a column that are read at once
 MOST_ROWS = 8192  # decoded at once when values are small
 MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
-MOST_ROWS_BY_PREFIX = 16  # of a column whose values can repeat each other's beginnings
+MOST_ROWS_UNKNOWN = 64  # of a column whose values could be large and repeat in some other way
 _ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
 
@@ -149,18 +152,18 @@ class _Reader:
         source, metadata = self._source, self._file.metadata
         groups = []
         first = 0
-        for index in range(metadata.num_row_groups):
-            group = metadata.row_group(index)
-            if source.start <= _first_byte(group, source.file_size) < source.end:
-                groups.append((index, first, group.num_rows))
-            first += group.num_rows
+        for index, begin in enumerate(_beginnings(metadata, source.file_size)):
+            rows = max(metadata.row_group(index).num_rows, 0)
+            if source.start <= begin < source.end:
+                groups.append((index, first, rows))
+            first += rows
         total = sum(rows for _, _, rows in groups)
         before = taken = 0
         for index, first, rows in groups:
             for pieces, bad in self._stretches(index, first, rows):
                 block = _Rows.joined(pieces)
                 done = before + block.first + len(block.texts) - first
-                now = source.size * done // max(total, 1)
+                now = min(source.size * done // max(total, 1), source.size)
                 yield block.block(source, self._options, bad=bad, input_bytes=now - taken)
                 taken = now
             before += rows
@@ -237,37 +240,40 @@ class _Reader:
 
     def _batch_rows(self, index: int) -> int:
         """How many rows to decode at once, so that not even repeated large values take much."""
-        group, block = self._file.metadata.row_group(index), self._options.block_bytes
-        chunks = [group.column(i) for i in range(group.num_columns)]
-        chunks = [chunk for chunk in chunks if chunk.path_in_schema in self._names]
         if self._encoded:
             return MOST_ROWS_ENCODED
-        stored = sum(chunk.total_uncompressed_size for chunk in chunks)
-        rows: int = min(MOST_ROWS, block * max(group.num_rows, 1) // max(stored, 1))
-        if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
-            rows = min(rows, MOST_ROWS_BY_PREFIX)
-        repeated = [chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page]
-        if repeated and rows * stored > 8 * block:
-            rows = min(rows, 8 * block // max(self._largest_repeated(index, repeated), 1))
-        return max(rows, 1)
+        group, block = self._file.metadata.row_group(index), self._options.block_bytes
+        stored = max(group.total_byte_size, 1)
+        rows: int = min(MOST_ROWS, max(block * group.num_rows // stored, 1))
+        if rows * stored > 8 * block:  # else no value can make a batch too large
+            try:
+                largest = self._largest_repeated(index)
+            except _ERRORS:  # damage shows again in reading; delta encodings have no dictionary
+                return min(rows, MOST_ROWS_UNKNOWN)
+            rows = min(rows, max(8 * block // max(largest, 1), 1))
+        return rows
 
-    def _largest_repeated(self, index: int, names: list[str]) -> int:
-        """Bytes of the largest values in the dictionary pages of some columns, added up."""
-        probe = pq.ParquetFile(
-            self._stored,
-            metadata=self._file.metadata,
-            read_dictionary=names,
-            buffer_size=READ_AHEAD,
-            pre_buffer=False,
-        )
-        batches = probe.iter_batches(
-            batch_size=1, row_groups=[index], columns=names, use_threads=False
-        )
+    def _largest_repeated(self, index: int) -> int:
+        """Bytes of the largest values in the dictionary pages of the columns, added up."""
         largest = 0
+        batches = self._dictionaries.iter_batches(
+            batch_size=1, row_groups=[index], columns=self._names, use_threads=False
+        )
         for column in next(batches, pa.RecordBatch.from_pylist([])).columns:
             if pa.types.is_dictionary(column.type) and len(column.dictionary):
                 largest += pc.max(pc.binary_length(_as_binary(column.dictionary))).as_py() or 0
-        return largest
+        return int(largest)
+
+    @cached_property
+    def _dictionaries(self) -> pq.ParquetFile:
+        """The same file, its columns left dictionary-encoded."""
+        return pq.ParquetFile(
+            self._stored,
+            metadata=self._file.metadata,
+            read_dictionary=self._names,
+            buffer_size=READ_AHEAD,
+            pre_buffer=False,
+        )
 
 
 def _find_columns(
@@ -371,13 +377,21 @@ def _counting(first: int, length: int) -> pa.Int64Array:
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length), start=first - 1)
 
 
-def _first_byte(group: pq.RowGroupMetaData, file_size: int) -> int:
-    """Where the row group begins; made to lie inside the file, so that no group gets lost."""
-    chunk = group.column(0)
-    offset = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
-        offset = min(offset, chunk.dictionary_page_offset)
-    return int(min(max(offset, 0), file_size - 1))
+def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
+    """Where in the file each row group begins, going by their sizes; always inside the file.
+
+    Not the offsets in the footer: those of a damaged file can lie anywhere, and to ask pyarrow
+    for them can end the process.
+    """
+    sizes = [
+        max(metadata.row_group(index).total_byte_size, 0)
+        for index in range(metadata.num_row_groups)
+    ]
+    total = max(sum(sizes), 1)
+    return [
+        min(file_size * before // total, file_size - 1)
+        for before in accumulate(sizes[:-1], initial=0)
+    ]
 
 
 def _no_parquet(source: FileRange, stored: StoredFile, error: Exception) -> BadRecord:

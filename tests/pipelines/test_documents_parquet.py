@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.documents import ReadOptions, read_blocks
 from pipelines.errors import InputError
-from tests.pipelines.corpus_files import read, whole
+from tests.pipelines.corpus_files import cut, read, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,6 +202,43 @@ def test_a_damaged_row_group_loses_its_own_rows_only(tmp_path: Path) -> None:
     assert 1000 <= bad.place < 2000
     assert found.texts == values[: bad.place] + values[2000:]
     assert found.places == [*range(bad.place), *range(2000, 3000)]
+
+
+@settings(max_examples=80)
+@given(
+    flips=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),
+    bound=st.floats(0, 1),
+    dictionary=st.booleans(),
+)
+def test_no_damage_ends_the_process_or_hides(
+    tmp_path_factory: pytest.TempPathFactory,
+    flips: list[tuple[float, int]],
+    bound: float,
+    dictionary: bool,
+) -> None:
+    path = tmp_path_factory.mktemp("parquet") / "f.parquet"
+    values = [f"{i} words " * (i % 9) for i in range(60)]
+    write(path, {"id": range(60), "text": values}, row_group_size=20, use_dictionary=dictionary)
+    data = bytearray(path.read_bytes())
+    for position, byte in flips:
+        data[round(position * (len(data) - 1))] = byte
+    path.write_bytes(data)
+    source = whole(path, "parquet")
+    middle = round(bound * len(data))
+    try:
+        found = read(cut(source, 0, middle), cut(source, middle, len(data)))
+    except InputError:  # a column that is named or typed otherwise now
+        return
+    assert found.bad or len(found.documents) == 60
+
+
+def test_large_batches_of_dictionary_encoded_columns(tmp_path: Path) -> None:
+    values = [f"{i % 10} " * (i % 100) for i in range(5000)]
+    for ids in (pa.array(range(5000)), pa.array([f"{i % 7}" for i in range(5000)])):
+        write(tmp_path / "f", {"id": ids, "text": values})
+        found = read(whole(tmp_path / "f", "parquet"), options=ReadOptions(block_bytes=1000))
+        assert found.texts == values
+        assert found.ids == [str(id_) for id_ in ids.to_pylist()]
 
 
 def test_row_groups_without_rows(tmp_path: Path) -> None:
