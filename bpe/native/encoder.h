@@ -40,6 +40,7 @@ class IdArray {
     *reserve(1) = id;
     ++size_;
   }
+  const uint32_t* last(size_t count) const { return data_.get() + size_ - count; }
 
   size_t size() const { return size_; }
   std::shared_ptr<uint32_t[]> finish() {
@@ -137,6 +138,7 @@ class Encoder {
     const Lease workspace(*this);
     EncodedRows rows;
     rows.offsets.reserve(row_ends.size() + 1);
+    Batch batch(*this, data.data() + data.size(), *workspace, rows.ids);
     size_t piece = 0;
     for (const int64_t row_end : row_ends) {
       if (row_end < 0 || static_cast<uint64_t>(row_end) < piece ||
@@ -148,12 +150,13 @@ class Encoder {
         if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data.size())
           throw std::invalid_argument("piece " + std::to_string(piece) + " lies outside the data");
         if (id >= 0) {
+          batch.flush();
           rows.ids.push_back(checked(id));
         } else if (begin != end) {
-          encode_piece(data.data() + begin, data.data() + end, data.data() + data.size(),
-                       *workspace, rows.ids);
+          batch.push(data.data() + begin, data.data() + end);
         }
       }
+      batch.flush();
       rows.end_row();
     }
     if (piece != count) throw std::invalid_argument("pieces are left over after the last row");
@@ -191,7 +194,8 @@ class Encoder {
  private:
   // Everything an encoding call writes to while it runs.
   struct Workspace {
-    WordCache cache;
+    ShortWords short_words;
+    LongWords long_words;
     Merger merger;
   };
 
@@ -274,32 +278,88 @@ class Encoder {
     while (p != end) {
       size_t which = 0;
       const uint8_t* const cut = cutter.matcher.find(p, end, which);
+      Batch batch(*this, end, workspace, out);
       Scanner<S> scanner(p, cut);
       const uint8_t *piece, *piece_end;
-      while (scanner.next(piece, piece_end)) encode_piece(piece, piece_end, end, workspace, out);
+      while (scanner.next(piece, piece_end)) batch.push(piece, piece_end);
+      batch.flush();
       if (cut == end) return;
       out.push_back(static_cast<uint32_t>(cutter.ids[which]));
       p = cut + cutter.matcher.tokens()[which].size();
     }
   }
 
-  // [piece, end) is not empty; the bytes up to `readable` may be read.
-  void encode_piece(const uint8_t* piece, const uint8_t* end, const uint8_t* readable,
-                    Workspace& workspace, IdArray& out) const {
-    const size_t size = static_cast<size_t>(end - piece);
-    if (size == 1) return out.push_back(byte_ids_[*piece]);
-    if (size > WordCache::kMaxBytes) {
-      merge_piece({piece, size}, workspace, out);
-      return;
+  // Pieces on their way to the cache: while some are gathered, the entries of the first ones come
+  // from memory.
+  class Batch {
+   public:
+    // The bytes of pieces and behind them up to `readable` may be read.
+    Batch(const Encoder& encoder, const uint8_t* readable, Workspace& workspace, IdArray& out)
+        : encoder_(encoder), readable_(readable), workspace_(workspace), out_(out) {}
+
+    // [begin, end) is not empty.
+    void push(const uint8_t* begin, const uint8_t* end) {
+      Piece& piece = pieces_[size_];
+      piece.begin = begin;
+      piece.size = static_cast<size_t>(end - begin);
+      if (piece.size > 1 && piece.size <= ShortWords::kMaxBytes) {
+        piece.key = workspace_.short_words.key(begin, piece.size, readable_);
+        workspace_.short_words.prefetch(piece.key);
+      }
+      if (++size_ == pieces_.size()) flush();
     }
-    const WordCache::Key key = WordCache::key(piece, size, readable);
-    if (const size_t known = workspace.cache.lookup(key, out.reserve(WordCache::kMaxIds))) {
-      out.advance(known);
-      return;
+
+    void flush() {
+      for (size_t i = 0; i < size_; ++i) encode(pieces_[i]);
+      size_ = 0;
     }
-    const size_t count = merge_piece({piece, size}, workspace, out);
-    workspace.cache.insert(key, out.reserve(0) - count, count);
-  }
+
+   private:
+    struct Piece {
+      const uint8_t* begin;
+      size_t size;
+      ShortWords::Key key;
+    };
+
+    void encode(const Piece& piece) {
+      if (piece.size == 1) return out_.push_back(encoder_.byte_ids_[*piece.begin]);
+      if (piece.size > ShortWords::kMaxBytes) {
+        encode_long(piece);
+        return;
+      }
+      uint32_t* const ids = out_.reserve(ShortWords::kMaxIds);
+      if (const size_t known = workspace_.short_words.lookup(piece.key, ids)) {
+        out_.advance(known);
+        return;
+      }
+      const size_t count = encode_long(piece);
+      if (count <= ShortWords::kMaxIds)
+        workspace_.short_words.insert(piece.key, out_.last(count), count);
+    }
+
+    // Words that are too long for the first cache, or have too many ids for it.
+    size_t encode_long(const Piece& piece) {
+      LongWords& cache = workspace_.long_words;
+      if (piece.size > LongWords::kMaxBytes)
+        return encoder_.merge_piece({piece.begin, piece.size}, workspace_, out_);
+      const LongWords::Key key = cache.key(piece.begin, piece.size, readable_);
+      if (const size_t known = cache.lookup(key, out_.reserve(LongWords::kMaxIds))) {
+        out_.advance(known);
+        return known;
+      }
+      const size_t count = encoder_.merge_piece({piece.begin, piece.size}, workspace_, out_);
+      const bool is_short = piece.size <= ShortWords::kMaxBytes && count <= ShortWords::kMaxIds;
+      if (!is_short && count <= LongWords::kMaxIds) cache.insert(key, out_.last(count), count);
+      return count;
+    }
+
+    const Encoder& encoder_;
+    const uint8_t* readable_;
+    Workspace& workspace_;
+    IdArray& out_;
+    size_t size_ = 0;
+    std::array<Piece, 32> pieces_;
+  };
 
   // Appends the ids of a piece; returns how many.
   size_t merge_piece(Bytes piece, Workspace& workspace, IdArray& out) const {
