@@ -1,0 +1,303 @@
+"""Files on any filesystem that Beam knows: written whole or not at all, listed, removed.
+
+A local path uses the operating system directly where Beam's local filesystem would read a name as
+a pattern or remove a whole folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.errors import ConfigError, InputError, OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+CHUNK = 1 << 20
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What stands under a name in a directory; a symbolic link is not followed."""
+
+    name: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A file that was written: its size in bytes and the SHA-256 of its contents (hex)."""
+
+    bytes: int
+    sha256: str
+
+
+def is_local(path: str) -> bool:
+    """Whether ``path`` is on a filesystem of this machine (it has no scheme)."""
+    return FileSystems.get_scheme(path) is None
+
+
+def located(directory: str) -> str:
+    """``directory`` as every worker can use it: absolute where local, without a slash at the end.
+
+    Raises:
+        ConfigError: no installed filesystem has this scheme, or the name holds a character that
+            remote filesystems read as a pattern.
+    """
+    if is_local(directory):
+        return os.path.normpath(Path.cwd() / directory)
+    try:
+        FileSystems.get_filesystem(directory)
+    except ValueError as error:
+        scheme = FileSystems.get_scheme(directory)
+        raise ConfigError(
+            f"{directory}: no filesystem for {scheme}:// is installed here "
+            f"(pip install 'apache-beam[{scheme if scheme != 's3' else 'aws'}]' may bring it)"
+        ) from error
+    if re.search(r"[*?\[\]]", directory):
+        raise ConfigError(
+            f"{directory}: '*', '?', '[' and ']' are patterns to this filesystem: rename it"
+        )
+    return directory.rstrip("/")
+
+
+def join(directory: str, *names: str) -> str:
+    """The path of a name below ``directory``."""
+    return str(FileSystems.join(directory, *names))
+
+
+def entries(directory: str) -> list[Entry]:
+    """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
+
+    On object stores only the objects right below ``directory`` are listed.
+
+    Raises:
+        OutputError: ``directory`` is a file, or cannot be listed.
+    """
+    try:
+        if is_local(directory):
+            with os.scandir(directory) as found:
+                listed = [_local_entry(entry) for entry in found]
+        else:
+            listed = [
+                Entry(
+                    name=file.path[len(directory) + 1 :],
+                    kind="file",
+                    size=int(file.size_in_bytes),
+                )
+                for result in FileSystems.match([f"{directory}/*"])
+                for file in result.metadata_list
+            ]
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError as error:
+        raise OutputError(f"{directory} is a file: name a directory") from error
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot list: {reason(error)}") from error
+    return sorted(listed, key=lambda entry: entry.name)
+
+
+def _local_entry(entry: os.DirEntry[str]) -> Entry:
+    if entry.is_symlink():
+        return Entry(name=entry.name, kind="link", size=0)
+    if entry.is_dir():
+        return Entry(name=entry.name, kind="directory", size=0)
+    if entry.is_file():
+        return Entry(name=entry.name, kind="file", size=entry.stat().st_size)
+    return Entry(name=entry.name, kind="other", size=0)
+
+
+def make_directory(directory: str) -> None:
+    """Make ``directory`` and what is above it; a no-op on object stores.
+
+    Raises:
+        OutputError: it cannot be made.
+    """
+    if is_local(directory):
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise OutputError(f"{directory} is a file: name a directory") from error
+        except OSError as error:
+            raise OutputError(f"{directory}: cannot make it: {reason(error)}") from error
+
+
+def remove(path: str) -> None:
+    """Remove one file (a symbolic link itself, never what it points to); none there is fine.
+
+    Raises:
+        OutputError: it is there and cannot be removed.
+    """
+    try:
+        if is_local(path):
+            Path(path).unlink()
+        elif FileSystems.exists(path):
+            FileSystems.delete([path])
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OutputError(f"{path}: cannot remove: {reason(error)}") from error
+
+
+class HashingFile(io.RawIOBase):
+    """A file that is written once, front to back, and knows its size and SHA-256.
+
+    Its errors name the file they are about, so that an `OSError` on the way to it is never taken
+    for one of the input.
+    """
+
+    def __init__(self, raw: Any, path: str) -> None:
+        self._raw = raw
+        self._path = path
+        self._sha256 = hashlib.sha256()
+        self._size = 0
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        """Append all of ``data``.
+
+        Raises:
+            OutputError: the file cannot be written, as on a full disk.
+        """
+        view = memoryview(data).cast("B")
+        with _writing(self._path):
+            self._raw.write(view)
+        self._sha256.update(view)
+        self._size += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self._size
+
+    def sha256_with(self, data: bytes) -> str:
+        """What the SHA-256 would be if ``data`` were written next."""
+        sha256 = self._sha256.copy()
+        sha256.update(data)
+        return sha256.hexdigest()
+
+    def written(self) -> Written:
+        """Size and SHA-256 of what was written so far."""
+        return Written(bytes=self._size, sha256=self._sha256.hexdigest())
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[HashingFile]:
+    """Write the file ``path``: it appears, or is replaced, whole when the block ends.
+
+    Until then it lies beside it under a hidden name of its own (`is_temporary`), which is removed
+    where the block raises. Two writers of one path do not disturb each other: the last wins.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    directory, name = FileSystems.split(path)
+    temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+    with _writing(path):
+        raw = FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED)
+    try:
+        yield (file := HashingFile(raw, path))
+        with _writing(path):
+            raw.close()
+            FileSystems.rename([temporary], [path])
+        file.close()
+    except BaseException:
+        with contextlib.suppress(OSError):
+            raw.close()
+        with contextlib.suppress(OutputError):
+            remove(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write: {reason(error)}") from error
+
+
+def write(path: str, data: bytes) -> Written:
+    """Write the file ``path`` as in `replacing`."""
+    with replacing(path) as file:
+        file.write(data)
+    return file.written()
+
+
+def is_temporary(name: str) -> str | None:
+    """The name of the file that ``name`` would have become, if `replacing` gave it; else None."""
+    match = _TEMPORARY.fullmatch(name)
+    return match[1] if match else None
+
+
+def open_binary(path: str) -> Any:
+    """Open ``path`` for reading at random, as pyarrow's readers take it.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    try:
+        if is_local(path):
+            return pa.OSFile(path)
+        return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {reason(error)}") from error
+
+
+def read(path: str) -> bytes:
+    """All of the file ``path``.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with open_binary(path) as file:
+            return bytes(file.read())
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {reason(error)}") from error
+
+
+def digest(path: str) -> Written:
+    """Size and SHA-256 of the file ``path`` as it is now.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    sha256, size = hashlib.sha256(), 0
+    try:
+        with open_binary(path) as file:
+            while chunk := file.read(CHUNK):
+                sha256.update(chunk)
+                size += len(chunk)
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {reason(error)}") from error
+    return Written(bytes=size, sha256=sha256.hexdigest())
+
+
+def exists(path: str) -> bool:
+    """Whether there is something at ``path`` that can be read."""
+    return bool(FileSystems.exists(path))
+
+
+def reason(error: OSError) -> str:
+    """What the system says is wrong, in one line."""
+    return error.strerror or " ".join(str(error).split())

@@ -1,0 +1,120 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines import storage
+from pipelines.errors import ConfigError, InputError, OutputError
+
+
+def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "file"
+    with storage.replacing(str(path)) as file:
+        file.write(b"one ")
+        assert not path.exists()
+        (hidden,) = path.parent.iterdir()
+        assert storage.is_temporary(hidden.name) == "file"
+        file.write(memoryview(b"two"))
+        assert file.tell() == 7
+    assert path.read_bytes() == b"one two"
+    assert file.written() == storage.Written(bytes=7, sha256=hashlib.sha256(b"one two").hexdigest())
+    assert list(path.parent.iterdir()) == [path]
+    assert storage.digest(str(path)) == file.written()
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    storage.write(str(path), b"old")
+    with pytest.raises(TypeError), storage.replacing(str(path)) as file:
+        file.write("new")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_errors_of_the_block_are_not_taken_for_errors_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), storage.replacing(str(tmp_path / "file")):
+        (tmp_path / "input").read_bytes()
+
+
+def test_a_full_disk_is_an_output_error_that_names_the_file() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    with full.open("wb", buffering=0) as raw:
+        file = storage.HashingFile(raw, "out/part")
+        with pytest.raises(OutputError, match="out/part: cannot write: No space left on device"):
+            file.write(b"x")
+
+
+def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="name a directory"):
+        storage.make_directory(str(tmp_path / "file"))
+    with pytest.raises(OutputError, match="cannot make"):
+        storage.make_directory(str(tmp_path / "file" / "below"))
+    with pytest.raises(OutputError, match="cannot write"):
+        storage.write(str(tmp_path / "file" / "below"), b"")
+
+
+def test_entries_do_not_follow_links(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"abc")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert [(e.name, e.kind, e.size) for e in storage.entries(str(tmp_path))] == [
+        ("file", "file", 3),
+        ("folder", "directory", 0),
+        ("link", "link", 0),
+        ("loop", "link", 0),
+        ("pipe", "other", 0),
+    ]
+    assert storage.entries(str(tmp_path / "nowhere")) == []
+    with pytest.raises(OutputError, match="is a file"):
+        storage.entries(str(tmp_path / "file"))
+
+
+def test_remove_takes_names_literally(tmp_path: Path) -> None:
+    for name in ("a*", "ab", "[a]", "a"):
+        (tmp_path / name).touch()
+    storage.remove(str(tmp_path / "a*"))
+    storage.remove(str(tmp_path / "[a]"))
+    storage.remove(str(tmp_path / "not there"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "ab"]
+
+
+def test_remove_takes_a_link_not_its_target(tmp_path: Path) -> None:
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    storage.remove(str(tmp_path / "link"))
+    assert [path.name for path in tmp_path.iterdir()] == ["target"]
+
+
+def test_a_directory_is_located_for_every_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert storage.located("out/") == str(tmp_path / "out")
+    assert storage.located("./a/../out") == str(tmp_path / "out")
+    with pytest.raises(ConfigError, match="no filesystem for nosuch://"):
+        storage.located("nosuch://bucket/out")
+
+
+def test_missing_files_are_input_errors(tmp_path: Path) -> None:
+    path = str(tmp_path / "nowhere")
+    for read in (storage.read, storage.digest, storage.open_binary):
+        with pytest.raises(InputError, match="nowhere: cannot read"):
+            read(path)
+    assert not storage.exists(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["file", ".file.tmp", ".file.0123.tmp", "file." + "0" * 32 + ".tmp"]
+)
+def test_other_names_are_not_temporary(name: str) -> None:
+    assert storage.is_temporary(name) is None
