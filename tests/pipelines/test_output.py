@@ -1,0 +1,185 @@
+"""What may be in an output directory before a job, and what a job removes there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.errors import OutputError
+from pipelines.output import Plan, json_bytes, locked, part_name, prepare
+from pipelines.settings import OutputSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = Plan(
+    kind="encoded",
+    parts=(2,),
+    settings={"tokenizer": "abc"},
+    inputs={"files": 1, "bytes": 5, "sha256": "d"},
+)
+TEMPORARY = f".{part_name(0, 2)}.{'0' * 32}.tmp"
+
+
+def settings(directory: Path, *, overwrite: bool = False, resume: bool = False) -> OutputSettings:
+    return OutputSettings(directory=str(directory), overwrite=overwrite, resume=resume)
+
+
+def names(directory: Path) -> set[str]:
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir()}
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """What a job of PLAN leaves when it is killed."""
+    directory = tmp_path / "out"
+    prepare(settings(directory), PLAN)
+    (directory / "tokenizer.json").write_text("{}")
+    (directory / part_name(0, 2)).write_bytes(b"not even Parquet")
+    (directory / TEMPORARY).write_bytes(b"half")
+    (directory / "dead-letters").mkdir()
+    (directory / "dead-letters" / part_name(0, 2, "jsonl")).write_bytes(b"{")
+    return directory
+
+
+def test_a_new_directory_gets_the_plan(tmp_path: Path) -> None:
+    prepare(settings(tmp_path / "a" / "b"), PLAN)
+    assert json.loads((tmp_path / "a" / "b" / ".plan.json").read_bytes()) == PLAN.to_json()
+
+
+@pytest.mark.parametrize(
+    "name", ["README", ".hidden", "folder/file", "part-00000-of-00002.parquet"]
+)
+def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(OutputError, match=r"holds '.*--overwrite.*--resume"):
+        prepare(settings(tmp_path), PLAN)
+    assert names(tmp_path) == {name}
+
+
+def test_half_written_files_of_a_killed_job_are_nothing(tmp_path: Path) -> None:
+    (tmp_path / TEMPORARY).touch()
+    prepare(settings(tmp_path), PLAN)
+    assert names(tmp_path) == {".plan.json"}
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    with pytest.raises(OutputError, match="is a file: name a directory"):
+        prepare(settings(tmp_path / "out"), PLAN)
+
+
+def test_overwrite_removes_what_is_ours_even_damaged(begun: Path) -> None:
+    (begun / "notes.txt").write_text("mine")
+    (begun / "folder").mkdir()
+    prepare(settings(begun, overwrite=True), PLAN)
+    assert names(begun) == {".plan.json", "notes.txt"}
+    assert not (begun / "dead-letters").exists()
+    assert (begun / "folder").is_dir()
+
+
+def test_overwrite_recognises_ours_by_the_manifest_too(tmp_path: Path) -> None:
+    manifest = {"kind": "encoded", "version": 1, "parts": []}
+    (tmp_path / "manifest.json").write_bytes(json_bytes(manifest))
+    (tmp_path / "tokenizer.json").touch()
+    prepare(settings(tmp_path, overwrite=True), PLAN)
+    assert names(tmp_path) == {".plan.json"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["other.parquet", part_name(0, 7), "manifest.json", "tokenizer.json", "dead-letters/mine.txt"],
+)
+def test_overwrite_keeps_foreign_files_and_refuses_look_alikes(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text('{"kind": "something else"}')
+    with pytest.raises(OutputError, match="move it away") as error:
+        prepare(settings(tmp_path, overwrite=True), PLAN)
+    assert name in str(error.value)
+    assert names(tmp_path) == {name}
+
+
+def test_overwrite_does_not_follow_links(begun: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    precious = outside / part_name(0, 2, "jsonl")
+    precious.write_text('{"file": 1, "place": 2, "reason": 3, "size": 4}')
+    for path in (begun / "dead-letters").iterdir():
+        path.unlink()
+    (begun / "dead-letters").rmdir()
+    (begun / "dead-letters").symlink_to(outside)
+    with pytest.raises(OutputError, match="dead-letters"):
+        prepare(settings(begun, overwrite=True), PLAN)
+    assert precious.exists()
+
+
+def test_a_link_in_the_place_of_a_part_is_not_ours(begun: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("data")
+    (begun / part_name(1, 2)).symlink_to(precious)
+    with pytest.raises(OutputError, match=part_name(1, 2)):
+        prepare(settings(begun, overwrite=True), PLAN)
+    assert precious.read_text() == "data"
+
+
+def test_resume_keeps_parts_and_removes_temporary_files(begun: Path) -> None:
+    (begun / "manifest.json").write_bytes(b"{}")
+    prepare(settings(begun, resume=True), PLAN)
+    assert names(begun) == {
+        ".plan.json",
+        "tokenizer.json",
+        part_name(0, 2),
+        f"dead-letters/{part_name(0, 2, 'jsonl')}",
+    }
+
+
+def test_resume_begins_where_nothing_is(tmp_path: Path) -> None:
+    prepare(settings(tmp_path / "out", resume=True), PLAN)
+    assert names(tmp_path / "out") == {".plan.json"}
+
+
+def test_resume_of_another_job_is_refused_and_says_what_differs(begun: Path) -> None:
+    other = Plan(
+        kind="encoded",
+        parts=(2,),
+        settings={"tokenizer": "xyz"},
+        inputs={"files": 2, "bytes": 5, "sha256": "d"},
+    )
+    with pytest.raises(OutputError) as error:
+        prepare(settings(begun, resume=True), other)
+    assert 'settings tokenizer was "abc", is "xyz"; inputs files was 1, is 2' in str(error.value)
+    assert part_name(0, 2) in names(begun)
+
+
+def test_resume_without_a_plan_is_refused(tmp_path: Path) -> None:
+    (tmp_path / part_name(0, 2)).touch()
+    with pytest.raises(OutputError, match=r"cannot resume: it holds files but no \.plan\.json"):
+        prepare(settings(tmp_path, resume=True), PLAN)
+
+
+@pytest.mark.parametrize("name", [part_name(0, 3), "more.parquet"])
+def test_resume_refuses_parts_of_another_run(begun: Path, name: str) -> None:
+    (begun / name).touch()
+    with pytest.raises(OutputError, match=name):
+        prepare(settings(begun, resume=True), PLAN)
+
+
+def test_inputs_inside_the_output_are_refused(begun: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(begun)
+    for source in (begun / "a.txt", link / "a.txt"):
+        with pytest.raises(OutputError, match="lies in its output directory"):
+            prepare(settings(begun, overwrite=True), PLAN, reads=[str(source)])
+    assert part_name(0, 2) in names(begun)
+    prepare(settings(begun, overwrite=True), PLAN, reads=[str(tmp_path / "out-of-it.txt")])
+
+
+def test_two_jobs_do_not_write_to_one_directory(tmp_path: Path) -> None:
+    again = locked(str(tmp_path))
+    with locked(str(tmp_path)), pytest.raises(OutputError, match="another job is writing"):
+        again.__enter__()
+    with locked(str(tmp_path)):
+        pass
