@@ -1,0 +1,304 @@
+"""Where pipelines run, and how an error in a worker becomes one error in the caller.
+
+``DirectRunner`` means `FnApiRunner` of this process, pinned: Beam's own ``DirectRunner`` is a
+switch that may download another engine. Every other runner gets its options as they are.
+
+Beam wraps an exception of a worker in tracebacks, more than once, and as text where the worker is
+another process; and on the local runner the other workers go on to the end of their work. So
+there, a failure is left in a file instead: workers look at it between blocks and wind down, and
+`run` raises what it says. On other runners the exception travels, with the error inside its text.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import logging
+import re
+import shutil
+import signal
+import tempfile
+import threading
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics, MetricsFilter
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners import create_runner
+
+from bpe import errors as bpe_errors
+from pipelines import errors
+from pipelines.errors import ConfigError, InputError, JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pipelines.settings import Execution
+
+LOCAL = "FnApiRunner"
+_LOGGER = logging.getLogger(__name__)
+NAMESPACE = "bpe"
+_MARK = "beam-bpe-error:"
+_BUILT_HERE: dict[str, type[JobError]] = {
+    kind.__name__: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, JobError)
+}
+# Errors of the library that mean a wrong setting; all others mean a wrong input.
+_SETTINGS = (bpe_errors.PretokenizerError, bpe_errors.SpecialTokenError, bpe_errors.TrainingError)
+
+
+class WorkerError(Exception):
+    """A `JobError` on its way out of a worker; its text holds the error twice.
+
+    Once for whoever reads a log, and once encoded, for `error_in`.
+    """
+
+    @classmethod
+    def of(cls, error: JobError) -> WorkerError:
+        """Pack ``error``."""
+        return cls(f"{error} [{_MARK}{_packed(error)}]")
+
+
+def _packed(error: JobError) -> str:
+    value = {"kind": type(error).__name__, "message": str(error)}
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode("ascii")
+
+
+def _unpacked(text: str) -> JobError | None:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(text))
+        return _BUILT_HERE[value["kind"]](value["message"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def as_job_error(error: BaseException) -> JobError:
+    """``error`` as the class that callers of jobs know, with a message of one line."""
+    if isinstance(error, JobError):
+        return error
+    if isinstance(error, bpe_errors.BpeError):
+        kind = ConfigError if isinstance(error, _SETTINGS) else InputError
+        return kind(str(error))
+    if isinstance(error, MemoryError):
+        return JobError(
+            "out of memory: use fewer --workers, or a smaller --split-size (a record of "
+            f"gigabytes needs several times its size): {_one_line(error)}"
+        )
+    return JobError(f"the job failed: {type(error).__name__}: {_one_line(error)}")
+
+
+def error_in(error: BaseException) -> JobError:
+    """The error that a worker raised, found in what Beam made of it."""
+    if not isinstance(error, JobError):
+        for text in _texts(error):
+            for packed in re.findall(re.escape(_MARK) + r"([A-Za-z0-9_=-]+)", text):
+                if found := _unpacked(packed):
+                    return found
+        if type(error) is RuntimeError and (last := _last_line_of_traceback(str(error))):
+            return JobError(f"the job failed: {last}")
+    return as_job_error(error)
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield str(at)
+        at = at.__cause__ or at.__context__
+
+
+def _last_line_of_traceback(text: str) -> str:
+    named = re.findall(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$", text, re.MULTILINE)
+    return _one_line(named[-1]) if named else ""
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())[:2000]
+
+
+@contextlib.contextmanager
+def job_errors() -> Iterator[None]:
+    """Raise whatever the block raises as a `JobError`."""
+    try:
+        yield
+    except (JobError, BrokenPipeError):
+        raise
+    except Exception as error:  # the one place where everything is turned into our classes
+        raise error_in(error) from error
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How workers report the error that ends the job.
+
+    Attributes:
+        path: a file on this machine that appears with the first failure; None to raise it.
+    """
+
+    path: Path | None = None
+
+    def stopped(self) -> bool:
+        """Whether the job has failed or ended, so that nobody needs to go on."""
+        if self.path is None:
+            return False
+        return self.path.exists() or not self.path.parent.exists()
+
+    @contextlib.contextmanager
+    def reported(self) -> Iterator[None]:
+        """Report what the block raises; where it is left in a file, go on behind the block."""
+        try:
+            yield
+        except Exception as error:  # an error of any kind must reach the caller as one of ours
+            failure = as_job_error(error)
+            if self.path is None:
+                raise WorkerError.of(failure) from error
+            if failure is not error:
+                _LOGGER.debug("failure in a worker: %s", traceback.format_exc())
+            self._leave(failure)
+
+    def stop(self) -> None:
+        """Make workers wind down without an error of their own."""
+        self._leave(JobError("the job was stopped"))
+
+    def first(self) -> JobError | None:
+        """The error that was left, if any."""
+        if self.path is None or not self.path.exists():
+            return None
+        packed = self.path.read_text(encoding="ascii")
+        return _unpacked(packed) or JobError("the job failed: its error cannot be read")
+
+    def _leave(self, error: JobError) -> None:
+        if self.path is None:
+            return
+        # The first one stays; the folder is gone where the job has ended already.
+        with (
+            contextlib.suppress(FileExistsError, FileNotFoundError),
+            self.path.open("x", encoding="ascii") as file,
+        ):
+            file.write(_packed(error))
+
+
+def options(execution: Execution) -> PipelineOptions:
+    """Beam's options for ``execution``; what the user gave for Beam comes last and wins.
+
+    Raises:
+        ConfigError: Beam does not take an option, or does not know the runner.
+    """
+    flags = [f"--runner={execution.runner}"]
+    if execution.runner == "DirectRunner":
+        workers = execution.worker_count
+        mode = "in_memory" if workers == 1 else "multi_threading"
+        flags = [
+            f"--runner={LOCAL}",
+            f"--direct_running_mode={mode}",
+            f"--direct_num_workers={workers}",
+        ]
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            made = PipelineOptions([*flags, *execution.beam_args])
+            made.get_all_options()
+    except SystemExit as error:
+        line = said.getvalue().strip().rpartition("\n")[2]
+        raise ConfigError(f"Beam does not take its options: {line or error}") from error
+    runner = made.view_as(StandardOptions).runner
+    try:
+        create_runner(runner)
+    except (ValueError, ImportError, AttributeError, RuntimeError) as error:
+        raise ConfigError(f"--runner {runner}: {_one_line(error)}") from error
+    return made
+
+
+def is_local(made: PipelineOptions) -> bool:
+    """Whether these options mean the local runner, whose workers share this machine's files."""
+    return bool(made.view_as(StandardOptions).runner == LOCAL)
+
+
+def run(
+    build: Callable[[beam.Pipeline, Failures], None], *, execution: Execution
+) -> beam.runners.runner.PipelineResult:
+    """Build a pipeline, run it to its end and return Beam's result.
+
+    Args:
+        build: adds the transforms to the pipeline; they report errors to what it is given.
+        execution: where to run.
+
+    Raises:
+        JobError: the error that ended the job, whatever the runner made of it.
+    """
+    made = options(execution)
+    folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
+    failures = Failures(Path(folder, "failure") if folder else None)
+    try:
+        with job_errors(), _interrupts(failures) as interrupted:
+            pipeline = beam.Pipeline(options=made)
+            build(pipeline, failures)
+            try:
+                result = pipeline.run()
+                state = _finished(result)
+            except Exception as error:
+                raise failures.first() or error_in(error) from error
+            finally:
+                if interrupted.is_set():
+                    raise KeyboardInterrupt
+            if (failure := failures.first()) is not None:
+                raise failure
+        if state not in (None, "DONE"):
+            raise JobError(f"the job ended as {state}: see the logs of {execution.runner}")
+        return result
+    finally:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _finished(result: beam.runners.runner.PipelineResult) -> str | None:
+    """Wait for the end of a pipeline; take it back from its runner when interrupted."""
+    try:
+        return cast("str | None", result.wait_until_finish())
+    except KeyboardInterrupt:
+        with contextlib.suppress(Exception):  # it may be over by now, or not know how
+            result.cancel()
+        raise
+
+
+@contextlib.contextmanager
+def _interrupts(failures: Failures) -> Iterator[threading.Event]:
+    """Let a first Ctrl-C wind the local workers down; a second one is as ever.
+
+    Beam's local runner can hang for good when it is interrupted while it waits for its workers.
+    """
+    interrupted = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    here = threading.current_thread() is threading.main_thread()
+    if failures.path is None or not here or not callable(before):
+        yield interrupted
+        return
+
+    def stop(_: int, __: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        interrupted.set()
+        failures.stop()
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def counter(name: str) -> Any:
+    """A counter of Beam's metrics, under the namespace of this package."""
+    return Metrics.counter(NAMESPACE, name)
+
+
+def metric(result: Any, name: str) -> int:
+    """What a counter came to, over all workers; 0 where the runner does not say."""
+    found = result.metrics().query(MetricsFilter().with_name(name).with_namespace(NAMESPACE))
+    return sum(int(counted.committed or 0) for counted in found["counters"])

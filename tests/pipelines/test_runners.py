@@ -1,0 +1,151 @@
+"""Options for Beam, and errors on their way out of workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
+
+import bpe
+from bpe.errors import PretokenizerError, TrainingError
+from pipelines import errors
+from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
+from pipelines.runners import Failures, WorkerError, error_in, job_errors, options, run
+from pipelines.settings import Execution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MODES = {
+    "in_memory": Execution(workers=1),
+    "multi_threading": Execution(workers=2),
+    "multi_processing": Execution(workers=2, beam_args=("--direct_running_mode=multi_processing",)),
+}
+
+
+@pytest.mark.parametrize(("workers", "mode"), [(1, "in_memory"), (3, "multi_threading")])
+def test_the_local_runner_is_pinned(workers: int, mode: str) -> None:
+    made = options(Execution(workers=workers))
+    assert made.view_as(StandardOptions).runner == "FnApiRunner"
+    assert made.view_as(DirectOptions).direct_running_mode == mode
+    assert made.view_as(DirectOptions).direct_num_workers == workers
+
+
+def test_what_the_user_says_to_beam_wins() -> None:
+    made = options(Execution(workers=4, beam_args=("--direct_num_workers=2", "--streaming")))
+    assert made.view_as(DirectOptions).direct_num_workers == 2
+    assert made.view_as(StandardOptions).streaming
+
+
+def test_other_runners_get_their_options_as_they_are() -> None:
+    made = options(Execution(runner="PortableRunner", workers=3, beam_args=("--job_endpoint=h:1",)))
+    assert made.get_all_options(drop_default=True) == {
+        "runner": "PortableRunner",
+        "job_endpoint": "h:1",
+    }
+
+
+def test_wrong_options_are_one_clear_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError, match="direct_num_workers"):
+        options(Execution(beam_args=("--direct_num_workers=many",)))
+    with pytest.raises(ConfigError, match="--runner NoSuchRunner"):
+        options(Execution(runner="NoSuchRunner"))
+    assert capfd.readouterr().err == ""
+
+
+KINDS = [ConfigError, InputError, RecordError, OutputError, errors.VerificationError, JobError]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_survives_as_text(kind: type[JobError]) -> None:
+    message = "a 'quoted' \"line\" \\ with é, 東京 and \n a break"
+    worker = WorkerError.of(kind(message))
+    text = f"Traceback ...\nRuntimeError: {worker!r} [while running 'Encode']\\n\\n and more"
+    found = error_in(RuntimeError(text))
+    assert type(found) is kind
+    assert str(found) == message
+
+
+def test_an_error_is_found_behind_others() -> None:
+    try:
+        try:
+            raise WorkerError.of(RecordError("bad"))
+        except WorkerError as error:
+            raise RuntimeError("wrapped") from error
+    except RuntimeError as error:
+        found = error_in(error)
+    assert type(found) is RecordError
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (PretokenizerError("x"), ConfigError),
+        (TrainingError("x"), ConfigError),
+        (bpe.errors.TokenizerFileError("x"), InputError),
+        (RuntimeError("Traceback:\n  File a\nKeyError: 'x'"), JobError),
+        (MemoryError(), JobError),
+        (ZeroDivisionError("two\nlines"), JobError),
+    ],
+)
+def test_any_error_becomes_one_of_ours_on_one_line(error: Exception, kind: type[JobError]) -> None:
+    with pytest.raises(JobError) as caught, job_errors():
+        raise error
+    assert type(caught.value) is kind
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is error
+
+
+class Fail(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, failures: Failures, error: Exception, *, raw: bool) -> None:
+        self._failures = failures
+        self._error = error
+        self._raw = raw
+
+    def process(self, element: int) -> Iterator[int]:
+        if self._raw:
+            raise self._error
+        with self._failures.reported():
+            if element == 3:
+                raise self._error
+            yield element
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("raw", [False, True], ids=["reported", "raised"])
+def test_a_failure_in_a_worker_is_raised_once_and_clean(mode: str, raw: bool) -> None:
+    def build(pipeline: beam.Pipeline, failures: Failures) -> None:
+        error = (
+            WorkerError.of(RecordError("file.txt: bad")) if raw else RecordError("file.txt: bad")
+        )
+        elements = pipeline | beam.Create(range(8)) | beam.Reshuffle()
+        _ = elements | beam.ParDo(Fail(failures, error, raw=raw))
+
+    with pytest.raises(RecordError) as caught:
+        run(build, execution=MODES[mode])
+    assert str(caught.value) == "file.txt: bad"
+
+
+def test_without_a_file_a_failure_is_raised() -> None:
+    with pytest.raises(WorkerError, match="a reason for the log"), Failures().reported():
+        raise RecordError("a reason for the log")
+
+
+def test_the_first_failure_stays(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "failure")
+    assert not failures.stopped()
+    for text in ("first", "second"):
+        with failures.reported():
+            raise InputError(text)
+    assert failures.stopped()
+    assert str(failures.first()) == "first"
+
+
+def test_work_stops_when_the_job_is_gone(tmp_path: Path) -> None:
+    failures = Failures(tmp_path / "gone" / "failure")
+    assert failures.stopped()
+    assert failures.first() is None
+    failures.stop()
