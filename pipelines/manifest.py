@@ -1,0 +1,294 @@
+"""``manifest.json`` of an encoded corpus: what the directory holds, written last."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines import storage
+from pipelines.errors import InputError
+from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, json_bytes, part_name
+from pipelines.parts import DeadLetters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipelines.parts import FinishedPart
+
+KIND = "encoded"
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """An input file as the manifest names it; ``size`` in bytes as stored."""
+
+    name: str
+    size: int
+    format: str
+    compression: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRange:
+    """Bytes ``[start, end)``, as stored, of the input file ``name``."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from."""
+
+    file: str
+    rows: int
+    tokens: int
+    text_bytes: int
+    bytes: int
+    sha256: str
+    inputs: tuple[SourceRange, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """Sums over all parts; ``bytes`` is the size of the Parquet files."""
+
+    documents: int
+    tokens: int
+    text_bytes: int
+    bytes: int
+    failures: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedManifest:
+    """What an encoded corpus is made of.
+
+    Attributes:
+        tokenizer_sha256: of ``tokenizer.json`` beside the manifest (hex).
+        vocab_size: one more than the greatest id of the tokenizer.
+        id_type: ``uint16`` or ``uint32``.
+        settings: how the inputs were read (`ReadOptions`).
+        totals: sums over the parts.
+        inputs: every file that was read, in order.
+        parts: in order.
+        dead_letters: the files of bad records.
+    """
+
+    tokenizer_sha256: str
+    vocab_size: int
+    id_type: str
+    settings: dict[str, Any]
+    totals: Totals
+    inputs: tuple[Source, ...]
+    parts: tuple[Part, ...]
+    dead_letters: tuple[DeadLetters, ...]
+
+    @classmethod
+    def of(
+        cls,
+        parts: Iterable[FinishedPart],
+        *,
+        tokenizer_sha256: str,
+        vocab_size: int,
+        id_type: str,
+        settings: dict[str, Any],
+    ) -> EncodedManifest:
+        """The manifest of finished parts, given in any order."""
+        ordered = sorted(parts, key=lambda part: part.split.part)
+        sources = {
+            piece.file_index: Source(
+                name=piece.name,
+                size=piece.file_size,
+                format=piece.format,
+                compression=piece.compression,
+            )
+            for part in ordered
+            for piece in part.split.pieces
+        }
+        dead = tuple(p.contents.dead_letters for p in ordered if p.contents.dead_letters)
+        return cls(
+            tokenizer_sha256=tokenizer_sha256,
+            vocab_size=vocab_size,
+            id_type=id_type,
+            settings=settings,
+            totals=Totals(
+                documents=sum(part.contents.rows for part in ordered),
+                tokens=sum(part.contents.tokens for part in ordered),
+                text_bytes=sum(part.contents.text_bytes for part in ordered),
+                bytes=sum(part.written.bytes for part in ordered),
+                failures=sum(letters.records for letters in dead),
+            ),
+            inputs=tuple(source for _, source in sorted(sources.items())),
+            parts=tuple(_part(part) for part in ordered),
+            dead_letters=dead,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest as JSON values, in the order of the file."""
+        return {
+            "kind": KIND,
+            "version": VERSION,
+            "tokenizer": {
+                "file": TOKENIZER,
+                "sha256": self.tokenizer_sha256,
+                "vocab_size": self.vocab_size,
+            },
+            "id_type": self.id_type,
+            "settings": self.settings,
+            "totals": asdict(self.totals),
+            "inputs": [asdict(source) for source in self.inputs],
+            "dead_letters": [asdict(letters) for letters in self.dead_letters],
+            "parts": [asdict(part) for part in self.parts],
+        }
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return json_bytes(self.to_json())
+
+
+def _part(part: FinishedPart) -> Part:
+    return Part(
+        file=part.file,
+        rows=part.contents.rows,
+        tokens=part.contents.tokens,
+        text_bytes=part.contents.text_bytes,
+        bytes=part.written.bytes,
+        sha256=part.written.sha256,
+        inputs=tuple(
+            SourceRange(name=piece.name, start=piece.start, end=piece.end)
+            for piece in part.split.pieces
+        ),
+    )
+
+
+def read_kind(directory: str) -> str:
+    """What the manifest in ``directory`` says it is of: ``counts`` or ``encoded``.
+
+    Raises:
+        InputError: there is no manifest, or not one of ours.
+    """
+    kind = _read(directory).get("kind")
+    if kind not in ("counts", KIND):
+        raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
+    return str(kind)
+
+
+def read_encoded(directory: str) -> EncodedManifest:
+    """The manifest of the encoded corpus in ``directory``, every value checked.
+
+    Raises:
+        InputError: there is none, or something in it is missing or of the wrong type.
+    """
+    path = _path(directory)
+    value = _read(directory)
+    if value.get("kind") != KIND or value.get("version") != VERSION:
+        raise InputError(
+            f"{path}: kind {value.get('kind')!r}, version {value.get('version')!r}: this is not "
+            f"the manifest of an encoded corpus of version {VERSION}"
+        )
+    try:
+        manifest = EncodedManifest(
+            tokenizer_sha256=_text(value["tokenizer"], "sha256"),
+            vocab_size=_number(value["tokenizer"], "vocab_size"),
+            id_type=_text(value, "id_type"),
+            settings=dict(value["settings"]),
+            totals=Totals(
+                **{
+                    name: _number(value["totals"], name)
+                    for name in ("documents", "tokens", "text_bytes", "bytes", "failures")
+                }
+            ),
+            inputs=tuple(
+                Source(
+                    name=_text(source, "name"),
+                    size=_number(source, "size"),
+                    format=_text(source, "format"),
+                    compression=_text(source, "compression"),
+                )
+                for source in value["inputs"]
+            ),
+            dead_letters=tuple(
+                DeadLetters(
+                    file=_text(letters, "file"),
+                    records=_number(letters, "records"),
+                    bytes=_number(letters, "bytes"),
+                    sha256=_text(letters, "sha256"),
+                )
+                for letters in value["dead_letters"]
+            ),
+            parts=tuple(_read_part(part) for part in value["parts"]),
+        )
+        _check_names(manifest)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: damaged: {type(error).__name__}: {error}: encode the corpus again"
+        ) from error
+    return manifest
+
+
+def _check_names(manifest: EncodedManifest) -> None:
+    """Refuse names that a job never gives: no manifest leads out of its directory."""
+    if manifest.id_type not in ("uint16", "uint32"):
+        raise ValueError(f"id_type {manifest.id_type!r}")
+    parts = len(manifest.parts)
+    for number, part in enumerate(manifest.parts):
+        if part.file != part_name(number, parts):
+            raise ValueError(f"part {number} is {part.file!r}")
+    dead = {f"{DEAD_LETTERS}/{part_name(number, parts, 'jsonl')}" for number in range(parts)}
+    if unknown := {letters.file for letters in manifest.dead_letters} - dead:
+        raise ValueError(f"dead letters {min(unknown)!r}")
+
+
+def _read_part(value: Any) -> Part:
+    return Part(
+        file=_text(value, "file"),
+        rows=_number(value, "rows"),
+        tokens=_number(value, "tokens"),
+        text_bytes=_number(value, "text_bytes"),
+        bytes=_number(value, "bytes"),
+        sha256=_text(value, "sha256"),
+        inputs=tuple(
+            SourceRange(
+                name=_text(source, "name"),
+                start=_number(source, "start"),
+                end=_number(source, "end"),
+            )
+            for source in value["inputs"]
+        ),
+    )
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value[key], str):
+        raise TypeError(f"{key} {value[key]!r} is not text")
+    return str(value[key])
+
+
+def _number(value: Any, key: str) -> int:
+    if type(value[key]) is not int or value[key] < 0:
+        raise TypeError(f"{key} {value[key]!r} is not a whole number")
+    return int(value[key])
+
+
+def _path(directory: str) -> str:
+    return storage.join(storage.located(directory), MANIFEST)
+
+
+def _read(directory: str) -> dict[str, Any]:
+    path = _path(directory)
+    if not storage.exists(path):
+        raise InputError(
+            f"{directory}: no {MANIFEST}: no finished job left its output here (an interrupted one "
+            "can be finished with --resume)"
+        )
+    try:
+        value = json.loads(storage.read(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: not a manifest: it holds no JSON object")
+    return value
