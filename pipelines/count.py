@@ -1,0 +1,353 @@
+"""Documents to counts of pre-tokens.
+
+Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
+ends. What leaves it are sorted runs by shard, as Arrow IPC bytes; the runs of a shard are merged
+and written as one file. No element holds all counts, and text never leaves the step that reads it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from bpe.counts_files import run_to_ipc
+from bpe.counts_manifest import CountsPart, Totals
+from pipelines.counting import (
+    SHARDS,
+    count_job,
+    count_plan,
+    count_split,
+    counted_inputs,
+    drained,
+    merged,
+    plan_counting,
+    write_manifest,
+    write_shard,
+)
+from pipelines.errors import ConfigError, RecordError
+from pipelines.output import prepare
+from pipelines.runners import Failures, counter, job_errors
+from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pipelines.counting import Counting, CountJob
+    from pipelines.reading import Reading
+    from pipelines.settings import Format
+    from pipelines.splits import Split
+
+BLOCK_BYTES = 4 << 20  # of texts that come as elements
+_FEW_RUNS = 8
+
+
+class _CountSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    def __init__(self, job: CountJob, reading: Reading, failures: Failures) -> None:
+        self._job = job
+        self._reading = reading
+        self._failures = failures
+
+    def start_bundle(self) -> None:
+        self._counts = self._job.counter()
+
+    def process(self, split: Split) -> Iterator[Any]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            for result in count_split(
+                split, self._job, self._reading, self._failures, self._counts
+            ):
+                if isinstance(result, Totals):
+                    yield beam.pvalue.TaggedOutput("totals", result)
+                else:
+                    yield result
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            for result in drained(self._counts, self._job):
+                yield _in_global_window(result)
+
+
+class _CountTexts(beam.DoFn):  # type: ignore[misc]
+    """Counts texts that are elements themselves."""
+
+    def __init__(self, job: CountJob, failures: Failures) -> None:
+        self._job = job
+        self._failures = failures
+
+    def start_bundle(self) -> None:
+        self._counts = self._job.counter()
+        self._texts: list[bytes] = []
+        self._held = 0
+        self._totals = Totals()
+
+    def process(self, text: str) -> Iterator[tuple[int, bytes]]:
+        with self._failures.reported():
+            self._texts.append(_utf8(text))
+            self._held += len(self._texts[-1])
+            if self._held >= BLOCK_BYTES:
+                self._count()
+                if self._counts.nbytes > self._job.flush_bytes:
+                    yield from drained(self._counts, self._job)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        with self._failures.reported():
+            self._count()
+            for result in drained(self._counts, self._job):
+                yield _in_global_window(result)
+            yield beam.pvalue.TaggedOutput("totals", _in_global_window(self._totals))
+
+    def _count(self) -> None:
+        if not self._texts:
+            return
+        pretokens = self._counts.add(pa.array(self._texts, pa.large_binary()))
+        counter("documents_read").inc(len(self._texts))
+        counter("bytes_read").inc(self._held)
+        counter("pretokens_counted").inc(pretokens)
+        self._totals += Totals(documents=len(self._texts), bytes=self._held, pretokens=pretokens)
+        self._texts, self._held = [], 0
+
+
+def _utf8(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise RecordError(
+            f"an element is {type(text).__name__} {text!r:.60}: CountPretokens counts str"
+        )
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise RecordError(
+            f"an element has a lone surrogate at character {error.start}, which is no text: "
+            "replace it before"
+        ) from error
+
+
+def _in_global_window(value: Any) -> WindowedValue:
+    window = GlobalWindow()
+    return WindowedValue(value, window.max_timestamp(), [window])
+
+
+class _MergeRuns(beam.CombineFn):  # type: ignore[misc]
+    """Adds up the runs of a shard; an accumulator is a list of runs, the largest first.
+
+    Runs that wait are merged when together they are as large as the first: each byte is merged a
+    number of times that grows with the logarithm of the whole, and little is held twice.
+    """
+
+    def __init__(self, failures: Failures) -> None:
+        self._failures = failures
+
+    def create_accumulator(self) -> list[bytes]:
+        return []
+
+    def add_input(self, accumulator: list[bytes], run: bytes) -> list[bytes]:
+        return self._add(accumulator, [run])
+
+    def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
+        merged_so_far: list[bytes] = []
+        for accumulator in accumulators:
+            merged_so_far = self._add(merged_so_far, accumulator)
+        return merged_so_far
+
+    def compact(self, accumulator: list[bytes]) -> list[bytes]:
+        return self._merge(accumulator)
+
+    def extract_output(self, accumulator: list[bytes]) -> bytes:
+        return b"".join(self._merge(accumulator))
+
+    def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
+        accumulator = [*accumulator, *runs]
+        waiting = sum(map(len, accumulator[1:]))
+        if len(accumulator) > _FEW_RUNS and waiting >= len(accumulator[0]):
+            return self._merge(accumulator)
+        return accumulator
+
+    def _merge(self, accumulator: list[bytes]) -> list[bytes]:
+        if len(accumulator) < 2 or self._failures.stopped():
+            return accumulator[:1]
+        with self._failures.reported():
+            return [merged(accumulator)]
+        return accumulator[:1]
+
+
+class _WriteShard(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, job: CountJob, failures: Failures) -> None:
+        self._job = job
+        self._failures = failures
+
+    def process(self, element: tuple[int, bytes]) -> Iterator[CountsPart]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            yield write_shard(*element, self._job)
+
+
+class _WriteManifest(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, job: CountJob, failures: Failures, **details: Any) -> None:
+        self._job = job
+        self._failures = failures
+        self._details = details
+
+    def process(self, element: tuple[None, Iterable[Any]]) -> Iterator[dict[str, Any]]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            yield write_manifest(element[1], self._job, **self._details)
+
+
+def add_counting(
+    pipeline: beam.Pipeline, counting: Counting, failures: Failures
+) -> beam.PCollection[dict[str, Any]]:
+    """Add a prepared job to a pipeline; the one element of the result is the manifest."""
+    counted = (
+        pipeline
+        | "Splits" >> beam.Create(counting.splits, reshuffle=False)
+        | "Deal splits" >> beam.Reshuffle()
+        | "Count splits"
+        >> beam.ParDo(_CountSplits(counting.job, counting.reading, failures)).with_outputs(
+            "totals", main="runs"
+        )
+    )
+    return _add_merging(
+        counted,
+        counting.job,
+        failures,
+        reading=counting.reading,
+        files=counted_inputs(counting.files),
+        splits=len(counting.splits),
+    )
+
+
+def _add_merging(
+    counted: Any, job: CountJob, failures: Failures, **details: Any
+) -> beam.PCollection[dict[str, Any]]:
+    """Merge the runs by shard, write the shards and the manifest."""
+    # Every shard has a run, an empty one at least: every shard has a file.
+    empty = [(shard, run_to_ipc(run)) for shard, run in enumerate(job.counter().drain(job.shards))]
+    parts = (
+        (
+            counted.runs,
+            counted.runs.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False),
+        )
+        | "All runs" >> beam.Flatten()
+        | "Merge runs" >> beam.CombinePerKey(_MergeRuns(failures))
+        | "Write shards" >> beam.ParDo(_WriteShard(job, failures))
+    )
+    return (
+        (parts, counted.totals)
+        | "Parts and totals" >> beam.Flatten()
+        | "Gather results" >> beam.Map(lambda result: (None, result))
+        | "Group results" >> beam.GroupByKey()
+        | "Write manifest" >> beam.ParDo(_WriteManifest(job, failures, **details))
+    )
+
+
+class CountPretokens(beam.PTransform):  # type: ignore[misc]
+    """Counts pre-tokens into a directory of Parquet shards; yields its manifest, one dict.
+
+    Applied to a pipeline it reads ``inputs``; applied to a PCollection of str, each element is a
+    document.
+
+    Example::
+
+        p | CountPretokens(inputs=["docs/*.jsonl"], output="counts")
+        lines | CountPretokens(pretokenizer="words", output="counts")
+
+    Args:
+        output: a directory that is empty, or not there yet.
+        inputs: files, directories or patterns; none where the documents are elements.
+        pretokenizer: a name of ``bpe.PRETOKENIZERS``.
+        pattern: a regular expression in its place.
+        special_tokens: cut out of the text before, and not counted.
+        track_order: keep where each pre-token was first seen, for ties ``first-seen``.
+        shards: files to write.
+        format: as in `InputSettings`, like the next four.
+        text_field: the field that holds the text.
+        id_field: the field that holds the document's id.
+        split_size: target bytes of input a unit of work.
+        max_failures: bad records that may be set aside.
+        overwrite: replace what an earlier job left in the directory.
+
+    Raises:
+        JobError: what is given is wrong, at construction; what is found is, when it is applied.
+    """
+
+    def __init__(
+        self,
+        *,
+        output: str,
+        inputs: Sequence[str] | None = None,
+        pretokenizer: str = "gpt2",
+        pattern: str | None = None,
+        special_tokens: Sequence[str] = (),
+        track_order: bool = False,
+        shards: int = SHARDS,
+        format: Format = "auto",  # noqa: A002 - the name on the command line
+        text_field: str = "text",
+        id_field: str | None = None,
+        split_size: int | None = None,
+        max_failures: int = 0,
+        overwrite: bool = False,
+    ) -> None:
+        super().__init__()
+        for name, value in (("inputs", inputs), ("special_tokens", special_tokens)):
+            if isinstance(value, str):
+                raise ConfigError(f"{name} is one string: give a list, [{value!r}]")
+        self._inputs = None
+        if inputs is not None:
+            self._inputs = InputSettings(
+                patterns=tuple(inputs),
+                format=format,
+                text_field=text_field,
+                id_field=id_field,
+                split_size=split_size,
+                max_failures=max_failures,
+            )
+        elif track_order:
+            raise ConfigError("track_order needs inputs: the elements of a PCollection are in none")
+        self._pretokens = PretokenSettings(
+            pretokenizer=pretokenizer, pattern=pattern, special_tokens=tuple(special_tokens)
+        )
+        self._output = OutputSettings(directory=output, overwrite=overwrite)
+        self._order = track_order
+        self._shards = shards
+        with job_errors():
+            self._job = count_job(
+                self._pretokens, self._output, track_order=track_order, shards=shards
+            )
+
+    def expand(self, source: Any) -> beam.PCollection[dict[str, Any]]:
+        """Plan the job, prepare the directory, and add the steps."""
+        failures = Failures()
+        if isinstance(source, beam.pvalue.PBegin):
+            if self._inputs is None:
+                raise ConfigError("CountPretokens on a pipeline needs inputs=[...]")
+            counting = plan_counting(
+                inputs=self._inputs,
+                pretokens=self._pretokens,
+                output=self._output,
+                track_order=self._order,
+                shards=self._shards,
+            )
+            prepare(self._output, counting.plan, reads=[file.path for file in counting.files])
+            return add_counting(source.pipeline, counting, failures)
+        if self._inputs is not None:
+            raise ConfigError(
+                "CountPretokens has inputs=[...] and is applied to a PCollection: choose one"
+            )
+        if not source.windowing.is_default():
+            raise ConfigError(
+                "CountPretokens counts a whole, bounded PCollection: put it into the global window "
+                "first, beam.WindowInto(beam.window.GlobalWindows())"
+            )
+        prepare(self._output, count_plan(self._job))
+        counted = source | "Count texts" >> beam.ParDo(
+            _CountTexts(self._job, failures)
+        ).with_outputs("totals", main="runs")
+        return _add_merging(counted, self._job, failures)

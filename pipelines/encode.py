@@ -1,0 +1,162 @@
+"""Documents to Parquet parts of token ids.
+
+A split is read, encoded and written inside one step; only descriptors of splits and of finished
+parts pass between steps. Each split has a part of its own, under a name that the plan fixes, so a
+bundle that is run again writes the same file again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+from apache_beam.utils.shared import Shared
+
+from pipelines.encoding import (
+    encode_split,
+    load_tokenizer,
+    plan_encoding,
+    prepare_encoding,
+    tokenizer_of,
+    write_manifest,
+)
+from pipelines.errors import ConfigError
+from pipelines.parts import finished_part
+from pipelines.runners import Failures, counter
+from pipelines.settings import InputSettings, OutputSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bpe import Tokenizer
+    from pipelines.encoding import EncodeJob, Encoding
+    from pipelines.parts import FinishedPart
+    from pipelines.settings import Format
+    from pipelines.splits import Split
+
+
+class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    def __init__(self, job: EncodeJob, failures: Failures) -> None:
+        self._job = job
+        self._failures = failures
+        self._shared = Shared()
+        self._tokenizer: Tokenizer | None = None
+
+    def setup(self) -> None:
+        with self._failures.reported():
+            job = self._job
+            self._tokenizer = self._shared.acquire(
+                lambda: tokenizer_of(job), tag=job.tokenizer_sha256
+            )
+
+    def process(self, split: Split) -> Iterator[FinishedPart]:
+        if self._tokenizer is None or self._failures.stopped():
+            return
+        done = None
+        with self._failures.reported():
+            done = finished_part(
+                self._job.directory, split, fingerprint=self._job.fingerprint(split)
+            )
+            if done is None:
+                done = encode_split(split, self._job, self._tokenizer, self._failures)
+                counter("tokens_written").inc(done.contents.tokens)
+            else:
+                counter("parts_resumed").inc()
+        if done is not None:
+            yield done
+
+
+class _WriteManifest(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, job: EncodeJob, failures: Failures) -> None:
+        self._job = job
+        self._failures = failures
+
+    def process(self, element: tuple[None, Iterable[FinishedPart]]) -> Iterator[dict[str, Any]]:
+        if self._failures.stopped():
+            return
+        manifest = None
+        with self._failures.reported():
+            manifest = write_manifest(element[1], self._job)
+        if manifest is not None:
+            yield manifest
+
+
+def add_encoding(
+    pipeline: beam.Pipeline, encoding: Encoding, failures: Failures
+) -> beam.PCollection[dict[str, Any]]:
+    """Add a prepared job to a pipeline; the one element of the result is the manifest."""
+    return (
+        pipeline
+        | "Splits" >> beam.Create(encoding.splits, reshuffle=False)
+        | "Deal splits" >> beam.Reshuffle()
+        | "Encode splits" >> beam.ParDo(_EncodeSplit(encoding.job, failures))
+        | "Gather parts" >> beam.Map(lambda part: (None, part))
+        | "Group parts" >> beam.GroupByKey()
+        | "Write manifest" >> beam.ParDo(_WriteManifest(encoding.job, failures))
+    )
+
+
+class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
+    """Encodes a corpus into a directory of Parquet parts; yields its manifest, one dict.
+
+    Example::
+
+        p | EncodeToParquet(inputs=["docs/*.jsonl"], tokenizer="tokenizer.json", output="ids")
+
+    Args:
+        inputs: files, directories or patterns.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
+        output: a directory that is empty, or not there yet.
+        format: as in `InputSettings`, like all that follow.
+        text_field: the field that holds the text.
+        id_field: the field that holds the document's id.
+        split_size: target bytes of input a part.
+        max_failures: bad records that may be set aside.
+        overwrite: replace what an earlier job left in the directory.
+        resume: keep the parts that an earlier run of the same job finished.
+
+    Raises:
+        JobError: what is given is wrong, at construction; what is found is, when it is applied.
+    """
+
+    def __init__(
+        self,
+        *,
+        inputs: Sequence[str],
+        tokenizer: str,
+        output: str,
+        format: Format = "auto",  # noqa: A002 - the name on the command line
+        text_field: str = "text",
+        id_field: str | None = None,
+        split_size: int | None = None,
+        max_failures: int = 0,
+        overwrite: bool = False,
+        resume: bool = False,
+    ) -> None:
+        super().__init__()
+        if isinstance(inputs, str):
+            raise ConfigError(f"inputs is one string: give a list, [{inputs!r}]")
+        self._inputs = InputSettings(
+            patterns=tuple(inputs),
+            format=format,
+            text_field=text_field,
+            id_field=id_field,
+            split_size=split_size,
+            max_failures=max_failures,
+        )
+        self._output = OutputSettings(directory=output, overwrite=overwrite, resume=resume)
+        self._tokenizer = tokenizer
+        load_tokenizer(tokenizer)
+
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[dict[str, Any]]:
+        """Plan the job, prepare the directory, and add the steps."""
+        if not isinstance(begin, beam.pvalue.PBegin):
+            raise ConfigError(
+                "EncodeToParquet reads its inputs itself: apply it to the pipeline, "
+                "p | EncodeToParquet(...)"
+            )
+        encoding = plan_encoding(
+            inputs=self._inputs, tokenizer=self._tokenizer, output=self._output
+        )
+        prepare_encoding(encoding, self._output)
+        return add_encoding(begin.pipeline, encoding, Failures())

@@ -1,0 +1,306 @@
+"""Encoding documents, without Beam: what the steps of `pipelines.encode` do."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe import Tokenizer
+from bpe.errors import BpeError
+from pipelines import storage
+from pipelines.documents import BadRecord, ReadOptions
+from pipelines.errors import InputError, JobError
+from pipelines.inputs import find_inputs
+from pipelines.manifest import EncodedManifest
+from pipelines.output import (
+    MANIFEST,
+    TOKENIZER,
+    Plan,
+    describe_inputs,
+    fingerprint,
+    part_name,
+    prepare,
+    remove_temporaries,
+)
+from pipelines.parts import MAX_ROW_TOKENS, FinishedPart, PartWriter
+from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
+from pipelines.splits import plan_splits
+from pipelines.storage import join, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pipelines.documents import Block
+    from pipelines.inputs import InputFile
+    from pipelines.runners import Failures
+    from pipelines.settings import InputSettings, OutputSettings
+    from pipelines.splits import FileRange, Split
+
+LAYOUT = 1  # of a part; another number makes parts of an earlier release be written again
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeJob:
+    """Everything a worker must know to encode a split; small, and picklable.
+
+    Attributes:
+        reading: how splits are read, and the output directory.
+        tokenizer_sha256: of ``tokenizer.json`` in the output directory (hex).
+        vocab_size: one more than the greatest id.
+        id_type: ``uint16`` or ``uint32``.
+        parts: number of splits.
+    """
+
+    reading: Reading
+    tokenizer_sha256: str
+    vocab_size: int
+    id_type: str
+    parts: int
+
+    @property
+    def directory(self) -> str:
+        """The output directory."""
+        return self.reading.directory
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the bytes of every part depend on, beside its split; JSON values."""
+        return {
+            "layout": LAYOUT,
+            "tokenizer": self.tokenizer_sha256,
+            "id_type": self.id_type,
+            **asdict(self.reading.options),
+        }
+
+    def fingerprint(self, split: Split) -> str:
+        """SHA-256 (hex) of what the bytes of a split's part depend on."""
+        pieces = [asdict(piece) for piece in split.pieces]
+        for piece in pieces:
+            del piece["path"]  # where a corpus lies does not matter
+        return fingerprint([split.part, split.parts, pieces, self.settings])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """A job, planned.
+
+    Attributes:
+        job: for the workers.
+        tokenizer: where it was loaded from.
+        tokenizer_json: the tokenizer, as it goes to the workers.
+        files: the inputs.
+        splits: the work.
+        plan: what the job is, for its output directory.
+    """
+
+    job: EncodeJob
+    tokenizer: str
+    tokenizer_json: str
+    files: tuple[InputFile, ...]
+    splits: tuple[Split, ...]
+    plan: Plan
+
+    def watched(self, counters_path: str | None) -> Encoding:
+        """The same job, whose workers tell their progress to a file of slots."""
+        reading = replace(self.job.reading, counters_path=counters_path)
+        return replace(self, job=replace(self.job, reading=reading))
+
+
+def encode_split(
+    split: Split, job: EncodeJob, tokenizer: Tokenizer, failures: Failures
+) -> FinishedPart:
+    """Read, encode and write one split.
+
+    Raises:
+        RecordError: one bad record more than the job may set aside.
+        InputError, OutputError: a file cannot be read or written.
+    """
+    file = part_name(split.part, split.parts)
+    with (
+        replacing(join(job.directory, file)) as sink,
+        PartWriter(sink, job.id_type) as writer,
+        SplitReader(split, job.reading, failures) as reader,
+    ):
+        size = 0
+        for block in reader:
+            documents = encode_block(block, tokenizer, split)
+            for bad in documents.bad:
+                reader.set_aside(bad)
+            size += text_bytes(documents.texts)
+            writer.add(documents.ids, documents.input_ids)
+        contents = writer.finish(
+            fingerprint=job.fingerprint(split),
+            text_bytes=size,
+            dead_letters=reader.finish(),
+        )
+    return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedBlock:
+    """The documents of a block with their token ids, in columns of equal length.
+
+    Attributes:
+        ids: of the documents.
+        texts: of the documents.
+        input_ids: the token ids of each (list of uint32).
+        bad: documents that were left out: a row of Parquet cannot hold them.
+    """
+
+    ids: pa.StringArray
+    texts: pa.Array
+    input_ids: pa.ListArray
+    bad: tuple[BadRecord, ...] = ()
+
+
+def encode_block(block: Block, tokenizer: Tokenizer, split: Split) -> EncodedBlock:
+    """Encode the documents of a block of ``split``; special tokens in them are plain text."""
+    input_ids = tokenizer.encode_arrow(block.texts)
+    whole = EncodedBlock(ids=block.ids, texts=block.texts, input_ids=input_ids)
+    if len(input_ids.values) <= MAX_ROW_TOKENS:
+        return whole
+    fits = pc.less_equal(pc.list_value_length(input_ids), MAX_ROW_TOKENS)
+    return EncodedBlock(
+        ids=block.ids.filter(fits),
+        texts=block.texts.filter(fits),
+        input_ids=input_ids.filter(fits),
+        bad=tuple(_too_long(block, input_ids, fits, split)),
+    )
+
+
+def _too_long(
+    block: Block, input_ids: pa.ListArray, fits: pa.BooleanArray, split: Split
+) -> Iterator[BadRecord]:
+    sources: dict[int, FileRange] = {piece.file_index: piece for piece in split.pieces}
+    for row in pc.indices_nonzero(pc.invert(fits)).to_pylist():
+        text = block.texts[row].as_buffer().to_pybytes()
+        tokens = len(input_ids[row])
+        yield BadRecord.of(
+            sources[block.file_indexes[row].as_py()],
+            block.places[row].as_py(),
+            f"its {tokens} tokens do not fit a row of Parquet (at most {MAX_ROW_TOKENS}): "
+            "cut the document",
+            text,
+        )
+
+
+def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, Any]:
+    """Check that all parts are there, and write the manifest.
+
+    Raises:
+        RecordError: over all parts, more bad records than the job may set aside.
+        JobError: the runner lost a part.
+    """
+    manifest = EncodedManifest.of(
+        parts,
+        tokenizer_sha256=job.tokenizer_sha256,
+        vocab_size=job.vocab_size,
+        id_type=job.id_type,
+        settings=asdict(job.reading.options),
+    )
+    check_failures(
+        manifest.totals.failures,
+        job.reading,
+        [letters.file for letters in manifest.dead_letters],
+    )
+    expected = [part_name(part, job.parts) for part in range(job.parts)]
+    if [part.file for part in manifest.parts] != expected:
+        raise JobError(
+            f"the runner returned {len(manifest.parts)} parts of {job.parts}: "
+            "use another runner; parts that are there can be kept with --resume"
+        )
+    remove_temporaries(job.directory)
+    storage.write(join(job.directory, MANIFEST), manifest.to_bytes())
+    return manifest.to_json()
+
+
+def plan_encoding(*, inputs: InputSettings, tokenizer: str, output: OutputSettings) -> Encoding:
+    """Find the inputs, load the tokenizer and plan the job; nothing is written.
+
+    Raises:
+        InputError: there are no inputs, or no tokenizer.
+        ConfigError: a setting is wrong.
+    """
+    loaded = load_tokenizer(tokenizer)
+    files = find_inputs(inputs)
+    splits = plan_splits(files, inputs.split_size)
+    try:
+        text, sha256 = loaded.to_json(), loaded.sha256
+    except BpeError as error:
+        raise InputError(f"{tokenizer}: workers are sent a tokenizer.json, but {error}") from error
+    job = EncodeJob(
+        reading=Reading(
+            directory=storage.located(output.directory),
+            options=ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field),
+            max_failures=inputs.max_failures,
+        ),
+        tokenizer_sha256=sha256,
+        vocab_size=loaded.max_id + 1,
+        id_type="uint16" if loaded.max_id < 1 << 16 else "uint32",
+        parts=len(splits),
+    )
+    return Encoding(
+        job=job,
+        tokenizer=tokenizer,
+        tokenizer_json=text,
+        files=tuple(files),
+        splits=tuple(splits),
+        plan=Plan(
+            kind="encoded",
+            parts=(len(splits),),
+            settings=job.settings,
+            inputs=describe_inputs(files),
+        ),
+    )
+
+
+def prepare_encoding(encoding: Encoding, output: OutputSettings) -> None:
+    """Make the output directory ready, the tokenizer in it included.
+
+    Raises:
+        OutputError: the directory cannot be used.
+    """
+    directory = encoding.job.directory
+    reads = [*(file.path for file in encoding.files), encoding.tokenizer]
+    prepare(output, encoding.plan, reads=reads)
+    storage.write(join(directory, TOKENIZER), encoding.tokenizer_json.encode("utf-8"))
+
+
+def tokenizer_of(job: EncodeJob) -> Tokenizer:
+    """Load the job's tokenizer, in a worker.
+
+    Raises:
+        InputError: it cannot be read, or is another one by now.
+    """
+    path = join(job.directory, TOKENIZER)
+    tokenizer = load_tokenizer(path)
+    if tokenizer.sha256 != job.tokenizer_sha256:
+        raise InputError(f"{path} was changed while the job ran: start it again")
+    return tokenizer
+
+
+def load_tokenizer(path: str) -> Tokenizer:
+    """Load a tokenizer from any filesystem.
+
+    Raises:
+        InputError: it cannot be read, or is not a tokenizer.
+    """
+    try:
+        if storage.is_local(path):
+            return Tokenizer.load(path)
+        # The library reads local files.
+        with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
+            head, name = path.rstrip("/").rsplit("/", 1)
+            names = [name, "merges.txt"] if name == "vocab.json" else [name]
+            for name in names:
+                (Path(folder) / name).write_bytes(storage.read(join(head, name)))
+            return Tokenizer.load(Path(folder) / names[0])
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
+    except BpeError as error:
+        raise InputError(str(error)) from error

@@ -1,0 +1,357 @@
+"""The jobs, as the command line and other programs call them.
+
+Each function does a whole job and returns when its output is complete; whatever goes wrong, in
+whatever worker, comes out as one `JobError` with a message of one line.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from bpe.pretokenize import Pretokenizer
+from pipelines import storage
+from pipelines.count import add_counting
+from pipelines.counting import SHARDS, plan_counting
+from pipelines.decode import decode_directory
+from pipelines.encode import add_encoding
+from pipelines.encoding import plan_encoding, prepare_encoding
+from pipelines.errors import ConfigError, JobError
+from pipelines.manifest import read_encoded, read_kind
+from pipelines.output import COUNTS, PLAN, locked, prepare, read_json_object, remove_ours
+from pipelines.progress import NoProgress, megabytes
+from pipelines.runners import job_errors, metric, options, run
+from pipelines.settings import CountsInput
+from pipelines.storage import join
+from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
+from pipelines.train import (
+    TrainJob,
+    add_training,
+    check_training,
+    heard,
+    read_counts_manifest,
+    training_facts,
+    training_plan,
+)
+from pipelines.verify import verify_encoded
+from pipelines.verify_counts import verify_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.counting import Counting
+    from pipelines.inputs import InputFile
+    from pipelines.progress import Progress
+    from pipelines.settings import (
+        Execution,
+        InputSettings,
+        OutputSettings,
+        PretokenSettings,
+        TrainSettings,
+    )
+    from pipelines.splits import Split
+
+__all__ = [
+    "CountSummary",
+    "CountsInput",
+    "EncodeSummary",
+    "TrainSummary",
+    "VerifySummary",
+    "count",
+    "decode",
+    "encode",
+    "train",
+    "verify",
+]
+
+
+def count(
+    *,
+    inputs: InputSettings,
+    pretokens: PretokenSettings,
+    output: OutputSettings,
+    execution: Execution,
+    progress: Progress | None = None,
+    track_order: bool = False,
+    shards: int = SHARDS,
+) -> CountSummary:
+    """Count the pre-tokens of a corpus into a directory of Parquet shards.
+
+    Args:
+        inputs: the corpus.
+        pretokens: how text is cut.
+        output: the directory.
+        execution: where the work is done.
+        progress: told how far it is.
+        track_order: keep where each pre-token was first seen, for ties ``first-seen``.
+        shards: files of counts.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    with job_errors():
+        options(execution)
+        counting = plan_counting(
+            inputs=inputs,
+            pretokens=pretokens,
+            output=output,
+            track_order=track_order,
+            shards=shards,
+        )
+        resumed = _counted(counting, output, execution, progress or NoProgress())
+        manifest = read_counts_manifest(counting.job.directory)
+    return CountSummary(
+        output=counting.job.directory,
+        documents=manifest.totals.documents,
+        bytes=manifest.totals.bytes,
+        pretokens=manifest.totals.pretokens,
+        distinct_pretokens=sum(part.rows for part in manifest.parts),
+        failures=manifest.totals.failures,
+        parts=len(manifest.parts),
+        output_bytes=sum(part.bytes for part in manifest.parts),
+        seconds=time.monotonic() - began,
+        resumed=resumed,
+    )
+
+
+def _counted(
+    counting: Counting, output: OutputSettings, execution: Execution, progress: Progress
+) -> bool:
+    """Run a planned count; returns whether an earlier run had finished it."""
+    with locked(counting.job.directory):
+        if output.resume and _has_counts(counting):
+            progress.log(f"count: {counting.job.directory} is complete")
+            return True
+        prepare(output, counting.plan, reads=[file.path for file in counting.files])
+        _log_plan(progress, "count", counting.files, counting.splits)
+        with progress.stage("count", sum(file.size for file in counting.files)) as stage:
+            stage.set_slots(len(counting.splits))
+            watched = counting.watched(stage.counters_path)
+            run(lambda p, failures: add_counting(p, watched, failures), execution=execution)
+    return False
+
+
+def _has_counts(counting: Counting) -> bool:
+    """Whether an earlier run of this job finished, and left every file as it should be."""
+    directory = counting.job.directory
+    if read_json_object(join(directory, PLAN)) != counting.plan.to_json():
+        return False
+    try:
+        verify_counts(directory)
+    except JobError:
+        return False
+    return True
+
+
+def _log_plan(
+    progress: Progress, name: str, files: Sequence[InputFile], splits: Sequence[Split]
+) -> None:
+    size = megabytes(sum(file.size for file in files))
+    progress.log(f"{name}: {len(files):,} files, {size}, {len(splits):,} splits")
+
+
+def train(
+    *,
+    inputs: InputSettings | None = None,
+    counts: tuple[CountsInput, ...] = (),
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    output: OutputSettings,
+    execution: Execution,
+    progress: Progress | None = None,
+) -> TrainSummary:
+    """Train a tokenizer on a corpus, or on counts that were made before.
+
+    With inputs, their counts go to ``counts/`` in the output directory. When a job is resumed,
+    counts that are complete are kept, and training, which is short, is done again.
+
+    Args:
+        inputs: the corpus; None to train on ``counts``.
+        counts: directories of counts.
+        pretokens: how the text of ``inputs`` is cut; its special tokens get reserved ids.
+        training: the vocabulary.
+        output: the directory.
+        execution: where the work is done.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        if (inputs is None) == (not counts):
+            raise ConfigError("train on inputs or on counts: give one of them")
+        directory = storage.located(output.directory)
+        inner = replace(output, directory=join(directory, COUNTS))
+        counting = None
+        if inputs is not None:
+            check_training(
+                training,
+                pretokenizer=Pretokenizer.of(pretokens.pretokenizer, pretokens.pattern),
+                special_tokens=pretokens.special_tokens,
+            )
+            counting = plan_counting(
+                inputs=inputs,
+                pretokens=pretokens,
+                output=inner,
+                track_order=training.ties == "first-seen",
+            )
+            counts = (CountsInput(directory=inner.directory),)
+        job = TrainJob(
+            directory=directory,
+            counts=tuple(replace(c, directory=storage.located(c.directory)) for c in counts),
+            special_tokens=pretokens.special_tokens,
+            training=training,
+        )
+        plan = training_plan(job, counting.plan if counting else None)
+        with locked(directory):
+            uses_inner = any(source.directory == inner.directory for source in job.counts)
+            prepare(
+                output,
+                plan,
+                reads=[file.path for file in counting.files] if counting else (),
+                keep=[COUNTS] if uses_inner else (),
+            )
+            if counting is not None:
+                _counted(counting, inner, execution, progress)
+            elif output.overwrite and not uses_inner:
+                remove_ours(inner.directory)  # they are not those of the new tokenizer
+            facts = _train(job, execution, progress)
+    return TrainSummary(output=directory, seconds=time.monotonic() - began, **facts)
+
+
+def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str, Any]:
+    with progress.stage("train", None) as stage, heard(job, stage.advance) as watched:
+        run(lambda p, failures: add_training(p, watched, failures), execution=execution)
+    return training_facts(job)
+
+
+def encode(
+    *,
+    inputs: InputSettings,
+    tokenizer: str,
+    output: OutputSettings,
+    execution: Execution,
+    progress: Progress | None = None,
+) -> EncodeSummary:
+    """Encode a corpus into a directory of Parquet parts.
+
+    Args:
+        inputs: the corpus.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
+        output: the directory.
+        execution: where the work is done.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        encoding = plan_encoding(inputs=inputs, tokenizer=tokenizer, output=output)
+        directory = encoding.job.directory
+        with locked(directory):
+            prepare_encoding(encoding, output)
+            _log_plan(progress, "encode", encoding.files, encoding.splits)
+            with progress.stage("encode", sum(file.size for file in encoding.files)) as stage:
+                stage.set_slots(len(encoding.splits))
+                watched = encoding.watched(stage.counters_path)
+                result = run(
+                    lambda p, failures: add_encoding(p, watched, failures), execution=execution
+                )
+            manifest = read_encoded(directory)
+    return EncodeSummary(
+        output=directory,
+        documents=manifest.totals.documents,
+        bytes=manifest.totals.text_bytes,
+        tokens=manifest.totals.tokens,
+        failures=manifest.totals.failures,
+        parts=len(manifest.parts),
+        resumed_parts=metric(result, "parts_resumed"),
+        output_bytes=manifest.totals.bytes,
+        id_type=manifest.id_type,
+        seconds=time.monotonic() - began,
+    )
+
+
+def verify(
+    *, directory: str, inputs: InputSettings | None = None, progress: Progress | None = None
+) -> VerifySummary:
+    """Check counts or an encoded corpus against the manifest, and against its inputs if given.
+
+    Args:
+        directory: that holds the manifest.
+        inputs: the corpus, given as when the output was made.
+        progress: told how far it is.
+
+    Raises:
+        VerificationError: something is not as it must be; the message names what and where.
+        JobError: it cannot be checked.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        if read_kind(directory) == "encoded":
+            totals, parts = _verify_encoded(directory, inputs, progress)
+        else:
+            totals, parts = _verify_counts(directory, inputs, progress)
+    return VerifySummary(
+        directory=storage.located(directory),
+        parts=parts,
+        compared=inputs is not None,
+        seconds=time.monotonic() - began,
+        **totals,
+    )
+
+
+def _verify_encoded(
+    directory: str, inputs: InputSettings | None, progress: Progress
+) -> tuple[dict[str, Any], int]:
+    manifest = read_encoded(directory)
+    size = sum(source.size for source in manifest.inputs) if inputs else manifest.totals.bytes
+    with progress.stage("verify", size) as stage:
+        stage.set_slots(len(manifest.parts))
+        totals = verify_encoded(directory, inputs=inputs, counters_path=stage.counters_path).totals
+    facts = {
+        "kind": "encoded",
+        "documents": totals.documents,
+        "bytes": totals.text_bytes,
+        "tokens": totals.tokens,
+        "failures": totals.failures,
+    }
+    return facts, len(manifest.parts)
+
+
+def _verify_counts(
+    directory: str, inputs: InputSettings | None, progress: Progress
+) -> tuple[dict[str, Any], int]:
+    manifest = read_counts_manifest(directory)
+    size = sum(source.size for source in manifest.inputs) if inputs else None
+    with progress.stage("verify", size) as stage:
+        stage.set_slots(1)
+        counts = verify_counts(directory, inputs=inputs, counters_path=stage.counters_path)
+    facts = {
+        "kind": "counts",
+        "documents": counts.totals.documents,
+        "bytes": counts.totals.bytes,
+        "tokens": counts.totals.pretokens,
+        "failures": counts.totals.failures,
+    }
+    return facts, len(manifest.parts)
+
+
+def decode(*, directory: str, stream: BinaryIO) -> int:
+    """Write the documents of an encoded corpus to ``stream`` as JSON lines; return how many.
+
+    Raises:
+        JobError: the directory is not an encoded corpus, or is damaged.
+        BrokenPipeError: nobody reads the stream any more.
+    """
+    with job_errors():
+        return decode_directory(directory, stream)

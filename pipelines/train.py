@@ -1,0 +1,281 @@
+"""Counts to a tokenizer: once, in a worker, from the count files themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+
+import bpe
+from bpe._native import merge_runs
+from bpe.counts import PretokenCounts
+from bpe.counts_files import read_part
+from bpe.counts_manifest import CountsManifest
+from bpe.errors import CountsError
+from pipelines import storage
+from pipelines.encoding import load_tokenizer
+from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.output import (
+    MANIFEST,
+    TOKENIZER,
+    TRAINING,
+    Plan,
+    describe_inputs,
+    fingerprint,
+    remove_temporaries,
+)
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bpe.pretokenize import Pretokenizer
+    from pipelines.runners import Failures
+    from pipelines.settings import CountsInput, TrainSettings
+
+# Who wants to know how far a training is, by its name, where the worker is in this process.
+_listeners: dict[str, Callable[[int, int], object]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainJob:
+    """Everything a worker must know to train; small, and picklable.
+
+    Attributes:
+        directory: the output directory.
+        counts: the counts to train on, each with its weight.
+        special_tokens: get reserved ids, after those the counts were cut at.
+        training: the vocabulary.
+        listener: the name under which `heard` was told who listens.
+    """
+
+    directory: str
+    counts: tuple[CountsInput, ...]
+    special_tokens: tuple[str, ...]
+    training: TrainSettings
+    listener: str = ""
+
+
+@contextlib.contextmanager
+def heard(job: TrainJob, report: Callable[[int, int], object]) -> Iterator[TrainJob]:
+    """Tell ``report`` (merges done, merges at most) while the job runs in this process."""
+    name = uuid.uuid4().hex
+    _listeners[name] = report
+    try:
+        yield replace(job, listener=name)
+    finally:
+        del _listeners[name]
+
+
+def check_training(
+    training: TrainSettings,
+    *,
+    pretokenizer: Pretokenizer,
+    special_tokens: tuple[str, ...],
+    counted_without: tuple[str, ...] = (),
+) -> None:
+    """Refuse what no counts could be trained with, before any are made or read.
+
+    Args:
+        training: the vocabulary.
+        pretokenizer: of the counts.
+        special_tokens: that get reserved ids.
+        counted_without: the special tokens that the counts were cut at.
+
+    Raises:
+        bpe.TrainingError, bpe.SpecialTokenError: a setting is wrong.
+    """
+    nothing = PretokenCounts.from_items(
+        {},
+        pretokenizer=pretokenizer.name or "none",
+        pattern=pretokenizer.pattern,
+        special_tokens=counted_without,
+        track_order=True,
+    )
+    _train(nothing, training, special_tokens, None)
+
+
+def train_tokenizer(job: TrainJob, failures: Failures) -> None:
+    """Train on the files of the counts and write ``training.json``, then ``tokenizer.json``.
+
+    Raises:
+        InputError: counts cannot be read, or do not go together.
+        bpe.TrainingError: a setting is wrong for these counts.
+        OutputError: a file cannot be written.
+    """
+    listener = _listeners.get(job.listener)
+
+    def report(done: int, total: int) -> None:
+        if failures.stopped():
+            raise JobError("the job was stopped")
+        if listener is not None:
+            listener(done, total)
+
+    counts: PretokenCounts | None = None
+    for source in job.counts:
+        more = load_counts(source.directory)
+        if source.weight != 1:
+            more = more * source.weight
+        counts = more if counts is None else counts + more
+    if counts is None:
+        raise ConfigError("nothing to train on: give counts or inputs")
+    tokenizer = _train(counts, job.training, job.special_tokens, report)
+    training = tokenizer.training
+    if training is None:
+        raise InputError("the tokenizer does not say how it was trained")
+    remove_temporaries(job.directory)
+    storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
+    storage.write(join(job.directory, TOKENIZER), tokenizer.to_json().encode("utf-8"))
+
+
+def training_facts(job: TrainJob) -> dict[str, Any]:
+    """What there is to say about a finished training, from the files it left.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    path = join(job.directory, TOKENIZER)
+    training = json.loads(storage.read(join(job.directory, TRAINING)))
+    merges, counts = training["merges"], training["counts"]
+    return {
+        "documents": counts["documents"],
+        "bytes": counts["bytes"],
+        "pretokens": counts["pretokens"],
+        "distinct_pretokens": counts["distinct_pretokens"],
+        "failures": sum(
+            read_counts_manifest(source.directory).totals.failures for source in job.counts
+        ),
+        "vocab_size": len(load_tokenizer(path)),
+        "merges": len(merges),
+        "initial_tokens": training["initial_tokens"],
+        "tokens": merges[-1]["tokens_left"] if merges else training["initial_tokens"],
+        "stopped": training["stopped"],
+        "sha256": storage.digest(path).sha256,
+    }
+
+
+def training_plan(job: TrainJob, counting: Plan | None) -> Plan:
+    """What makes two trainings the same job: the vocabulary, and what it is trained on.
+
+    Args:
+        job: the training.
+        counting: the plan of the counts that are made for it; None where they are there already.
+
+    Raises:
+        InputError, bpe.CountsError: counts that should be there are not, or are damaged.
+    """
+    settings = {
+        "vocab_size": job.training.vocab_size,
+        "ties": job.training.ties,
+        "min_frequency": job.training.min_frequency,
+        "special_tokens": list(job.special_tokens),
+    }
+    if counting is not None:
+        return Plan(
+            kind="tokenizer",
+            parts=(),
+            settings={**settings, **counting.settings},
+            inputs=counting.inputs,
+        )
+    manifests = [read_counts_manifest(source.directory) for source in job.counts]
+    settings["counts"] = [
+        [fingerprint(manifest.to_json()), source.weight]
+        for manifest, source in zip(manifests, job.counts, strict=True)
+    ]
+    for manifest in manifests[:1]:
+        check_training(
+            job.training,
+            pretokenizer=manifest.pretokenizer,
+            counted_without=manifest.special_tokens,
+            special_tokens=job.special_tokens,
+        )
+    return Plan(kind="tokenizer", parts=(), settings=settings, inputs=describe_inputs(()))
+
+
+def _train(
+    counts: PretokenCounts,
+    training: TrainSettings,
+    special_tokens: tuple[str, ...],
+    report: Callable[[int, int], object] | None,
+) -> bpe.Tokenizer:
+    return bpe.train(
+        counts,
+        vocab_size=training.vocab_size,
+        ties=training.ties,
+        special_tokens=special_tokens,
+        min_frequency=training.min_frequency,
+        progress=report,
+    )
+
+
+def read_counts_manifest(directory: str) -> CountsManifest:
+    """The manifest of a counts directory on any filesystem.
+
+    Raises:
+        InputError: there is none.
+        CountsError: it is damaged.
+    """
+    path = join(storage.located(directory), MANIFEST)
+    if not storage.exists(path):
+        raise InputError(
+            f"{directory} holds no counts: it has no {MANIFEST}: name a directory made by "
+            "bpe count (one that was interrupted can be finished with --resume)"
+        )
+    return CountsManifest.from_json(storage.read(path), where=path)
+
+
+def load_counts(directory: str) -> PretokenCounts:
+    """Read and check a counts directory on any filesystem.
+
+    Raises:
+        InputError: a file is missing.
+        CountsError: a file is damaged or of another run.
+    """
+    manifest = read_counts_manifest(directory)
+    root = storage.located(directory)
+    runs = []
+    for shard, part in enumerate(manifest.parts):
+        path = join(root, part.file)
+        if not storage.exists(path):
+            raise InputError(f"{path} is missing, the manifest names it: count again")
+        runs.append(
+            read_part(storage.read(path), part, shard=shard, shards=len(manifest.parts), where=path)
+        )
+    try:
+        return PretokenCounts(
+            run=merge_runs(runs),
+            pretokenizer=manifest.pretokenizer,
+            special_tokens=manifest.special_tokens,
+            totals=manifest.totals,
+            order_span=manifest.order_span,
+            inputs=manifest.inputs,
+        )
+    except (CountsError, ValueError) as error:
+        raise CountsError(f"{directory}: {error}") from error
+
+
+class _Train(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    def __init__(self, failures: Failures) -> None:
+        self._failures = failures
+
+    def process(self, job: TrainJob) -> Iterator[str]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            train_tokenizer(job, self._failures)
+            yield job.directory
+
+
+def add_training(
+    pipeline: beam.Pipeline, job: TrainJob, failures: Failures
+) -> beam.PCollection[str]:
+    """Add a training to a pipeline; the one element of the result is the output directory."""
+    return (
+        pipeline
+        | "Training" >> beam.Create([job], reshuffle=False)
+        | "Train" >> beam.ParDo(_Train(failures))
+    )

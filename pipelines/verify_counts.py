@@ -1,0 +1,116 @@
+"""Are counts what their manifest says, and what their input says?"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe._native import merge_runs
+from bpe.counts_files import run_table
+from bpe.errors import CountsError
+from pipelines import storage
+from pipelines.counting import CountJob, count_block, counted_inputs
+from pipelines.documents import ReadOptions, read_split
+from pipelines.errors import InputError, VerificationError
+from pipelines.inputs import find_inputs
+from pipelines.output import DEAD_LETTERS
+from pipelines.progress import SlotWriter
+from pipelines.splits import plan_splits
+from pipelines.storage import join
+from pipelines.train import load_counts, read_counts_manifest
+from pipelines.verify import check_names
+
+if TYPE_CHECKING:
+    from bpe.counts import PretokenCounts
+    from pipelines.settings import InputSettings
+
+
+def verify_counts(
+    directory: str, *, inputs: InputSettings | None = None, counters_path: str | None = None
+) -> PretokenCounts:
+    """Check a counts directory; return its counts.
+
+    Args:
+        directory: that holds it.
+        inputs: what was counted, to count it again, with the settings it was read with.
+        counters_path: the file of progress slots; one is used.
+
+    Raises:
+        VerificationError: something is not as it must be.
+        InputError: there is no manifest, or an input cannot be read.
+    """
+    root = storage.located(directory)
+    read_counts_manifest(root)
+    try:
+        manifest = read_counts_manifest(root)
+        dead = storage.entries(join(root, DEAD_LETTERS)) if manifest.totals.failures else []
+        check_names(
+            root,
+            expected={part.file for part in manifest.parts},
+            dead={f"{DEAD_LETTERS}/{entry.name}" for entry in dead},
+        )
+        counts = load_counts(root)
+    except (CountsError, InputError) as error:
+        raise VerificationError(str(error)) from error
+    if inputs is not None:
+        _compare(root, counts, inputs, counters_path)
+    return counts
+
+
+def _compare(
+    directory: str, counts: PretokenCounts, inputs: InputSettings, counters_path: str | None
+) -> None:
+    """Count the inputs again, in this process."""
+    files = find_inputs(inputs)
+    if counted_inputs(files) != counts.inputs:
+        raise VerificationError(
+            f"{directory}: the files given are not those that were counted (by name and size): "
+            "give the same --input patterns as for bpe count"
+        )
+    job = CountJob(
+        directory=directory,
+        pretokenizer=counts.pretokenizer,
+        special_tokens=counts.special_tokens,
+        track_order=counts.order_span is not None,
+    )
+    options = ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field)
+    counter = job.counter()
+    documents = size = failures = 0
+    with SlotWriter(counters_path, 0) as slot:
+        for split in plan_splits(files, inputs.split_size):
+            for block in read_split(split, options):
+                count_block(block, job, counter)
+                documents += len(block)
+                failures += len(block.bad)
+                size += block.input_bytes
+                slot.update(documents=documents, bytes=size)
+    totals = counts.totals
+    for name, stated, found in (
+        ("documents", totals.documents, documents),
+        ("bad records", totals.failures, failures),
+    ):
+        if stated != found:
+            raise VerificationError(
+                f"{directory}: the counts are of {stated} {name}, the input has {found}"
+            )
+    again, before = run_table(merge_runs(counter.drain(1))), run_table(counts.run)
+    if not again.equals(before):
+        raise VerificationError(f"{directory}: {_difference(again, before)}")
+
+
+def _difference(again: pa.Table, before: pa.Table) -> str:
+    rows = min(len(again), len(before))
+    same = functools.reduce(
+        pc.and_,
+        (pc.equal(again[name][:rows], before[name][:rows]) for name in before.column_names),
+    )
+    row = pc.index(same, pa.scalar(value=False)).as_py()
+    row = rows if row < 0 else row
+    stated, found = (
+        repr(table.slice(row, 1).to_pylist()[0]) if row < len(table) else "no more"
+        for table in (before, again)
+    )
+    return f"in byte order, the pre-token of row {row} is {stated}; counting again gives {found}"

@@ -1,0 +1,175 @@
+"""Small corpora and jobs over them, for the tests of the pipelines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import bpe
+from pipelines import jobs
+from pipelines.settings import (
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE = Execution(workers=1)
+TWO = Execution(workers=2)
+FOUR = Execution(workers=4)
+PROCESSES = Execution(workers=2, beam_args=("--direct_running_mode=multi_processing",))
+SPLIT = 700  # bytes: several splits of even the smallest corpus
+
+WORDS = (
+    *("the", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog,", "naïve", "café"),
+    *("—", "東京", "🙂", "don't", "stop\n"),
+)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A folder, and the documents in it as (id, text), in the order of a job."""
+
+    folder: Path
+    documents: list[tuple[str, str]]
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, text in self.documents]
+
+    def inputs(self, *, split_size: int | None = SPLIT, max_failures: int = 0) -> InputSettings:
+        return InputSettings(
+            patterns=(str(self.folder),), split_size=split_size, max_failures=max_failures
+        )
+
+
+def sentence(number: int, words: int = 12) -> str:
+    return " ".join(WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(words))
+
+
+def write_corpus(folder: Path) -> Corpus:
+    """Every format; empty documents, duplicate ids, an empty file, a name that is not ASCII."""
+    documents: list[tuple[str, str]] = []
+    (folder / "b").mkdir(parents=True)
+
+    text = "A whole file.\r\nIts last line has no end"
+    (folder / "a ünï.txt").write_bytes(text.encode())
+    documents.append(("a ünï.txt", text))
+
+    rows = [
+        ("same" if i % 9 == 0 else f"j{i}", "" if i % 5 == 0 else sentence(i)) for i in range(60)
+    ]
+    lines = [
+        json.dumps({"id": id_, "text": text}, ensure_ascii=i % 2 == 0)
+        for i, (id_, text) in enumerate(rows)
+    ]
+    (folder / "b" / "docs.jsonl").write_text("\n".join(lines), encoding="utf-8", newline="")
+    documents += rows
+
+    (folder / "b" / "empty.jsonl").touch()
+
+    rows = [(f"z{i}", sentence(i + 100, 30)) for i in range(20)]
+    packed = "".join(json.dumps({"id": id_, "text": text}) + "\n" for id_, text in rows).encode()
+    half = len(packed) // 2  # two members
+    (folder / "b" / "more.jsonl.gz").write_bytes(
+        gzip.compress(packed[:half], mtime=0) + gzip.compress(packed[half:], mtime=0)
+    )
+    documents += rows
+
+    rows = [(f"p{i}", sentence(i + 200)) for i in range(50)]
+    table = pa.table({"id": [id_ for id_, _ in rows], "text": [text for _, text in rows]})
+    pq.write_table(table, folder / "c.parquet", row_group_size=10, compression="none")
+    documents += rows
+    return Corpus(folder, documents)
+
+
+def write_jsonl(path: Path, texts: list[str]) -> Corpus:
+    """One file of documents with ids d0, d1, and so on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [(f"d{i}", text) for i, text in enumerate(texts)]
+    lines = (json.dumps({"id": id_, "text": text}) + "\n" for id_, text in rows)
+    path.write_text("".join(lines), encoding="utf-8")
+    return Corpus(path.parent, rows)
+
+
+def small_tokenizer(path: Path) -> bpe.Tokenizer:
+    """A tokenizer over the words of these corpora, saved at ``path``."""
+    counts = bpe.count_pretokens([sentence(i, 40) for i in range(50)], special_tokens=("<|end|>",))
+    tokenizer = bpe.train(counts, vocab_size=320)
+    tokenizer.save(path)
+    return tokenizer
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below ``folder``, hidden ones too, by its path in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def count(
+    inputs: InputSettings,
+    output: Path,
+    *,
+    execution: Execution = ONE,
+    pretokens: PretokenSettings | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    track_order: bool = False,
+) -> jobs.CountSummary:
+    return jobs.count(
+        inputs=inputs,
+        pretokens=pretokens or PretokenSettings(),
+        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        execution=execution,
+        track_order=track_order,
+    )
+
+
+def train(
+    output: Path,
+    *,
+    inputs: InputSettings | None = None,
+    counts: tuple[jobs.CountsInput, ...] = (),
+    training: TrainSettings | None = None,
+    execution: Execution = ONE,
+    pretokens: PretokenSettings | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> jobs.TrainSummary:
+    return jobs.train(
+        inputs=inputs,
+        counts=counts,
+        pretokens=pretokens or PretokenSettings(),
+        training=training or TrainSettings(vocab_size=300),
+        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        execution=execution,
+    )
+
+
+def encode(
+    inputs: InputSettings,
+    tokenizer: Path,
+    output: Path,
+    *,
+    execution: Execution = ONE,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> jobs.EncodeSummary:
+    return jobs.encode(
+        inputs=inputs,
+        tokenizer=str(tokenizer),
+        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        execution=execution,
+    )

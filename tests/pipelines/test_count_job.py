@@ -1,0 +1,254 @@
+"""Counting through a pipeline: the same counts as in memory, whatever the splits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+import bpe
+from bpe.counts import PretokenCounts
+from bpe.counts_files import run_to_ipc
+from pipelines import counting
+from pipelines.count import _MergeRuns
+from pipelines.counting import count_split, drained, merged, plan_counting
+from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
+from pipelines.runners import Failures
+from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
+from tests.pipelines.corpora import ONE, TWO, Corpus, count, tree, write_corpus, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.mark.parametrize(
+    "pretokens",
+    [
+        PretokenSettings(),
+        PretokenSettings(pretokenizer="words", special_tokens=("fox", "<|end|>")),
+        PretokenSettings(pattern=r"\w+|\s"),
+    ],
+    ids=["gpt2", "words", "pattern"],
+)
+def test_counts_are_those_in_memory(
+    corpus: Corpus, tmp_path: Path, pretokens: PretokenSettings
+) -> None:
+    summary = count(corpus.inputs(), tmp_path / "counts", pretokens=pretokens, execution=TWO)
+    expected = bpe.count_pretokens(
+        corpus.texts,
+        pretokenizer=pretokens.pretokenizer,
+        pattern=pretokens.pattern,
+        special_tokens=pretokens.special_tokens,
+    )
+    found = PretokenCounts.load(tmp_path / "counts")
+    assert found == expected
+    assert summary.documents == len(corpus.texts)
+    assert summary.bytes == sum(len(text.encode()) for text in corpus.texts)
+    assert summary.pretokens == expected.totals.pretokens
+    assert summary.distinct_pretokens == len(expected)
+    assert summary.failures == 0
+    assert [file.name for file in found.inputs] == [
+        "a ünï.txt", "b/docs.jsonl", "b/empty.jsonl", "b/more.jsonl.gz", "c.parquet",
+    ]  # fmt: skip
+
+
+def test_files_are_those_that_the_library_saves(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    found = PretokenCounts.load(tmp_path / "counts")
+    found.save(tmp_path / "saved")
+    made = tree(tmp_path / "counts")
+    del made[".plan.json"]
+    assert made == tree(tmp_path / "saved")
+
+
+def test_counts_do_not_depend_on_the_splits(corpus: Corpus, tmp_path: Path) -> None:
+    trees = []
+    for split_size in (300, 5000, None):
+        output = tmp_path / f"counts-{split_size}"
+        count(corpus.inputs(split_size=split_size), output, track_order=True)
+        trees.append({name: data for name, data in tree(output).items() if name[0] != "."})
+    assert trees[0] == trees[1] == trees[2]
+
+
+def test_a_counter_that_is_emptied_often_counts_the_same(corpus: Corpus, tmp_path: Path) -> None:
+    planned = plan_counting(
+        inputs=corpus.inputs(split_size=None),
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(tmp_path / "out")),
+    )
+    job = replace(planned.job, flush_bytes=1, shards=2)
+    reading = replace(planned.reading, options=replace(planned.reading.options, block_bytes=200))
+    counts = job.counter()
+    runs: dict[int, list[bytes]] = {0: [], 1: []}
+    for split in planned.splits:
+        for result in count_split(split, job, reading, Failures(), counts):
+            if isinstance(result, tuple):
+                runs[result[0]].append(result[1])
+    for shard, run in drained(counts, job):
+        runs[shard].append(run)
+    assert min(map(len, runs.values())) > 5
+    expected = bpe.count_pretokens(corpus.texts).run.split(2)
+    assert [merged(runs[0]), merged(runs[1])] == [run_to_ipc(run) for run in expected]
+
+
+def test_runs_merge_in_any_order_and_grouping() -> None:
+    texts = [f"word{i % 37} {i % 5}" for i in range(300)]
+    runs = [run_to_ipc(bpe.count_pretokens([text]).run) for text in texts]
+    combine = _MergeRuns(Failures())
+    halves = []
+    for half in (runs[::2], runs[1::2][::-1]):
+        accumulator = combine.create_accumulator()
+        for run in half:
+            accumulator = combine.add_input(accumulator, run)
+            assert len(accumulator) < 40  # it is compacted on the way
+        halves.append(combine.compact(accumulator))
+    together = combine.merge_accumulators([*halves, combine.create_accumulator()])
+    assert combine.extract_output(together) == run_to_ipc(bpe.count_pretokens(texts).run)
+
+
+def test_counts_past_64_bits_are_refused() -> None:
+    run = run_to_ipc(PretokenCounts.from_items({"a": 2**62}).run)
+    assert merged([run]) == run
+    with pytest.raises(InputError, match="64 bits"):
+        merged([run, run])
+
+
+def test_order_through_a_pipeline_is_that_in_memory(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts", track_order=True, execution=TWO)
+    found = PretokenCounts.load(tmp_path / "counts")
+    expected = bpe.count_pretokens(corpus.texts, track_order=True)
+
+    def in_order(counts: PretokenCounts) -> list[bytes]:
+        table = counts.to_table().sort_by(
+            [("first_document", "ascending"), ("first_position", "ascending")]
+        )
+        pretokens: list[bytes] = table["pretoken"].to_pylist()
+        return pretokens
+
+    assert in_order(found) == in_order(expected)
+    assert found.order_span is not None
+
+
+def test_order_of_a_document_beyond_the_limit_is_refused(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_PLACE_BITS", 8)
+    with pytest.raises(InputError, match="cut the file, or use other ties"):
+        count(corpus.inputs(), tmp_path / "counts", track_order=True)
+    monkeypatch.setattr(counting, "_FILE_BITS", 2)
+    with pytest.raises(ConfigError, match="5 files are too many"):
+        count(corpus.inputs(), tmp_path / "counts", track_order=True)
+
+
+@pytest.mark.parametrize("texts", [[], [""]], ids=["no documents", "an empty one"])
+def test_nothing_to_count_still_writes_every_shard(tmp_path: Path, texts: list[str]) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
+    summary = count(corpus.inputs(), tmp_path / "counts")
+    assert (summary.documents, summary.pretokens, summary.parts) == (len(texts), 0, 16)
+    assert len(PretokenCounts.load(tmp_path / "counts")) == 0
+    for part in (tmp_path / "counts").glob("part-*.parquet"):
+        assert pq.read_schema(part).names == ["pretoken", "count"]
+
+
+def bad_corpus(folder: Path) -> InputSettings:
+    """Three bad records in two files of their own splits, and five documents."""
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(
+        b'{"text": "one"}\n{"text": 2}\n{"text": "three"}\n{"txt": "no"}\n'
+    )
+    (folder / "b.jsonl").write_bytes(
+        b'{"text": "four"}\n{"text": "five"}\n{"text": "h\xffx"}\n{"text": "six"}\n'
+    )
+    return InputSettings(patterns=(str(folder),), split_size=10_000)
+
+
+@pytest.mark.parametrize("execution", [ONE, TWO], ids=["in_memory", "multi_threading"])
+def test_the_first_bad_record_ends_the_job(tmp_path: Path, execution: Execution) -> None:
+    inputs = replace(bad_corpus(tmp_path / "in"), split_size=70)
+    with pytest.raises(RecordError) as error:
+        count(inputs, tmp_path / "counts", execution=execution)
+    message = str(error.value)
+    assert str(tmp_path / "in") in message
+    assert "record at " in message
+    assert "--max-failures" in message
+    assert "\n" not in message
+    assert not (tmp_path / "counts" / "manifest.json").exists()
+
+
+def test_bad_records_within_the_limit_become_dead_letters(tmp_path: Path) -> None:
+    inputs = replace(bad_corpus(tmp_path / "in"), split_size=70, max_failures=3)
+    summary = count(inputs, tmp_path / "counts", execution=TWO)
+    assert (summary.documents, summary.failures) == (5, 3)
+    manifest = json.loads((tmp_path / "counts" / "manifest.json").read_bytes())
+    assert manifest["totals"]["documents"] == 5
+    assert manifest["totals"]["failures"] == 3
+    letters = [
+        json.loads(line)
+        for file in sorted((tmp_path / "counts" / "dead-letters").iterdir())
+        for line in file.read_bytes().splitlines()
+    ]
+    assert [(letter["file"], letter["place"]) for letter in letters] == [
+        ("a.jsonl", 16),
+        ("a.jsonl", 46),
+        ("b.jsonl", 34),
+    ]
+    assert letters[0]["raw"].strip() == '{"text": 2}'
+    assert "raw_base64" in letters[2]
+    assert all(letter["reason"] and letter["size"] for letter in letters)
+
+
+def test_bad_records_are_added_up_over_splits(tmp_path: Path) -> None:
+    inputs = replace(bad_corpus(tmp_path / "in"), split_size=70, max_failures=2)
+    with pytest.raises(RecordError, match=r"3 bad records, the first: a\.jsonl.*the 2 bad records"):
+        count(inputs, tmp_path / "counts")
+    assert not (tmp_path / "counts" / "manifest.json").exists()
+
+
+def test_a_finished_count_is_resumed_without_counting(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    before = tree(tmp_path / "counts")
+    stamp = (tmp_path / "counts" / "manifest.json").stat().st_mtime_ns
+    assert count(corpus.inputs(), tmp_path / "counts", resume=True).resumed
+    assert (tmp_path / "counts" / "manifest.json").stat().st_mtime_ns == stamp
+    assert tree(tmp_path / "counts") == before
+
+
+def test_a_damaged_count_is_made_again(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    before = tree(tmp_path / "counts")
+    (tmp_path / "counts" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
+    assert not count(corpus.inputs(), tmp_path / "counts", resume=True).resumed
+    assert tree(tmp_path / "counts") == before
+
+
+def test_other_settings_are_not_resumed(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    with pytest.raises(OutputError, match='pretokenizer was "gpt2", is "words"'):
+        count(
+            corpus.inputs(),
+            tmp_path / "counts",
+            resume=True,
+            pretokens=PretokenSettings(pretokenizer="words"),
+        )
+
+
+def test_wrong_settings_touch_nothing(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    before = tree(tmp_path)
+    for inputs, pretokens, error in (
+        (InputSettings(patterns=(str(tmp_path / "nowhere"),)), PretokenSettings(), InputError),
+        (corpus.inputs(), PretokenSettings(pretokenizer="gpt3"), ConfigError),
+        (corpus.inputs(), PretokenSettings(pattern="("), ConfigError),
+        (corpus.inputs(), PretokenSettings(special_tokens=("",)), JobError),
+    ):
+        with pytest.raises(error):
+            count(inputs, tmp_path / "counts", pretokens=pretokens, overwrite=True)
+    assert tree(tmp_path) == before
