@@ -1,0 +1,93 @@
+"""Parquet ids back to documents."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bpe
+from pipelines import jobs
+from pipelines.errors import InputError
+from tests.pipelines.corpora import (
+    count,
+    encode,
+    small_tokenizer,
+    write_corpus,
+    write_jsonl,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def decoded(directory: Path) -> list[tuple[str, str]]:
+    stream = io.BytesIO()
+    documents = jobs.decode(directory=str(directory), stream=stream)
+    lines = [json.loads(line) for line in stream.getvalue().decode("utf-8").splitlines()]
+    assert documents == len(lines)
+    assert all(list(line) == ["id", "text"] for line in lines)
+    return [(line["id"], line["text"]) for line in lines]
+
+
+def test_decoding_gives_the_documents_back(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "in")
+    small_tokenizer(tmp_path / "t.json")
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
+    assert decoded(tmp_path / "ids") == corpus.documents
+
+
+def test_a_corpus_without_documents(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [])
+    small_tokenizer(tmp_path / "t.json")
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
+    assert decoded(tmp_path / "ids") == []
+
+
+def test_line_separators_in_texts_do_not_cut_lines(tmp_path: Path) -> None:
+    texts = ["a\u2028b\u0085c\x0bd\r\ne", "\x00\ufeff"]
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
+    small_tokenizer(tmp_path / "t.json")
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
+    stream = io.BytesIO()
+    jobs.decode(directory=str(tmp_path / "ids"), stream=stream)
+    assert [json.loads(line)["text"] for line in stream.getvalue().split(b"\n")[:-1]] == texts
+
+
+def test_what_is_no_encoded_corpus_is_refused(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text"])
+    count(corpus.inputs(), tmp_path / "counts")
+    for directory in (tmp_path, tmp_path / "nowhere", tmp_path / "counts"):
+        with pytest.raises(InputError, match="manifest"):
+            jobs.decode(directory=str(directory), stream=io.BytesIO())
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text " * 500])
+    small_tokenizer(tmp_path / "t.json")
+    encode(corpus.inputs(split_size=None), tmp_path / "t.json", tmp_path / "ids")
+    (part,) = (tmp_path / "ids").glob("part-*")
+    data = bytearray(part.read_bytes())
+    data[len(data) // 4] ^= 1
+    part.write_bytes(data)
+    with pytest.raises(InputError, match=r"part-00000-of-00001\.parquet: damaged"):
+        jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
+    other = bpe.train(bpe.count_pretokens(["aaaa"]), vocab_size=257)
+    other.save(tmp_path / "ids" / "tokenizer.json")
+    with pytest.raises(InputError, match="not the tokenizer of the manifest"):
+        jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
+
+
+def test_a_reader_that_goes_away_is_told_as_that(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text"])
+    small_tokenizer(tmp_path / "t.json")
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
+
+    class Gone(io.BytesIO):
+        def write(self, data: object, /) -> int:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        jobs.decode(directory=str(tmp_path / "ids"), stream=Gone())

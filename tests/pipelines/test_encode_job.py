@@ -1,0 +1,280 @@
+"""Encoding through a pipeline: every document its row, in its part."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import bpe
+from pipelines import encoding, parts
+from pipelines.encode import _EncodeSplit
+from pipelines.encoding import encode_split, plan_encoding, prepare_encoding, tokenizer_of
+from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.parts import META, PartWriter, open_part
+from pipelines.runners import Failures
+from pipelines.settings import InputSettings, OutputSettings
+from pipelines.storage import replacing
+from tests.pipelines.corpora import (
+    ONE,
+    SPLIT,
+    TWO,
+    Corpus,
+    encode,
+    sentence,
+    small_tokenizer,
+    tree,
+    write_corpus,
+    write_jsonl,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+def rows(directory: Path) -> pa.Table:
+    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("part-*")))
+
+
+def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    summary = encode(corpus.inputs(), model, tmp_path / "ids", execution=TWO)
+    tokenizer = bpe.Tokenizer.load(model)
+    table = rows(tmp_path / "ids")
+    assert table["id"].to_pylist() == [id_ for id_, _ in corpus.documents]
+    expected = [tokenizer.encode(text) for text in corpus.texts]
+    assert table["input_ids"].to_pylist() == expected
+    assert table["num_tokens"].to_pylist() == [len(ids) for ids in expected]
+    assert table.schema.types == [pa.string(), pa.list_(pa.uint16()), pa.uint32()]
+    assert summary.documents == len(expected)
+    assert summary.tokens == sum(map(len, expected))
+    assert summary.bytes == sum(len(text.encode()) for text in corpus.texts)
+    assert summary.parts > 4
+    assert summary.resumed_parts == 0
+
+
+def test_files_of_the_output(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    summary = encode(corpus.inputs(), model, tmp_path / "ids")
+    files = tree(tmp_path / "ids")
+    expected = [f"part-{i:05d}-of-{summary.parts:05d}.parquet" for i in range(summary.parts)]
+    assert sorted(files) == sorted([".plan.json", "manifest.json", "tokenizer.json", *expected])
+    assert files["tokenizer.json"] == model.read_bytes()
+    manifest = json.loads(files["manifest.json"])
+    assert [part["file"] for part in manifest["parts"]] == expected
+    assert [part["bytes"] for part in manifest["parts"]] == [len(files[name]) for name in expected]
+    assert manifest["totals"]["documents"] == len(corpus.documents)
+    assert manifest["totals"]["bytes"] == summary.output_bytes
+    assert [source["name"] for source in manifest["inputs"]][:2] == ["a ünï.txt", "b/docs.jsonl"]
+    assert str(tmp_path) not in files["manifest.json"].decode()  # it may be moved
+
+
+def test_an_empty_split_has_its_part(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [])
+    summary = encode(corpus.inputs(), model, tmp_path / "ids")
+    assert (summary.parts, summary.documents, summary.tokens) == (1, 0, 0)
+    assert summary.bytes_per_token is None
+    assert len(rows(tmp_path / "ids")) == 0
+
+
+def test_special_tokens_in_documents_are_plain_text(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a <|end|> b"])
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    tokenizer = bpe.Tokenizer.load(model)
+    ids = rows(tmp_path / "ids")["input_ids"].to_pylist()[0]
+    assert tokenizer.special_tokens["<|end|>"] not in ids
+    assert tokenizer.decode(ids) == "a <|end|> b"
+
+
+def test_large_vocabularies_have_32_bit_ids(tmp_path: Path) -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [bytes([i >> 8, i & 255]) for i in range(65536)]
+    merges = [(i >> 8, i & 255, 256 + i) for i in range(65536)]
+    cut = bpe.Pretokenizer("none")
+    bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=cut).save(tmp_path / "t.json")
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["zz"])
+    assert encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids").id_type == "uint32"
+    table = rows(tmp_path / "ids")
+    assert table["input_ids"].to_pylist() == [[256 + (122 << 8) + 122]]
+    assert table.schema.field("input_ids").type == pa.list_(pa.uint32())
+
+
+def test_a_duplicated_bundle_writes_the_same_part(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    output = OutputSettings(directory=str(tmp_path / "ids"))
+    planned = plan_encoding(inputs=corpus.inputs(), tokenizer=str(model), output=output)
+    prepare_encoding(planned, output)
+    tokenizer = tokenizer_of(planned.job)
+    split = planned.splits[1]
+    first = encode_split(split, planned.job, tokenizer, Failures())
+    before = tree(tmp_path / "ids")
+    assert encode_split(split, planned.job, tokenizer, Failures()) == first
+    assert tree(tmp_path / "ids") == before
+
+
+def test_bundles_that_run_twice_change_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    encode(corpus.inputs(), model, tmp_path / "once")
+    repeat = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
+    encode(corpus.inputs(), model, tmp_path / "thrice", execution=repeat)
+    assert tree(tmp_path / "once") == tree(tmp_path / "thrice")
+
+
+def test_a_tokenizer_that_changes_under_the_job_is_noticed(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    output = OutputSettings(directory=str(tmp_path / "ids"))
+    planned = plan_encoding(inputs=corpus.inputs(), tokenizer=str(model), output=output)
+    prepare_encoding(planned, output)
+    other = bpe.train(bpe.count_pretokens(["aaaa bbbb"]), vocab_size=258)
+    other.save(tmp_path / "ids" / "tokenizer.json")
+    failures = Failures(tmp_path / "failure")
+    worker = _EncodeSplit(planned.job, failures)
+    worker.setup()
+    assert "was changed while the job ran" in str(failures.first())
+    assert list(worker.process(planned.splits[0])) == []
+
+
+def test_row_groups_end_by_a_fixed_rule(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "ROW_GROUP_TOKENS", 100)
+    table = pa.array([[1] * 60, [2] * 60, [], [3]], pa.list_(pa.uint32()))
+    path = tmp_path / "part"
+    with replacing(str(path)) as sink, PartWriter(sink, "uint16") as writer:
+        for row in range(4):
+            writer.add(pa.array([str(row)]), table[row : row + 1])
+        writer.finish(fingerprint="f", text_bytes=0, dead_letters=None)
+    groups = pq.ParquetFile(path).metadata
+    assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2, 2]
+    assert pq.read_table(path)["input_ids"].to_pylist() == table.to_pylist()
+
+
+def test_pages_have_checksums(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    path = max((tmp_path / "ids").glob("part-*"), key=lambda path: path.stat().st_size)
+    column = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    data = bytearray(path.read_bytes())
+    data[column.data_page_offset + column.total_compressed_size - 5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(OSError, match=r"(?i)crc|checksum"):
+        open_part(path).read()
+
+
+def test_a_document_that_no_row_can_hold_is_a_bad_record(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "MAX_ROW_TOKENS", 50)
+    texts = [sentence(1, 4), "#" * 51, sentence(2, 4), "!" * 50]
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
+    with pytest.raises(RecordError, match=r"record at \d+: its 51 tokens do not fit a row"):
+        encode(corpus.inputs(split_size=None), model, tmp_path / "ids")
+    inputs = corpus.inputs(split_size=None, max_failures=1)
+    summary = encode(inputs, model, tmp_path / "ids", overwrite=True)
+    assert (summary.documents, summary.failures) == (3, 1)
+    assert rows(tmp_path / "ids")["id"].to_pylist() == ["d0", "d2", "d3"]
+    assert summary.bytes == sum(len(texts[i].encode()) for i in (0, 2, 3))
+
+
+def bad_lines(folder: Path, *, good: int, bad: int) -> InputSettings:
+    folder.mkdir()
+    lines = [json.dumps({"id": f"g{i}", "text": sentence(i)}) for i in range(good)]
+    for i in range(bad):
+        lines.insert((i + 1) * good // (bad + 1), '{"id": "bad", "text": null}')
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+    return InputSettings(patterns=(str(folder),), split_size=SPLIT)
+
+
+def test_bad_records_add_up_in_the_manifest(model: Path, tmp_path: Path) -> None:
+    inputs = replace(bad_lines(tmp_path / "in", good=40, bad=5), max_failures=5)
+    summary = encode(inputs, model, tmp_path / "ids", execution=TWO)
+    assert (summary.documents, summary.failures) == (40, 5)
+    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
+    assert sum(part["rows"] for part in manifest["parts"]) == 40
+    assert sum(letters["records"] for letters in manifest["dead_letters"]) == 5
+    for letters in manifest["dead_letters"]:
+        data = (tmp_path / "ids" / letters["file"]).read_bytes()
+        assert len(data) == letters["bytes"]
+        assert data.count(b"\n") == letters["records"]
+    assert rows(tmp_path / "ids")["id"].to_pylist() == [f"g{i}" for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "message"),
+    [(0, "--max-failures N"), (4, "5 bad records, the first: docs.jsonl, record at ")],
+)
+def test_too_many_bad_records_end_the_job(
+    model: Path, tmp_path: Path, allowed: int, message: str
+) -> None:
+    inputs = replace(bad_lines(tmp_path / "in", good=40, bad=5), max_failures=allowed)
+    with pytest.raises(RecordError) as error:
+        encode(inputs, model, tmp_path / "ids")
+    assert message in str(error.value)
+    assert not (tmp_path / "ids" / "manifest.json").exists()
+
+
+def test_more_failures_may_be_allowed_on_the_second_try(model: Path, tmp_path: Path) -> None:
+    inputs = bad_lines(tmp_path / "in", good=40, bad=5)
+    with pytest.raises(RecordError):
+        encode(inputs, model, tmp_path / "ids")
+    finished = len(list((tmp_path / "ids").glob("part-*")))
+    more = replace(inputs, max_failures=9)
+    assert encode(more, model, tmp_path / "ids", resume=True).resumed_parts == finished
+    encode(more, model, tmp_path / "fresh")
+    assert tree(tmp_path / "ids") == tree(tmp_path / "fresh")
+
+
+def test_a_file_in_the_place_of_a_tokenizer_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"model": {}}')
+    for name in ("t.json", "nowhere.json", "."):
+        with pytest.raises(InputError):
+            encode(corpus.inputs(), tmp_path / name, tmp_path / "ids")
+    assert not (tmp_path / "ids").exists()
+
+
+def test_the_tokenizer_may_not_lie_in_the_output(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "ids").mkdir()
+    small_tokenizer(tmp_path / "ids" / "tokenizer.json")
+    with pytest.raises(OutputError, match="lies in its output directory"):
+        encode(
+            corpus.inputs(), tmp_path / "ids" / "tokenizer.json", tmp_path / "ids", overwrite=True
+        )
+
+
+def test_wrong_settings_touch_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    before = tree(tmp_path)
+    nowhere = InputSettings(patterns=(str(tmp_path / "nowhere"),))
+    with pytest.raises(InputError):
+        encode(nowhere, model, tmp_path / "ids", overwrite=True)
+    wrong = replace(ONE, runner="NoSuchRunner")
+    with pytest.raises(ConfigError):
+        encode(corpus.inputs(), model, tmp_path / "ids", overwrite=True, execution=wrong)
+    assert tree(tmp_path) == before
+
+
+def test_the_footer_says_what_is_in_the_part(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
+    for part in manifest["parts"]:
+        file = pq.ParquetFile(tmp_path / "ids" / part["file"])
+        contents = json.loads(file.metadata.metadata[META])
+        assert contents["rows"] == part["rows"] == file.metadata.num_rows
+        assert (
+            contents["tokens"] == part["tokens"] == (pc.sum(file.read()["num_tokens"]).as_py() or 0)
+        )

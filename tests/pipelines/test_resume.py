@@ -1,0 +1,209 @@
+"""A job that was killed is finished by ``--resume``, and nobody can tell afterwards."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.errors import OutputError
+from pipelines.output import part_name
+from pipelines.parts import PartWriter, finished_part
+from pipelines.splits import Split
+from pipelines.storage import digest, is_temporary, replacing
+from tests.pipelines.corpora import (
+    TWO,
+    Corpus,
+    encode,
+    sentence,
+    small_tokenizer,
+    tree,
+    write_corpus,
+    write_jsonl,
+)
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from pipelines.settings import InputSettings, TrainSettings
+from tests.pipelines.corpora import TWO, encode, train
+
+source, folder = sys.argv[1], Path(sys.argv[2])
+inputs = InputSettings(patterns=(source,), split_size=20_000)
+training = TrainSettings(vocab_size=400)
+train(folder / "model", inputs=inputs, training=training, execution=TWO, resume=True)
+encode(inputs, folder / "model" / "tokenizer.json", folder / "ids", execution=TWO, resume=True)
+"""
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def damage(path: Path, how: str) -> None:
+    data = bytearray(path.read_bytes())
+    if how == "flipped byte":
+        data[len(data) // 3] ^= 0x40
+    elif how == "flipped first byte":
+        data[0] ^= 1
+    elif how == "truncated":
+        del data[-20:]
+    elif how == "empty":
+        data.clear()
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "how", ["flipped byte", "flipped first byte", "truncated", "empty", "missing"]
+)
+def test_a_damaged_part_is_made_again(
+    corpus: Corpus, model: Path, tmp_path: Path, how: str
+) -> None:
+    summary = encode(corpus.inputs(), model, tmp_path / "ids")
+    before = tree(tmp_path / "ids")
+    damage(sorted((tmp_path / "ids").glob("part-*"))[2], how)
+    again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
+    assert again.resumed_parts == summary.parts - 1
+    assert tree(tmp_path / "ids") == before
+
+
+def test_any_flipped_byte_is_found_without_a_manifest(tmp_path: Path) -> None:
+    split = Split(part=0, parts=1, pieces=())
+    path = tmp_path / part_name(0, 1)
+    with replacing(str(path)) as sink, PartWriter(sink, "uint16") as writer:
+        # An id that looks like the field in which the file describes itself.
+        ids = pa.array(["a", '{"sha256_with_zeros_here": "' + "0" * 64, "b"])
+        writer.add(ids, pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint32())))
+        writer.finish(fingerprint="f", text_bytes=9, dead_letters=None)
+    found = finished_part(str(tmp_path), split, fingerprint="f")
+    assert found is not None
+    assert found.written == sink.written() == digest(str(path))
+    assert pq.read_table(path).num_rows == 3
+    good = path.read_bytes()
+    for place in range(len(good)):
+        damaged = bytearray(good)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        assert finished_part(str(tmp_path), split, fingerprint="f") is None, place
+    for length in (0, 4, 11, len(good) // 2, len(good) - 1):
+        path.write_bytes(good[:length])
+        assert finished_part(str(tmp_path), split, fingerprint="f") is None, length
+    path.write_bytes(good + b"PAR1")
+    assert finished_part(str(tmp_path), split, fingerprint="f") is None
+    path.write_bytes(good)
+    assert finished_part(str(tmp_path), split, fingerprint="g") is None
+    assert finished_part(str(tmp_path), split, fingerprint="f") == found
+
+
+def test_a_part_under_the_name_of_another_is_made_again(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    summary = encode(corpus.inputs(), model, tmp_path / "ids")
+    before = tree(tmp_path / "ids")
+    (tmp_path / "ids" / "manifest.json").unlink()
+    first, second, *_ = sorted((tmp_path / "ids").glob("part-*"))
+    first.write_bytes(second.read_bytes())
+    again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
+    assert again.resumed_parts == summary.parts - 1
+    assert tree(tmp_path / "ids") == before
+
+
+def test_dead_letters_that_are_lost_are_written_again(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(30)])
+    path = corpus.folder / "docs.jsonl"
+    path.write_text(path.read_text() + '{"text": 1}\n')
+    inputs = corpus.inputs(max_failures=1)
+    summary = encode(inputs, model, tmp_path / "ids")
+    before = tree(tmp_path / "ids")
+    (letters,) = (tmp_path / "ids" / "dead-letters").iterdir()
+    letters.unlink()
+    again = encode(inputs, model, tmp_path / "ids", resume=True)
+    assert again.resumed_parts == summary.parts - 1
+    assert tree(tmp_path / "ids") == before
+
+
+def test_a_finished_job_is_only_checked(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    summary = encode(corpus.inputs(), model, tmp_path / "ids")
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "ids").glob("part-*")}
+    again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True, execution=TWO)
+    assert again.resumed_parts == summary.parts
+    assert again.tokens == summary.tokens
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+
+def test_another_job_is_not_resumed(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    before = tree(tmp_path / "ids")
+    with pytest.raises(OutputError, match="parts were"):
+        encode(corpus.inputs(split_size=400), model, tmp_path / "ids", resume=True)
+    other = write_jsonl(tmp_path / "other" / "docs.jsonl", ["text"])
+    with pytest.raises(OutputError, match="inputs bytes was"):
+        encode(other.inputs(), model, tmp_path / "ids", resume=True)
+    assert tree(tmp_path / "ids") == before
+
+
+def start(source: Path, folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(source), str(folder)],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(source: Path, folder: Path) -> None:
+    process = start(source, folder)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors.decode()
+
+
+def files_in(folder: Path) -> int:
+    return sum(1 for path in folder.rglob("*") if path.suffix != ".tmp")
+
+
+def kill_when(process: subprocess.Popen[bytes], folder: Path, files: int) -> bool:
+    """Kill the job as soon as there are so many files; whether that came before its end."""
+    while process.poll() is None:
+        if files_in(folder) >= files:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            return process.returncode == -signal.SIGKILL
+        time.sleep(0.005)
+    process.communicate()
+    return False
+
+
+def test_killed_at_random_moments_and_resumed_it_is_the_same(tmp_path: Path) -> None:
+    texts = [sentence(i, 60) for i in range(1200)]
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
+    finish(corpus.folder, tmp_path / "undisturbed")
+    most = files_in(tmp_path / "undisturbed")
+    # In counting, between the steps, and twice among the parts.
+    moments = [random.Random(20).randrange(2, 19), 23, most // 2 + 10, most - 2]
+    killed = [
+        kill_when(start(corpus.folder, tmp_path / "killed"), tmp_path / "killed", moment)
+        for moment in moments
+    ]
+    assert any(killed)
+    finish(corpus.folder, tmp_path / "killed")
+    assert tree(tmp_path / "killed") == tree(tmp_path / "undisturbed")
+    assert not any(is_temporary(path.name) for path in (tmp_path / "killed").rglob(".*"))

@@ -1,0 +1,205 @@
+"""Training through a pipeline: the same tokenizer as in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bpe
+from bpe.counts import PretokenCounts
+from pipelines import jobs
+from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.jobs import CountsInput
+from pipelines.progress import NoProgress, Stage
+from pipelines.settings import OutputSettings, PretokenSettings, TrainSettings
+from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.mark.parametrize("ties", bpe.TIES)
+def test_the_tokenizer_is_the_one_trained_in_memory(
+    corpus: Corpus, tmp_path: Path, ties: str
+) -> None:
+    summary = train(
+        tmp_path / "model",
+        inputs=corpus.inputs(),
+        training=TrainSettings(vocab_size=330, ties=ties),
+        pretokens=PretokenSettings(special_tokens=("<|end|>",)),
+        execution=TWO,
+    )
+    counts = bpe.count_pretokens(
+        corpus.texts, special_tokens=("<|end|>",), track_order=ties == "first-seen"
+    )
+    expected = bpe.train(counts, vocab_size=330, ties=ties)
+    expected.save(tmp_path / "tokenizer.json")
+    made = tmp_path / "model" / "tokenizer.json"
+    assert made.read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
+    training = json.loads((tmp_path / "model" / "training.json").read_bytes())
+    assert expected.training is not None
+    assert training == json.loads(expected.training.to_json())
+    assert summary.vocab_size == len(expected) == 330
+    assert summary.merges == len(expected.merges)
+    assert summary.tokens == expected.training.tokens
+    assert summary.sha256 == expected.sha256
+    assert summary.documents == len(corpus.documents)
+    assert summary.bytes_per_token == counts.totals.bytes / expected.training.tokens
+
+
+def test_counts_of_several_corpora_train_together(tmp_path: Path) -> None:
+    one = write_jsonl(tmp_path / "one" / "a.jsonl", ["low low lower lowest"])
+    two = write_jsonl(tmp_path / "two" / "a.jsonl", ["new newer newest wide"])
+    count(one.inputs(), tmp_path / "c1")
+    count(two.inputs(), tmp_path / "c2")
+    train(
+        tmp_path / "model",
+        counts=(
+            CountsInput(directory=str(tmp_path / "c1"), weight=3),
+            CountsInput(directory=str(tmp_path / "c2")),
+        ),
+        training=TrainSettings(vocab_size=270),
+    )
+    counts = PretokenCounts.load(tmp_path / "c1") * 3 + PretokenCounts.load(tmp_path / "c2")
+    expected = bpe.train(counts, vocab_size=270)
+    assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
+    assert not (tmp_path / "model" / "counts").exists()
+
+
+def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "model" / "counts")
+    source = (CountsInput(directory=str(tmp_path / "model" / "counts")),)
+    train(tmp_path / "model", counts=source)
+    before = tree(tmp_path)
+    train(tmp_path / "model", counts=source, overwrite=True)
+    assert tree(tmp_path) == before
+
+
+def test_counts_of_an_earlier_training_are_not_left_beside_another_tokenizer(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    count(corpus.inputs(), tmp_path / "counts")
+    train(
+        tmp_path / "model",
+        counts=(CountsInput(directory=str(tmp_path / "counts")),),
+        overwrite=True,
+    )
+    assert set(tree(tmp_path / "model")) == {".plan.json", "tokenizer.json", "training.json"}
+
+
+def test_resume_keeps_the_counts(corpus: Corpus, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    before = tree(tmp_path)
+    stamp = (tmp_path / "model" / "counts" / "manifest.json").stat().st_mtime_ns
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    train(tmp_path / "model", inputs=corpus.inputs(), resume=True)
+    assert tree(tmp_path) == before
+    assert (tmp_path / "model" / "counts" / "manifest.json").stat().st_mtime_ns == stamp
+
+
+def test_another_training_is_not_resumed(corpus: Corpus, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    with pytest.raises(OutputError, match="settings vocab_size was 300, is 301"):
+        train(
+            tmp_path / "model",
+            inputs=corpus.inputs(),
+            training=TrainSettings(vocab_size=301),
+            resume=True,
+        )
+
+
+def test_settings_are_checked_before_anything_is_counted(corpus: Corpus, tmp_path: Path) -> None:
+    for training, pretokens in (
+        (TrainSettings(vocab_size=100), PretokenSettings()),
+        (TrainSettings(vocab_size=256), PretokenSettings(special_tokens=("<|end|>",))),
+        (TrainSettings(vocab_size=300, ties="random"), PretokenSettings()),
+        (TrainSettings(vocab_size=300), PretokenSettings(pretokenizer="gpt3")),
+        (TrainSettings(vocab_size=300, min_frequency=0), PretokenSettings()),
+    ):
+        with pytest.raises(ConfigError):
+            train(tmp_path / "m", inputs=corpus.inputs(), training=training, pretokens=pretokens)
+    with pytest.raises(ConfigError, match="give one of them"):
+        train(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no counts"):
+        train(tmp_path / "model", counts=(CountsInput(directory=str(tmp_path)),))
+    assert not (tmp_path / "model").exists()
+    count(corpus.inputs(), tmp_path / "c1")
+    count(corpus.inputs(), tmp_path / "c2", pretokens=PretokenSettings(pretokenizer="words"))
+    both = tuple(CountsInput(directory=str(tmp_path / name)) for name in ("c1", "c2"))
+    with pytest.raises(InputError, match="different pretokenizer"):
+        train(tmp_path / "model", counts=both, execution=TWO)
+    with pytest.raises(ConfigError, match="first-seen"):
+        train(
+            tmp_path / "other",
+            counts=both[:1],
+            training=TrainSettings(vocab_size=300, ties="first-seen"),
+        )
+    assert not (tmp_path / "model" / "tokenizer.json").exists()
+
+
+def test_a_damaged_part_of_the_counts_is_named(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    part = tmp_path / "counts" / "part-00002-of-00016.parquet"
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 1
+    part.write_bytes(data)
+    source = (CountsInput(directory=str(tmp_path / "counts")),)
+    with pytest.raises(InputError, match="part-00002-of-00016"):
+        train(tmp_path / "model", counts=source)
+    part.unlink()
+    with pytest.raises(InputError, match=r"part-00002-of-00016\.parquet is missing"):
+        train(tmp_path / "again", counts=source)
+
+
+class Listener(Stage):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, int]] = []
+
+    def advance(self, done: int, total: int) -> None:
+        self.heard.append((done, total))
+
+
+class Listening(NoProgress):
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    @contextlib.contextmanager
+    def stage(
+        self, name: str, total_bytes: int | None, *, unit: str = "merges"
+    ) -> Iterator[Listener]:
+        yield self._listener
+
+
+def test_progress_hears_of_merges(tmp_path: Path) -> None:
+    words = [f"{i * 7919 % 99991:x}" for i in range(400)]
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", words)
+    count(corpus.inputs(), tmp_path / "counts")
+    listener = Listener()
+    summary = jobs.train(
+        counts=(CountsInput(directory=str(tmp_path / "counts")),),
+        pretokens=PretokenSettings(),
+        training=TrainSettings(vocab_size=900),
+        output=OutputSettings(directory=str(tmp_path / "model")),
+        execution=ONE,
+        progress=Listening(listener),
+    )
+    assert summary.merges > 256
+    assert listener.heard
+    assert listener.heard == sorted(listener.heard)
+    assert listener.heard[-1][1] == 900 - 256

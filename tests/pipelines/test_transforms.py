@@ -1,0 +1,163 @@
+"""The transforms inside pipelines of other programs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing.util import assert_that, equal_to
+
+import bpe
+from bpe.counts import PretokenCounts
+from pipelines import CountPretokens, EncodeToParquet
+from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.runners import error_in
+from tests.pipelines.corpora import (
+    ONE,
+    Corpus,
+    count,
+    encode,
+    sentence,
+    small_tokenizer,
+    tree,
+    write_corpus,
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def pipeline(workers: int = 1) -> TestPipeline:
+    mode = "in_memory" if workers == 1 else "multi_threading"
+    flags = [f"--direct_running_mode={mode}", f"--direct_num_workers={workers}"]
+    return TestPipeline(runner="FnApiRunner", options=PipelineOptions(flags))
+
+
+def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: Path) -> None:
+    small_tokenizer(tmp_path / "t.json")
+    inputs = [str(corpus.folder)]
+    with pipeline(workers=2) as p:
+        counted = p | CountPretokens(inputs=inputs, split_size=700, output=str(tmp_path / "c"))
+        encoded = p | EncodeToParquet(
+            inputs=inputs,
+            split_size=700,
+            tokenizer=str(tmp_path / "t.json"),
+            output=str(tmp_path / "ids"),
+        )
+        documents = (
+            (counted, encoded) | beam.Flatten() | beam.Map(lambda m: m["totals"]["documents"])
+        )
+        assert_that(documents, equal_to([len(corpus.documents)] * 2))
+    count(corpus.inputs(), tmp_path / "c2")
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids2", execution=ONE)
+    assert tree(tmp_path / "c") == tree(tmp_path / "c2")
+    assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_texts_of_a_foreign_pipeline_are_counted(tmp_path: Path, workers: int) -> None:
+    texts = [sentence(i) for i in range(100)] + [""]
+    with pipeline(workers) as p:
+        manifests = (
+            p
+            | beam.Create(texts)
+            | beam.Reshuffle()
+            | CountPretokens(
+                pretokenizer="words", special_tokens=["fox"], output=str(tmp_path / "c")
+            )
+        )
+        assert_that(manifests | beam.Map(lambda m: m["inputs"]), equal_to([[]]))
+    expected = bpe.count_pretokens(texts, pretokenizer="words", special_tokens=("fox",))
+    assert PretokenCounts.load(tmp_path / "c") == expected
+
+
+def test_a_pcollection_without_texts_has_counts_too(tmp_path: Path) -> None:
+    with pipeline() as p:
+        nothing = p | beam.Create(["text"]) | beam.Filter(lambda _: False)
+        _ = nothing | CountPretokens(output=str(tmp_path / "c"))
+    assert len(PretokenCounts.load(tmp_path / "c")) == 0
+
+
+@pytest.mark.parametrize("element", [b"bytes", None, 7])
+def test_an_element_that_is_no_text_ends_the_pipeline(tmp_path: Path, element: Any) -> None:
+    with pytest.raises(Exception, match="an element ") as caught, pipeline() as p:  # noqa: PT012
+        texts = p | beam.Create([0]) | beam.Map(lambda _: element)
+        _ = texts | CountPretokens(output=str(tmp_path / "c"))
+    assert isinstance(error_in(caught.value), RecordError)
+    assert not (tmp_path / "c" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"pretokenizer": "gpt3"},
+        {"pattern": "("},
+        {"special_tokens": [""]},
+        {"special_tokens": "<|end|>"},
+        {"inputs": "docs.jsonl"},
+        {"inputs": []},
+        {"inputs": ["docs.jsonl"], "format": "csv"},
+        {"track_order": True},
+        {"output": ""},
+    ],
+)
+def test_counting_is_validated_when_it_is_made(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        CountPretokens(**{"output": "out", **arguments})
+
+
+def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -> None:
+    good: dict[str, Any] = {
+        "inputs": [str(corpus.folder)],
+        "tokenizer": str(tmp_path / "t.json"),
+        "output": str(tmp_path / "ids"),
+    }
+    with pytest.raises(InputError, match=r"t\.json"):
+        EncodeToParquet(**good)
+    small_tokenizer(tmp_path / "t.json")
+    EncodeToParquet(**good)
+    for wrong in ({"max_failures": -1}, {"inputs": "x"}, {"overwrite": True, "resume": True}):
+        with pytest.raises(ConfigError):
+            EncodeToParquet(**{**good, **wrong})
+    with pytest.raises(TypeError):
+        EncodeToParquet("positional")  # type: ignore[call-arg]
+
+
+def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path) -> None:
+    small_tokenizer(tmp_path / "t.json")
+    inputs, output = [str(corpus.folder)], str(tmp_path / "out")
+    p = pipeline()
+    texts = p | "Texts" >> beam.Create(["text"])
+    windows = texts | beam.WindowInto(beam.window.FixedWindows(1))
+    encoding = EncodeToParquet(inputs=inputs, tokenizer=str(tmp_path / "t.json"), output=output)
+    for source, transform, message in (
+        (p, CountPretokens(output=output), "needs inputs"),
+        (texts, CountPretokens(inputs=inputs, output=output), "choose one"),
+        (windows, CountPretokens(output=output), "global window"),
+        (texts, encoding, "reads its inputs itself"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            _ = source | f"{message}" >> transform
+    assert not (tmp_path / "out").exists()
+
+
+def test_output_rules_hold_in_a_foreign_pipeline(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "mine").touch()
+    p = pipeline()
+    with pytest.raises(OutputError, match="holds 'mine'"):
+        _ = p | CountPretokens(inputs=[str(corpus.folder)], output=str(tmp_path / "c"))
+
+
+def test_importing_the_package_does_not_import_beam() -> None:
+    script = "import sys, pipelines; sys.exit('apache_beam' in sys.modules)"
+    root = Path(__file__).resolve().parents[2]
+    assert subprocess.run([sys.executable, "-c", script], cwd=root, check=False).returncode == 0

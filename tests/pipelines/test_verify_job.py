@@ -1,0 +1,313 @@
+"""Verification finds every difference, and says where it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bpe
+from pipelines import jobs, storage
+from pipelines.errors import InputError, VerificationError
+from pipelines.parts import META, open_part, schema
+from pipelines.settings import InputSettings, PretokenSettings
+from tests.pipelines.corpora import (
+    Corpus,
+    count,
+    encode,
+    sentence,
+    small_tokenizer,
+    tree,
+    write_corpus,
+    write_jsonl,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+@pytest.fixture
+def ids(corpus: Corpus, model: Path, tmp_path: Path) -> Path:
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    return tmp_path / "ids"
+
+
+def test_what_was_made_is_right(corpus: Corpus, ids: Path) -> None:
+    summary = jobs.verify(directory=str(ids))
+    assert (summary.kind, summary.documents) == ("encoded", len(corpus.documents))
+    assert not summary.compared
+    compared = jobs.verify(directory=str(ids), inputs=corpus.inputs())
+    assert compared.compared
+    assert (compared.documents, compared.tokens) == (summary.documents, summary.tokens)
+
+
+def test_bad_records_are_expected(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(30)])
+    path = corpus.folder / "docs.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:9], "{", *lines[9:], '{"text": 1}']))
+    inputs = corpus.inputs(max_failures=2)
+    encode(inputs, model, tmp_path / "ids")
+    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs).failures == 2
+
+
+def test_a_lossy_tokenizer_is_verified_by_encoding_again(tmp_path: Path) -> None:
+    counts = bpe.count_pretokens(["a b a b"], pretokenizer="words")
+    bpe.train(counts, vocab_size=256).save(tmp_path / "t.json")
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a  b", " c"])
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
+    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs()).compared
+
+
+def part(ids: Path, number: int = 2) -> Path:
+    return sorted(ids.glob("part-*"))[number]
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    manifest = json.loads((ids / "manifest.json").read_bytes())
+    edit(manifest)
+    (ids / "manifest.json").write_text(json.dumps(manifest))
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "flipped byte": (lambda ids: flip(part(ids)), r"part-00002-of-\d+\.parquet: its SHA-256"),
+    "truncated": (
+        lambda ids: part(ids).write_bytes(part(ids).read_bytes()[:-1]),
+        r"part-00002-of-\d+\.parquet has \d+ bytes, the manifest says \d+",
+    ),
+    "missing part": (lambda ids: part(ids).unlink(), r"part-00002-of-\d+\.parquet is missing"),
+    "extra part": (
+        lambda ids: (ids / "part-00000-of-00001.parquet").touch(),
+        "part-00000-of-00001.parquet is not named in the manifest",
+    ),
+    "extra dead letters": (
+        lambda ids: storage.write(str(ids / "dead-letters" / "x"), b""),
+        "dead-letters/x is not named in the manifest",
+    ),
+    "half-written file": (
+        lambda ids: (ids / f".{part(ids).name}.{'0' * 32}.tmp").touch(),
+        "half written",
+    ),
+    "other tokenizer": (
+        lambda ids: bpe.train(bpe.count_pretokens(["aaaa"]), vocab_size=257).save(
+            ids / "tokenizer.json"
+        ),
+        "tokenizer.json is not the tokenizer that the manifest names",
+    ),
+    "no tokenizer": (lambda ids: (ids / "tokenizer.json").unlink(), "tokenizer.json"),
+    "total": (
+        lambda ids: edit_manifest(ids, lambda m: m["totals"].update(documents=1)),
+        "total of documents is 1, its parts add up to",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damage_is_found_and_named(ids: Path, how: str) -> None:
+    damage, message = DAMAGE[how]
+    damage(ids)
+    with pytest.raises(VerificationError, match=message):
+        jobs.verify(directory=str(ids))
+
+
+def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change rows of a part, and let footer and manifest agree with the new file."""
+    path = part(ids, number)
+    file = open_part(path)
+    footer = file.metadata.metadata
+    table = change(file.read().replace_schema_metadata({META: footer[META]}))
+    contents = json.loads(footer[META])
+    contents["rows"] = len(table)
+    contents["tokens"] = sum(table["num_tokens"].to_pylist())
+    table = table.replace_schema_metadata({META: json.dumps(contents)})
+    pq.write_table(table, path, write_page_checksum=True)
+    written = storage.digest(str(path))
+
+    def edit(manifest: dict[str, Any]) -> None:
+        entry = manifest["parts"][number]
+        entry.update(bytes=written.bytes, sha256=written.sha256)
+        entry.update(rows=contents["rows"], tokens=contents["tokens"])
+
+    edit_manifest(ids, edit)
+
+
+def with_ids(table: pa.Table, row: int, ids: list[int]) -> pa.Table:
+    rows = table["input_ids"].to_pylist()
+    rows[row] = ids
+    kind = schema("uint16")
+    return pa.table(
+        {
+            "id": table["id"],
+            "input_ids": pa.array(rows, kind.field("input_ids").type),
+            "num_tokens": pa.array(list(map(len, rows)), pa.uint32()),
+        },
+        schema=kind.with_metadata(table.schema.metadata),
+    )
+
+
+def test_an_id_that_does_not_exist_is_found_without_inputs(ids: Path) -> None:
+    rewrite(ids, 1, lambda table: with_ids(table, 1, [5, 60_000]))
+    with pytest.raises(VerificationError, match=r"part-00001.*, row 1, document 'j\d+': id 60000"):
+        jobs.verify(directory=str(ids))
+
+
+CHANGES: dict[str, tuple[Callable[[pa.Table, bpe.Tokenizer], pa.Table], str]] = {
+    "another text": (
+        lambda table, _: with_ids(table, 1, [5]),
+        r"part-00001-of-\d+\.parquet, row 1, document 'j\d+': its ids do not decode to its text",
+    ),
+    "another encoding": (
+        lambda table, tokenizer: with_ids(table, 1, _bytewise(table, 1, tokenizer)),
+        r"part-00001-of-\d+\.parquet, row 1, document 'j\d+': encoding its text gives other ids",
+    ),
+    "a row lost": (lambda table, _: table.slice(0, len(table) - 1), "of the input has no row"),
+    "a row too many": (
+        lambda table, _: pa.concat_tables([table, table.slice(0, 1)]).combine_chunks(),
+        r"row \d+: document '.*' is not in the input",
+    ),
+    "rows swapped": (
+        lambda table, _: table.take([1, 0, *range(2, len(table))]),
+        r"row 0, document '.*': the row is of document 'j\d+'",
+    ),
+}
+
+
+def _bytewise(table: pa.Table, row: int, tokenizer: bpe.Tokenizer) -> list[int]:
+    """Ids that decode to the same text, but are not its encoding."""
+    text = tokenizer.decode_bytes(table["input_ids"].to_pylist()[row])
+    return [tokenizer.encode(bytes([byte]))[0] for byte in text]
+
+
+@pytest.mark.parametrize("how", CHANGES)
+def test_rows_that_are_not_those_of_the_input_are_named(
+    corpus: Corpus, model: Path, ids: Path, how: str
+) -> None:
+    tokenizer = bpe.Tokenizer.load(model)
+    change, message = CHANGES[how]
+    rewrite(ids, 1, lambda table: change(table, tokenizer))
+    edit_manifest(
+        ids,
+        lambda m: m["totals"].update(
+            documents=sum(p["rows"] for p in m["parts"]),
+            tokens=sum(p["tokens"] for p in m["parts"]),
+            bytes=sum(p["bytes"] for p in m["parts"]),
+        ),
+    )
+    jobs.verify(directory=str(ids))  # the files agree with each other
+    with pytest.raises(VerificationError, match=message):
+        jobs.verify(directory=str(ids), inputs=corpus.inputs())
+
+
+def test_inputs_that_changed_are_named(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "a.jsonl", [sentence(i) for i in range(9)])
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    directory = str(tmp_path / "ids")
+    path = corpus.folder / "a.jsonl"
+    good = path.read_text()
+    path.write_text(good + "\n")
+    with pytest.raises(VerificationError, match=r"a\.jsonl has \d+ bytes, the manifest says"):
+        jobs.verify(directory=directory, inputs=corpus.inputs())
+    path.write_text(good.replace("quick", "quack"))
+    with pytest.raises(VerificationError, match="row 0, document 'd0'"):
+        jobs.verify(directory=directory, inputs=corpus.inputs())
+    path.write_text(good)
+    (corpus.folder / "b.jsonl").touch()
+    with pytest.raises(VerificationError, match=r"'b\.jsonl' is not among the inputs"):
+        jobs.verify(directory=directory, inputs=corpus.inputs())
+    path.rename(corpus.folder / "c.jsonl")
+    with pytest.raises(
+        VerificationError, match=r"'a\.jsonl' of the manifest is not among the files"
+    ):
+        jobs.verify(directory=directory, inputs=corpus.inputs())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not json",
+        "[]",
+        "{}",
+        '{"kind": "encoded", "version": 99}',
+        '{"kind": "encoded", "version": 1}',
+        '{"kind": "else", "version": 1}',
+        "[" * 100_000,
+    ],
+)
+def test_a_manifest_that_is_none_is_an_error_of_the_input(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(InputError, match=r"manifest\.json"):
+        jobs.verify(directory=str(tmp_path))
+
+
+def test_no_manifest_is_an_error_of_the_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no manifest\.json"):
+        jobs.verify(directory=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside.parquet", "/etc/passwd", "part-00001-of-00002.parquet"]
+)
+def test_a_manifest_cannot_lead_out_of_its_directory(ids: Path, name: str) -> None:
+    edit_manifest(ids, lambda m: m["parts"][0].update(file=name))
+    with pytest.raises(InputError, match=r"manifest\.json: damaged"):
+        jobs.verify(directory=str(ids))
+
+
+@pytest.mark.parametrize("order", [False, True])
+def test_counts_that_were_made_are_right(corpus: Corpus, tmp_path: Path, order: bool) -> None:
+    count(corpus.inputs(), tmp_path / "counts", track_order=order)
+    summary = jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs(split_size=None))
+    assert (summary.kind, summary.compared) == ("counts", True)
+    assert summary.documents == len(corpus.documents)
+
+
+def test_damaged_counts_are_found(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    directory, good = str(tmp_path / "counts"), tree(tmp_path / "counts")
+    name = "part-00004-of-00016.parquet"
+    path = tmp_path / "counts" / name
+    for damage in (lambda: flip(path), path.unlink, lambda: path.write_bytes(b"")):
+        damage()
+        with pytest.raises(VerificationError, match=name):
+            jobs.verify(directory=directory)
+        path.write_bytes(good[name])
+    (tmp_path / "counts" / "part-00000-of-00002.parquet").touch()
+    with pytest.raises(VerificationError, match="not named in the manifest"):
+        jobs.verify(directory=directory)
+
+
+def test_counts_of_another_text_are_found(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "a.jsonl", ["one two", "two three"])
+    count(corpus.inputs(), tmp_path / "counts", pretokens=PretokenSettings(pretokenizer="words"))
+    path = corpus.folder / "a.jsonl"
+    path.write_text(path.read_text().replace("three", "eerht"))
+    with pytest.raises(VerificationError, match="'eerht'") as error:
+        jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs())
+    assert "in byte order, the pre-token of row 0" in str(error.value)
+    other = replace(corpus.inputs(), patterns=(str(tmp_path / "in" / "a.jsonl"), __file__))
+    with pytest.raises(VerificationError, match="not those that were counted"):
+        jobs.verify(directory=str(tmp_path / "counts"), inputs=other)
+    assert isinstance(other, InputSettings)
