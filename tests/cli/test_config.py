@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.config import Key, parse_size, read_config
+from pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEYS = {
+    key.name: key
+    for key in (
+        Key(name="input", several=True),
+        Key(name="vocab_size", kind="integer", minimum=1),
+        Key(name="split_size", kind="size"),
+        Key(name="overwrite", kind="flag"),
+        Key(name="format", choices=("text", "lines")),
+        Key(name="output"),
+    )
+}
+
+
+def read(tmp_path: Path, text: str | bytes) -> dict[str, object]:
+    path = tmp_path / "job.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return dict(read_config(str(path), KEYS, elsewhere={"tokenizer": "bpe encode"}))
+
+
+def test_reads_each_type(tmp_path: Path) -> None:
+    values = read(
+        tmp_path,
+        "input: [a, b]\nvocab-size: 32_000\nsplit_size: 64 MiB\noverwrite: true\nformat: lines\n",
+    )
+    assert values == {
+        "input": ("a", "b"),
+        "vocab_size": 32_000,
+        "split_size": 64 * 2**20,
+        "overwrite": True,
+        "format": "lines",
+    }
+
+
+def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
+    assert read(tmp_path, "input: 'corpus/*.txt'") == {"input": ("corpus/*.txt",)}
+
+
+def test_empty_file_says_nothing(tmp_path: Path) -> None:
+    assert read(tmp_path, "# nothing yet\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("vocab_sise: 10", "job.yaml: vocab_sise: unknown key; did you mean vocab_size?"),
+        ("VocabSize: 10", "did you mean vocab_size?"),
+        ("inputs: a", "did you mean input?"),
+        ("1: a", "job.yaml: 1: unknown key"),
+        ("tokenizer: t.json", "an option of bpe encode, not of this command"),
+        ("vocab_size: '10'", "vocab_size: '10' is text; write a whole number"),
+        ("vocab_size: 3.5", "3.5 is a number; write a whole number"),
+        ("vocab_size: 32e3", "'32e3' is text; write a whole number"),
+        ("vocab_size: true", "True is true or false; write a whole number"),
+        ("vocab_size: 0", "0 is too small; use 1 or more"),
+        ("vocab_size:", "vocab_size: no value"),
+        ("vocab_size: [1]", "is a list; write a whole number"),
+        ("overwrite: 'yes please'", "write true or false"),
+        ("overwrite: 1", "1 is a number; write true or false"),
+        ("split_size: 10 furlongs", "'10 furlongs' is not a size"),
+        ("split_size: 0", "below one byte"),
+        ("split_size: -1", "not a size"),
+        ("split_size: true", "write a size"),
+        ("format: words", "'words' is not known; use one of text, lines"),
+        ("output: 10", "10 is a number, not text; put it in quotes"),
+        ("output: 2024-01-01", "is a date, not text; put it in quotes"),
+        ("output: [a]", "is a list, not text; write one text"),
+        ("input: [a, 3]", "3 is a number, not text"),
+        ("input: {a: b}", "is a mapping, not text"),
+        ("output: a\noutput: b", "output: given twice"),
+        ("vocab-size: 1\nvocab_size: 2", "vocab_size: given twice"),
+        ("- a\n- b", "this file is a list"),
+        ("just text", "this file is text"),
+        ("a: [", "not a YAML file: line 1"),
+        ("output: *nobody", "not a YAML file: line 1"),
+        ("output: !!python/object/apply:os.system [ls]", "not a YAML file: line 1"),
+        (b"output: \xff\xfe", "not a YAML file"),
+        (b"output: \x00", "not a YAML file"),
+        ("a: 1\n---\nb: 2", "not a YAML file"),
+        ("? [1, 2]\n: x", "not a YAML file"),
+        ("[" * 5000, "not a YAML file"),
+    ],
+)
+def test_refuses_what_is_wrong(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        read(tmp_path, text)
+    assert str(tmp_path / "job.yaml") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.yaml: cannot read the configuration"):
+        read_config(str(tmp_path / "missing.yaml"), KEYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("64MiB", 64 << 20), ("64 mib", 64 << 20), ("0.5 GB", 500_000_000), ("7b", 7)],
+)
+def test_parses_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
