@@ -200,6 +200,8 @@ class Snapshot:
         """Counts and speed, as one phrase."""
         if self.total:
             return f"{self.done:,} of {self.total:,} {self.unit}"
+        if self.total_bytes is None and not self.bytes and not self.documents:
+            return ""
         size = megabytes(self.bytes)
         if self.total_bytes and self.bytes < self.total_bytes:
             size += f" of {megabytes(self.total_bytes)}"
@@ -212,7 +214,7 @@ class Snapshot:
         """The step under way, as one phrase."""
         share = "" if self.fraction is None else f"{self.fraction:.0%}: "
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
-        return f"{share}{self.measures()}{left}"
+        return f"{share}{self.measures()}{left}" or "begun"
 
 
 class LiveStage(Stage):
@@ -312,7 +314,8 @@ class _Watched(Progress):
             last = stage.snapshot()
             stage.close()
             self._end()
-            self.log(f"{name}: {word} in {duration(last.seconds)}: {last.measures()}")
+            what = [f"{word} in {duration(last.seconds)}", last.measures()]
+            self.log(f"{name}: " + ": ".join(filter(None, what)))
 
     def _begin(self, stage: LiveStage) -> None:
         """Get ready to show a step."""

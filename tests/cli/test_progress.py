@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import io
+import os
+import pty
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.progress import (
+    BarProgress,
+    LineProgress,
+    NoProgress,
+    SlotWriter,
+    Snapshot,
+    duration,
+    megabytes,
+    progress_on,
+)
+
+
+def wait_for(text: str, stream: io.StringIO) -> None:
+    for _ in range(500):
+        if text in stream.getvalue():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{text!r} never came: {stream.getvalue()!r}")
+
+
+def test_slots_add_up_and_count_a_repeated_part_once() -> None:
+    stream = io.StringIO()
+    with LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
+        stage.set_slots(3)
+        with SlotWriter(stage.counters_path, 0) as slot:
+            slot.update(documents=5, bytes=500_000)
+            slot.update(documents=10, bytes=1_000_000)
+        for _ in range(2):  # a part that is done twice
+            with SlotWriter(stage.counters_path, 2) as slot:
+                slot.update(documents=20, bytes=1_000_000)
+        wait_for("50%: 30 documents, 2.00 MB of 4.00 MB", stream)
+    last = stream.getvalue().splitlines()[-1]
+    assert last.startswith("bpe: count: done in ")
+    assert "30 documents, 2.00 MB of 4.00 MB" in last
+
+
+def test_the_file_of_slots_goes_with_its_stage() -> None:
+    with LineProgress(io.StringIO()).stage("count", 10) as stage:
+        assert stage.counters_path is None
+        stage.set_slots(1)
+        path = Path(str(stage.counters_path))
+        assert path.stat().st_size == 16
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("path", [None, "/nonexistent/slots"])
+def test_a_writer_without_slots_does_nothing(path: str | None) -> None:
+    with SlotWriter(path, 3) as slot:
+        slot.update(documents=1, bytes=1)
+
+
+def test_a_writer_outlives_its_stage() -> None:
+    with LineProgress(io.StringIO()).stage("count", 10) as stage:
+        stage.set_slots(1)
+        slot = SlotWriter(stage.counters_path, 0)
+    slot.update(documents=1, bytes=1)
+    slot.close()
+    slot.update(documents=2, bytes=2)
+
+
+def test_many_threads_write_their_own_slots() -> None:
+    stream = io.StringIO()
+    with LineProgress(stream).stage("count", 100) as stage:
+        stage.set_slots(64)
+
+        def work(part: int) -> None:
+            with SlotWriter(stage.counters_path, part) as slot:
+                for done in range(100):
+                    slot.update(documents=done + 1, bytes=1_000_000)
+
+        threads = [threading.Thread(target=work, args=(part,)) for part in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert "6,400 documents, 64.0 MB" in stream.getvalue()
+
+
+def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
+    now = Snapshot(seconds=1.0, bytes=3_000_000, skipped_bytes=2_000_000, total_bytes=4_000_000)
+    assert now.fraction == 0.75
+    assert now.speed == 1_000_000
+    assert now.seconds_left == 1.0
+
+
+def test_steps_that_count_merges() -> None:
+    stream = io.StringIO()
+    with LineProgress(stream, interval=0.01).stage("train", None) as stage:
+        wait_for("bpe: train: begun", stream)
+        stage.advance(50, 200)
+        wait_for("bpe: train: 25%: 50 of 200 merges", stream)
+        stage.advance(200, 200)
+    assert "200 of 200 merges" in stream.getvalue().splitlines()[-1]
+
+
+def test_a_step_that_fails_says_so() -> None:
+    stream = io.StringIO()
+    with pytest.raises(KeyError), LineProgress(stream).stage("count", 10):
+        raise KeyError
+    assert "bpe: count: stopped in " in stream.getvalue()
+
+
+def test_nobody_watches() -> None:
+    progress = NoProgress()
+    progress.log("not seen")
+    with progress.stage("count", 10) as stage:
+        stage.set_slots(4)
+        stage.advance(1, 2)
+        stage.skip(documents=1, bytes=1)
+        assert stage.counters_path is None
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        progress = progress_on(stream)
+        assert isinstance(progress, BarProgress)
+        with progress.stage("count", 2_000_000) as stage:
+            stage.set_slots(1)
+            with SlotWriter(stage.counters_path, 0) as slot:
+                slot.update(documents=7, bytes=1_000_000)
+                drawn = ""
+                while "50%" not in drawn:
+                    drawn += os.read(master, 65536).decode()
+        drawn += os.read(master, 65536).decode()
+    os.close(master)
+    assert "7 documents" in drawn
+    assert "\x1b[" in drawn
+    assert "bpe: count: done in" in drawn
+
+
+@pytest.mark.parametrize("term", ["", "dumb"])
+def test_lines_on_a_terminal_that_cannot_draw(monkeypatch: pytest.MonkeyPatch, term: str) -> None:
+    monkeypatch.setenv("TERM", term)
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w", encoding="utf-8") as stream:
+        assert isinstance(progress_on(stream), LineProgress)
+    os.close(master)
+
+
+def test_sizes_and_times_read_well() -> None:
+    assert [megabytes(n) for n in (0, 1_234_567, 12_345_678, 99_960_000, 1_234_567_890)] == [
+        "0.00 MB",
+        "1.23 MB",
+        "12.3 MB",
+        "100 MB",
+        "1,235 MB",
+    ]
+    assert [duration(s) for s in (0, 9.94, 59.4, 61, 3600 * 5 + 120)] == [
+        "0.0 s",
+        "9.9 s",
+        "59 s",
+        "1 min 1 s",
+        "5 h 2 min",
+    ]
