@@ -37,6 +37,8 @@ class InputSettings:
     def __post_init__(self) -> None:
         if not self.patterns:
             raise ConfigError("no input: give at least one --input file, directory or pattern")
+        if "" in self.patterns:
+            raise ConfigError("--input is empty: name a file, a directory or a pattern")
         if self.format not in FORMATS:
             raise ConfigError(f"format {self.format!r} is unknown: use one of {', '.join(FORMATS)}")
         if not self.text_field:

@@ -1,0 +1,9 @@
+"""``python -m pipelines.cli`` is ``bpe``."""
+
+from __future__ import annotations
+
+import sys
+
+from pipelines.cli.main import main
+
+sys.exit(main())

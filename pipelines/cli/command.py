@@ -1,0 +1,197 @@
+"""What every command shares: Beam's own arguments, the configuration file, stray arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+from click.core import ParameterSource
+
+from pipelines.config import Key, Kind, parse_size, read_config
+from pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    IntegerType = click.ParamType[int]
+else:
+    IntegerType = click.ParamType  # generic in click 8.2 and later only
+
+EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
+# Options that say how to run the command itself; they have no place in a file.
+_NOT_IN_FILES = frozenset({"config", "help", "traceback"})
+_BEAM_ARGS = Key(name="beam_args", several=True)
+_META = "bpe.beam_args"
+
+
+class WholeNumber(IntegerType):
+    """An integer from ``minimum`` upwards."""
+
+    name = "number"
+
+    def __init__(self, minimum: int) -> None:
+        self.minimum = minimum
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, from a text of the command line or a number of a configuration."""
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number", param, ctx)
+        if number < self.minimum:
+            self.fail(f"{number} is too small; use {self.minimum} or more", param, ctx)
+        return number
+
+
+class Size(IntegerType):
+    """A number of bytes with an optional unit."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes, from a text of the command line or a number of a configuration."""
+        try:
+            return parse_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Command(click.Command):
+    """A command that explains stray arguments: mostly patterns the shell has expanded."""
+
+    def __init__(self, name: str | None, *, example: str, **attributes: Any) -> None:
+        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        lines = "\n".join(f"  {line}" for line in example.strip().splitlines())
+        super().__init__(
+            name,
+            context_settings=settings | {"show_default": True, "allow_extra_args": True},
+            epilog=f"\b\nExample:\n{lines}",
+            **attributes,
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, and refuse what no argument takes."""
+        super().parse_args(ctx, args)
+        if ctx.args and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"unexpected argument {ctx.args[0]!r}: each option takes one value; if the shell "
+                f"expanded a pattern, put it in quotes ({EXAMPLE_PATTERN}), or repeat the option",
+                ctx,
+            )
+        return ctx.args
+
+
+class JobCommand(Command):
+    """A command that runs on Beam: ``--`` hands over to it, ``--config`` gives defaults."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take Beam's arguments off first; what stands before them is the command's own."""
+        given: list[str] = []
+        if "--" in args and any(param.name == "runner" for param in self.params):
+            place = args.index("--")
+            args, given = args[:place], args[place + 1 :]
+        for one in given:
+            if not one.startswith("--"):
+                raise click.UsageError(
+                    f"{one!r} after -- does not begin with --: what stands there goes to Beam "
+                    "(its options take values with =, as in --region=europe-west1). Was it a "
+                    f"pattern that the shell expanded? Put it in quotes: {EXAMPLE_PATTERN}",
+                    ctx,
+                )
+        ctx.meta[_META] = tuple(given)
+        return super().parse_args(ctx, args)
+
+
+def beam_args(ctx: click.Context) -> tuple[str, ...]:
+    """What stands after ``--``, or else under ``beam_args`` in the configuration."""
+    return cast("tuple[str, ...]", ctx.meta[_META])
+
+
+def use_config(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
+    """Make the values of a configuration file the defaults of the command's options."""
+    if path is None or ctx.resilient_parsing:
+        return path
+    keys = dict(option_keys(ctx.command))
+    values = read_config(path, keys, elsewhere=_elsewhere(ctx, own=keys))
+    in_file = cast("tuple[str, ...]", values.pop(_BEAM_ARGS.name, ()))
+    for one in in_file:
+        if not one.startswith("--"):
+            raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
+    ctx.meta[_META] = ctx.meta[_META] or in_file
+    ctx.default_map = values
+    return path
+
+
+def option_keys(command: click.Command) -> Iterator[tuple[str, Key]]:
+    """The keys that a configuration for ``command`` may have: its options, by name."""
+    yield _BEAM_ARGS.name, _BEAM_ARGS
+    for param in command.params:
+        if isinstance(param, click.Option) and param.name not in _NOT_IN_FILES:
+            yield param.name, _key(param)
+
+
+def _key(option: click.Option) -> Key:
+    kind: Kind = "text"
+    choices: tuple[str, ...] = ()
+    minimum = None
+    if option.is_flag:
+        kind = "flag"
+    elif isinstance(option.type, Size):
+        kind = "size"
+    elif isinstance(option.type, WholeNumber):
+        kind, minimum = "integer", option.type.minimum
+    elif isinstance(option.type, click.Choice):
+        choices = tuple(option.type.choices)
+    return Key(
+        name=option.name,
+        kind=kind,
+        several=option.multiple,
+        choices=choices,
+        minimum=minimum,
+    )
+
+
+def _elsewhere(ctx: click.Context, *, own: dict[str, Key]) -> dict[str, str]:
+    """Keys of other commands, so that a file for `bpe run` is told apart from a typing error."""
+    root = ctx.find_root().command
+    others: dict[str, str] = {}
+    if isinstance(root, click.Group):
+        for command in root.commands.values():
+            if isinstance(command, JobCommand):
+                for name, _ in option_keys(command):
+                    if name not in own:
+                        others.setdefault(name, f"bpe {command.name}")
+    return others
+
+
+def choose(ctx: click.Context, first: str, second: str) -> None:
+    """Settle two options that exclude each other: one on the command line beats one in a file.
+
+    Raises:
+        click.UsageError: both stand on the command line, or both in the file.
+    """
+    named = (ctx.get_parameter_source(first), ctx.get_parameter_source(second))
+    if named[0] != named[1]:
+        for name, other, source in ((first, second, named[0]), (second, first, named[1])):
+            if source is ParameterSource.COMMANDLINE and ctx.params[name]:
+                ctx.params[other] = _nothing(ctx, other)
+    elif named[0] is not ParameterSource.DEFAULT and ctx.params[first] and ctx.params[second]:
+        raise click.UsageError(
+            f"--{first} and --{second} exclude each other: choose one".replace("_", "-"), ctx
+        )
+
+
+def _nothing(ctx: click.Context, name: str) -> Any:
+    option = next(param for param in ctx.command.params if param.name == name)
+    return () if option.multiple else option.default
+
+
+def stack(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """One decorator from several, shown in ``--help`` in the order given."""
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate

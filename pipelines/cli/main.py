@@ -1,0 +1,170 @@
+"""The entry point: commands, exit statuses, and one line for whatever goes wrong.
+
+Exit status: 0 done, 1 the job failed, 2 the command line or the configuration is wrong, 130 it was
+interrupted from the keyboard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import signal
+import sys
+import threading
+import traceback
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.cli.count import count
+from pipelines.cli.decode import decode
+from pipelines.cli.encode import encode
+from pipelines.cli.run import run
+from pipelines.cli.show import show
+from pipelines.cli.train import train
+from pipelines.cli.verify import verify
+from pipelines.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class _InOrder(click.Group):
+    """Lists its commands in the order of a job, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(self.commands)
+
+
+def _show_version(context: click.Context) -> None:
+    try:
+        version = importlib.metadata.version("beam-bpe")
+    except importlib.metadata.PackageNotFoundError:
+        version = "(run from its sources, not installed)"
+    click.echo(f"bpe {version}")
+    context.exit()
+
+
+@click.group(
+    cls=_InOrder,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nA tokenizer and a tokenized corpus in two commands:\n"
+    "  bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000\n"
+    "  bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids\n"
+    "\nHelp for one command: bpe train --help",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, given: _show_version(ctx) if given else None,
+    help="Show the version and exit.",
+)
+def bpe() -> None:
+    """Exact byte-pair encoding for corpora of any size.
+
+    Count a corpus, train a tokenizer on the counts, encode the corpus to Parquet token ids, and
+    verify the result. The same corpus and options give the same bytes, on any runner and with
+    any number of workers.
+    """
+
+
+for _command in (count, train, encode, run, verify, decode, show):
+    bpe.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``bpe`` with ``arguments`` (those of the process by default).
+
+    Returns:
+        The exit status.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--traceback" in arguments or bool(os.environ.get("BPE_DEBUG"))
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
+    stderr = sys.stderr
+    try:
+        with contextlib.nullcontext() if debug else _quiet_interrupts():
+            with bpe.make_context("bpe", list(arguments)) as context:
+                bpe.invoke(context)
+            sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as help_text:
+        click.echo(help_text.format_message(), err=True)
+        return 2
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, one sentence
+        if debug:
+            traceback.print_exception(error)
+        message, status = _explain(error)
+        if message:
+            click.echo(f"bpe: error: {message}", file=stderr)
+        return status
+    return 0
+
+
+@contextlib.contextmanager
+def _quiet_interrupts() -> Iterator[None]:
+    """On SIGINT, keep what Beam's threads have to say about it off stderr, until the process ends.
+
+    They lose their connections one after the other, and each prints a traceback of its own.
+    """
+
+    def interrupt(*_: object) -> None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or before is not signal.default_int_handler:  # a shell may have us ignore it
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """The sentence for stderr (empty: none) and the exit status."""
+    from bpe.errors import BpeError, PretokenizerError, SpecialTokenError, TrainingError
+
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return "interrupted", INTERRUPTED
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "bpe"
+        return f"{error.format_message()}\nSee: {command} --help", 2
+    if isinstance(error, click.ClickException):
+        return error.format_message(), error.exit_code
+    if isinstance(error, JobError):
+        return str(error), error.exit_status
+    if isinstance(error, BpeError):
+        wrong_options = isinstance(error, (PretokenizerError, SpecialTokenError, TrainingError))
+        return str(error), 2 if wrong_options else 1
+    if isinstance(error, OSError):
+        return _explain_os(error)
+    if isinstance(error, MemoryError):
+        return "out of memory: use fewer --workers, or a larger machine", 1
+    detail = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return (
+        f"unexpected {detail}; this is a fault of bpe: please report it, with what the same "
+        "command prints under BPE_DEBUG=1"
+    ), 1
+
+
+def _explain_os(error: OSError) -> tuple[str, int]:
+    if isinstance(error, BrokenPipeError) or error.filename is None:
+        # Most likely standard output: keep Python from failing again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return "", 1  # the reader, such as `head`, has had enough
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror or error}", 1

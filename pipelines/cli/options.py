@@ -1,0 +1,345 @@
+"""The options that several commands share, and the settings made from their values."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from pipelines.cli.command import Size, WholeNumber, beam_args, choose, stack, use_config
+from pipelines.settings import (
+    FORMATS,
+    CountsInput,
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipelines.progress import Progress
+
+# As in bpe.PRETOKENIZERS and bpe.TIES (a test compares); bpe is not imported for `--help`.
+PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "none")
+TIES = ("bytes-min", "bytes-max", "id-min", "huggingface", "first-seen")
+
+
+def input_options(*, required: bool) -> Callable[[Any], Any]:
+    """Which documents to read."""
+    return stack(
+        click.option(
+            "--input",
+            "input",
+            multiple=True,
+            required=required,
+            metavar="PATTERN",
+            help="File, directory or glob (in quotes) to read; repeatable. Local, or of any "
+            "filesystem Beam knows, such as gs:// or s3://.",
+        ),
+        click.option(
+            "--format",
+            type=click.Choice(FORMATS),
+            default="auto",
+            metavar="NAME",
+            help="How files hold documents. text: a file is one; lines: a line is one; jsonl, "
+            "parquet: a record is one; auto: by the file's name, all but .jsonl and .parquet is "
+            "text. Compressed files (.gz .zst .bz2 .xz) are read as they are.",
+        ),
+        click.option(
+            "--text-field",
+            default="text",
+            metavar="NAME",
+            help="Field (jsonl) or column (parquet) of the text.",
+        ),
+        click.option(
+            "--id-field",
+            metavar="NAME",
+            help="Field or column of the document's id.  [default: id where there is one, "
+            "else the file and the place in it]",
+        ),
+    )
+
+
+def bulk_options() -> Callable[[Any], Any]:
+    """How a job takes its input, and what it does with bad records."""
+    return stack(
+        click.option(
+            "--split-size",
+            type=Size(),
+            metavar="SIZE",
+            help="Input a worker takes at a time, such as 64MiB.  [default: 1/64 of the corpus, "
+            "between 8MiB and 256MiB]",
+        ),
+        click.option(
+            "--max-failures",
+            type=WholeNumber(0),
+            default=0,
+            metavar="N",
+            help="Bad records to set aside in dead-letters/; one more ends the job.",
+        ),
+    )
+
+
+def cut_options(*, default: str | None = "gpt2") -> Callable[[Any], Any]:
+    """How to cut text into pre-tokens; ``default`` None: as the tokenizer's file says."""
+    return stack(
+        click.option(
+            "--pretokenizer",
+            type=click.Choice(PRETOKENIZERS),
+            default=default,
+            metavar="NAME",
+            show_default=default or "as FILE says",
+            help="How text is cut into the pieces in which pairs are merged: as gpt2, cl100k "
+            "(GPT-4), o200k (GPT-4o), llama3 or qwen2 do; words: at white space, which is lost; "
+            "none: not at all.",
+        ),
+        click.option(
+            "--pattern",
+            metavar="REGEX",
+            help="Cut by this regular expression instead (syntax of the regex package; slower "
+            "than the named ones).",
+        ),
+    )
+
+
+def pretoken_options() -> Callable[[Any], Any]:
+    """How to cut text before counting."""
+    return stack(
+        cut_options(),
+        click.option(
+            "--special-token",
+            "special_token",
+            multiple=True,
+            metavar="TOKEN",
+            help="Text with an id of its own, such as '<|endoftext|>': never counted, never "
+            "merged across; repeatable.",
+        ),
+    )
+
+
+def vocabulary_options() -> Callable[[Any], Any]:
+    """What to train."""
+    return stack(
+        click.option(
+            "--vocab-size",
+            type=WholeNumber(1),
+            required=True,
+            metavar="N",
+            help="Tokens to end up with: special tokens, the 256 bytes, and the merges.",
+        ),
+        click.option(
+            "--ties",
+            type=click.Choice(TIES),
+            default="bytes-min",
+            metavar="RULE",
+            help="Which of equally frequent pairs to merge first. bytes-min, bytes-max: smallest "
+            "or greatest pair of byte strings; id-min: smallest ids; huggingface: as its trainer "
+            "does; first-seen: first in the corpus.",
+        ),
+        click.option(
+            "--min-frequency",
+            type=WholeNumber(1),
+            default=1,
+            metavar="N",
+            help="Never merge a pair that occurs fewer times.",
+        ),
+    )
+
+
+def output_options() -> Callable[[Any], Any]:
+    """Where to write."""
+    return stack(
+        click.option(
+            "--output", required=True, metavar="DIR", help="Directory to write; made if need be."
+        ),
+        click.option(
+            "--overwrite/--no-overwrite",
+            default=False,
+            show_default=False,
+            help="Replace what an earlier job left in DIR.",
+        ),
+        click.option(
+            "--resume/--no-resume",
+            default=False,
+            show_default=False,
+            help="Go on where an interrupted run of this job stopped.",
+        ),
+    )
+
+
+def counting_options() -> Callable[[Any], Any]:
+    """What the counts hold, and in how many files."""
+    return stack(
+        click.option(
+            "--track-order/--no-track-order",
+            default=False,
+            show_default=False,
+            help="Also keep where each pre-token was seen first; --ties first-seen needs it.",
+        ),
+        click.option(
+            "--shards",
+            type=WholeNumber(1),
+            default=16,
+            metavar="N",
+            help="Parquet files to spread the counts over.",
+        ),
+    )
+
+
+def config_option() -> Callable[[Any], Any]:
+    """Where defaults come from."""
+    return click.option(
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=use_config,
+        help="YAML file of defaults for these options, by name; the command line wins.",
+    )
+
+
+def traceback_option() -> Callable[[Any], Any]:
+    """For those who look for a fault of bpe itself; ``main`` looks for it."""
+    return click.option("--traceback", is_flag=True, hidden=True, expose_value=False)
+
+
+def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
+    """Who does the work."""
+    return stack(
+        click.option(
+            "--runner",
+            default="DirectRunner",
+            metavar="NAME",
+            help="Beam runner. DirectRunner is this machine, in this process.",
+        ),
+        click.option(
+            "--workers",
+            type=WholeNumber(0),
+            default=0,
+            metavar="N",
+            show_default="one for each core",
+            help="Workers of the local runner.",
+        ),
+        *([config_option()] if config else []),
+    )
+
+
+def json_option() -> Callable[[Any], Any]:
+    """In which form to print the result."""
+    return click.option(
+        "--json/--no-json",
+        default=False,
+        show_default=False,
+        help="Print the result as JSON.",
+    )
+
+
+def report_options() -> Callable[[Any], Any]:
+    """What to say."""
+    return stack(
+        json_option(),
+        click.option(
+            "--quiet/--no-quiet",
+            "-q",
+            default=False,
+            show_default=False,
+            help="No progress on stderr.",
+        ),
+        traceback_option(),
+    )
+
+
+def input_settings(ctx: click.Context) -> InputSettings:
+    """The documents that the options name."""
+    values = ctx.params
+    return InputSettings(
+        patterns=values["input"],
+        format=values["format"],
+        text_field=values["text_field"],
+        id_field=values["id_field"],
+        split_size=values.get("split_size"),  # `verify` has neither
+        max_failures=values.get("max_failures", 0),
+    )
+
+
+def pretoken_settings(ctx: click.Context) -> PretokenSettings:
+    """How the options cut text."""
+    choose(ctx, "pretokenizer", "pattern")
+    values = ctx.params
+    return PretokenSettings(
+        pretokenizer=values["pretokenizer"],
+        pattern=values["pattern"],
+        special_tokens=values["special_token"],
+    )
+
+
+def counts_inputs(ctx: click.Context) -> tuple[CountsInput, ...]:
+    """The counts to train on; ``DIR:3`` is DIR with each count three times."""
+    inputs = []
+    for one in ctx.params["counts"]:
+        directory, colon, weight = one.rpartition(":")
+        if not (colon and directory and weight.lstrip("-").isdecimal()):
+            directory, weight = one, "1"
+        inputs.append(CountsInput(directory=directory, weight=int(weight)))
+    return tuple(inputs)
+
+
+def refuse_recutting(ctx: click.Context) -> None:
+    """Counts are of pre-tokens: how their text was cut is settled.
+
+    Raises:
+        click.UsageError: counts are given, and how to cut text as well.
+    """
+    for name in ("pretokenizer", "pattern"):
+        source = ctx.get_parameter_source(name)
+        if ctx.params["counts"] and source is not ParameterSource.DEFAULT and ctx.params[name]:
+            raise click.UsageError(
+                f"--{name} goes with --input: --counts were cut when they were made, "
+                "and the tokenizer will cut text the same way",
+                ctx,
+            )
+
+
+def train_settings(ctx: click.Context) -> TrainSettings:
+    """The vocabulary that the options ask for."""
+    values = ctx.params
+    return TrainSettings(
+        vocab_size=values["vocab_size"],
+        ties=values["ties"],
+        min_frequency=values["min_frequency"],
+    )
+
+
+def output_settings(ctx: click.Context, *below: str) -> OutputSettings:
+    """Where the options write: ``--output``, or a directory below it."""
+    choose(ctx, "overwrite", "resume")
+    values = ctx.params
+    return OutputSettings(
+        directory=join(values["output"], *below),
+        overwrite=values["overwrite"],
+        resume=values["resume"],
+    )
+
+
+def join(directory: str, *below: str) -> str:
+    """A path below a directory of any filesystem."""
+    return "/".join([directory.rstrip("/") or directory, *below]) if below else directory
+
+
+def execution(ctx: click.Context) -> Execution:
+    """Who does the work."""
+    return Execution(
+        runner=ctx.params["runner"], workers=ctx.params["workers"], beam_args=beam_args(ctx)
+    )
+
+
+def progress(ctx: click.Context) -> Progress:
+    """Where progress goes: stderr, unless ``--quiet``."""
+    from pipelines.progress import NoProgress, progress_on
+
+    return NoProgress() if ctx.params["quiet"] else progress_on(sys.stderr)

@@ -1,0 +1,131 @@
+"""The summary at the end of a job, on standard output: for people, or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from pipelines.progress import duration, megabytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
+
+    Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | VerifySummary
+
+
+def show_summary(ctx: click.Context, **summaries: Summary) -> None:
+    """Print what was made.
+
+    Args:
+        ctx: of the command, for its ``--json`` and the size it asked for.
+        summaries: by the name of the job. One alone is one JSON object; of several, each stands
+            under its name.
+    """
+    warnings = [text for summary in summaries.values() for text in _warnings(summary, ctx.params)]
+    if ctx.params["json"]:
+        facts = {job: summary.as_dict() for job, summary in summaries.items()}
+        whole = facts if len(facts) > 1 else next(iter(facts.values()))
+        click.echo(json.dumps({**whole, "warnings": warnings}, ensure_ascii=False, indent=2))
+        return
+    for job, summary in summaries.items():
+        head, *rest = _LINES[job](summary)
+        click.echo("\n".join([f"{_PAST[job]:10}{head}", *(f"{'':10}{line}" for line in rest)]))
+    for text in dict.fromkeys(warnings):
+        click.echo(f"{'warning':10}{text}")
+
+
+def _counted(summary: CountSummary) -> list[str]:
+    found = f"{summary.pretokens:,} pre-tokens, {summary.distinct_pretokens:,} distinct"
+    files = f"{summary.parts} files, {megabytes(summary.output_bytes)}"
+    done = "complete already" if summary.resumed else _time(summary)
+    return [f"{_corpus(summary)}: {found}", f"{_near(summary.output)}: {files}, {done}"]
+
+
+def _trained(summary: TrainSummary) -> list[str]:
+    output = _near(summary.output)
+    lines = [
+        f"{summary.vocab_size:,} tokens ({summary.merges:,} merges) in {duration(summary.seconds)}",
+        f"{output}/tokenizer.json, {output}/training.json",
+    ]
+    if summary.bytes_per_token is not None:
+        lines[0] += (
+            f": the corpus is {summary.tokens:,} tokens, {summary.bytes_per_token:.2f} bytes each"
+        )
+    return lines
+
+
+def _encoded(summary: EncodeSummary) -> list[str]:
+    each = ""
+    if summary.bytes_per_token is not None:
+        each = f", {summary.bytes_per_token:.2f} bytes each"
+    files = f"{summary.parts} files, {megabytes(summary.output_bytes)} of {summary.id_type} ids"
+    if not summary.resumed_parts:
+        done = _time(summary)
+    elif summary.resumed_parts == summary.parts:
+        done = "complete already"
+    else:
+        done = f"{summary.resumed_parts} of them complete already"
+    return [
+        f"{_corpus(summary)}: {summary.tokens:,} tokens{each}",
+        f"{_near(summary.output)}: {files}, {done}",
+    ]
+
+
+def _verified(summary: VerifySummary) -> list[str]:
+    unit = "tokens" if summary.kind == "encoded" else "pre-tokens"
+    proof = "as its manifest says"
+    if summary.compared:
+        proof = (
+            "every document decodes to its own bytes"
+            if summary.kind == "encoded"
+            else "counting the input again gives the same"
+        )
+    return [
+        f"{_corpus(summary)}: {summary.tokens:,} {unit} in {summary.parts} files; {proof}",
+        f"{_near(summary.directory)}: {_time(summary)}",
+    ]
+
+
+_LINES: Mapping[str, Callable[[Any], list[str]]] = {
+    "count": _counted,
+    "train": _trained,
+    "encode": _encoded,
+    "verify": _verified,
+}
+_PAST = {"count": "counted", "train": "trained", "encode": "encoded", "verify": "verified"}
+
+
+def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
+    if summary.documents == 0:
+        yield "the input holds no documents"
+    if summary.failures:
+        place = "" if asked.get("counts") else ": see dead-letters/ in the output for each"
+        yield f"{summary.failures:,} bad records were set aside{place}"
+    size = getattr(summary, "vocab_size", None)
+    wanted = asked.get("vocab_size")
+    if size is not None and wanted is not None and size < wanted:
+        yield (
+            f"the corpus gave {size:,} tokens, not the {wanted:,} that were asked for: "
+            f"{summary.stopped} (train on more text, or lower --min-frequency)"
+        )
+
+
+def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
+    return f"{summary.documents:,} documents, {megabytes(summary.bytes)}"
+
+
+def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
+    speed = megabytes(summary.bytes / max(summary.seconds, 1e-9))
+    return f"{duration(summary.seconds)} ({speed}/s)"
+
+
+def _near(path: str) -> str:
+    """A local path below the current folder as one types it."""
+    here = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(here) if path.startswith(here) else path

@@ -1,0 +1,77 @@
+"""``bpe run``: count, train and encode as a file says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pipelines.cli import options
+from pipelines.cli.command import JobCommand, use_config
+from pipelines.cli.logs import set_up_logging
+from pipelines.cli.report import show_summary
+
+
+@click.command(
+    cls=JobCommand,
+    short_help="Count, train and encode as a YAML file says.",
+    example="""
+bpe run configs/demo.yaml
+bpe run configs/demo.yaml --output elsewhere --vocab-size 4096
+bpe run configs/demo.yaml --resume
+""",
+)
+@click.argument(
+    "config", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_config
+)
+@options.input_options(required=True)
+@options.bulk_options()
+@options.pretoken_options()
+@options.counting_options()
+@options.vocabulary_options()
+@options.output_options()
+@options.execution_options(config=False)
+@options.report_options()
+@click.pass_context
+def run(ctx: click.Context, /, **_: Any) -> None:
+    """Count a corpus, train a tokenizer on it and encode it, as CONFIG.yaml says.
+
+    The file gives values for the options below by name, such as vocab_size: 32000; an option on
+    the command line wins over it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and
+    DIR/encoded.
+    """
+    inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
+    training, execution = options.train_settings(ctx), options.execution(ctx)
+    output = options.output_settings(ctx)
+    counts_output = options.output_settings(ctx, "counts")
+    encoded_output = options.output_settings(ctx, "encoded")
+    progress = options.progress(ctx)
+    set_up_logging()
+    from pipelines import jobs
+
+    counted = jobs.count(
+        inputs=inputs,
+        pretokens=pretokens,
+        output=counts_output,
+        execution=execution,
+        progress=progress,
+        track_order=ctx.params["track_order"] or training.ties == "first-seen",
+        shards=ctx.params["shards"],
+    )
+    trained = jobs.train(
+        inputs=None,
+        counts=(jobs.CountsInput(directory=counts_output.directory),),
+        pretokens=pretokens,
+        training=training,
+        output=output,
+        execution=execution,
+        progress=progress,
+    )
+    encoded = jobs.encode(
+        inputs=inputs,
+        tokenizer=options.join(output.directory, "tokenizer.json"),
+        output=encoded_output,
+        execution=execution,
+        progress=progress,
+    )
+    show_summary(ctx, count=counted, train=trained, encode=encoded)

@@ -1,0 +1,67 @@
+"""``bpe train``: corpus or counts to a tokenizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pipelines.cli import options
+from pipelines.cli.command import JobCommand, choose
+from pipelines.cli.logs import set_up_logging
+from pipelines.cli.report import show_summary
+
+
+@click.command(
+    cls=JobCommand,
+    short_help="Train a tokenizer on a corpus or on counts.",
+    example="""
+bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
+bpe train --counts english --counts german:3 --output model --vocab-size 32000
+""",
+)
+@options.input_options(required=False)
+@options.bulk_options()
+@click.option(
+    "--counts",
+    multiple=True,
+    metavar="DIR[:WEIGHT]",
+    help="Counts to train on in place of --input, each multiplied by a whole number; repeatable.",
+)
+@options.pretoken_options()
+@options.vocabulary_options()
+@options.output_options()
+@options.execution_options()
+@options.report_options()
+@click.pass_context
+def train(ctx: click.Context, /, **_: Any) -> None:
+    """Train a tokenizer on a corpus, or on counts made before.
+
+    Writes DIR/tokenizer.json, which Hugging Face's tokenizers and transformers open too, and
+    DIR/training.json: every merge with its count and the tokens left after it. With --input, the
+    counts stay in DIR/counts.
+    """
+    choose(ctx, "input", "counts")
+    if not ctx.params["input"] and not ctx.params["counts"]:
+        raise click.UsageError(
+            "nothing to train on: give --input (a corpus) or --counts (from bpe count)", ctx
+        )
+    options.refuse_recutting(ctx)
+    training, output = options.train_settings(ctx), options.output_settings(ctx)
+    inputs = options.input_settings(ctx) if ctx.params["input"] else None
+    pretokens = options.pretoken_settings(ctx)
+    counts = options.counts_inputs(ctx)
+    execution = options.execution(ctx)
+    set_up_logging()
+    from pipelines import jobs
+
+    summary = jobs.train(
+        inputs=inputs,
+        counts=counts,
+        pretokens=pretokens,
+        training=training,
+        output=output,
+        execution=execution,
+        progress=options.progress(ctx),
+    )
+    show_summary(ctx, train=summary)

@@ -1,0 +1,42 @@
+"""Runs ``bpe`` as users do: a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BPE = [sys.executable, "-m", "pipelines.cli"]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """That of this process, with the package to be found from any folder."""
+    known = {name: value for name, value in os.environ.items() if name != "BPE_DEBUG"}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**known, "PYTHONPATH": path, "COLUMNS": "100", **changes}
+
+
+def bpe(
+    *arguments: str | Path | bytes,
+    cwd: Path | None = None,
+    stdin: str = "",
+    status: int | None = 0,
+    **env: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run ``bpe`` and check its exit status (``status=None``: any)."""
+    done = subprocess.run(
+        [*BPE, *arguments],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment(**env),
+        timeout=120,
+        check=False,
+    )
+    if status is not None:
+        assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+import bpe as library
+from pipelines.cli import options
+from pipelines.cli.main import bpe as commands
+from tests.cli.process import bpe, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ("count", "train", "encode", "run", "verify", "decode", "show")
+COUNT = ("count", "--input", "a.txt", "--output", "out")
+TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
+
+
+def error(*arguments: str | Path, status: int = 2, **more: Path) -> str:
+    """The sentence of a command that is wrong: on stderr, once, and nothing on stdout."""
+    done = bpe(*arguments, status=status, cwd=more.get("cwd"))
+    assert done.stdout == ""
+    assert done.stderr.count("bpe: error: ") == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr.removeprefix("bpe: error: ")
+
+
+def test_help_lists_the_commands_in_the_order_of_a_job() -> None:
+    done = bpe("--help")
+    listed = [line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()[:7]]
+    assert tuple(listed) == NAMES
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_explains_itself_with_an_example(name: str) -> None:
+    done = bpe(name, "--help")
+    assert f"Usage: bpe {name}" in done.stdout
+    example = done.stdout.split("Example:\n")[1]
+    assert f"  bpe {name} " in example
+    assert done.stdout == bpe(name, "-h").stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_explained(name: str) -> None:
+    for param in commands.commands[name].params:
+        if isinstance(param, click.Option) and not param.hidden:
+            assert param.help, param.name
+            assert param.help.endswith((".", "]")), param.help
+
+
+def test_help_does_not_wait_for_beam() -> None:
+    code = (
+        "import sys\nfrom pipelines.cli import main\nmain(['train', '--help'])\n"
+        "sys.exit(any(m in sys.modules for m in ('apache_beam', 'pyarrow', 'rich')))"
+    )
+    subprocess.run([sys.executable, "-c", code], env=environment(), check=True, capture_output=True)
+
+
+def test_choices_are_those_of_the_library() -> None:
+    assert options.PRETOKENIZERS == library.PRETOKENIZERS
+    assert options.TIES == library.TIES
+
+
+def test_no_command_is_wrong_and_helps() -> None:
+    done = bpe(status=2)
+    assert "Usage: bpe" in done.stderr
+    assert done.stdout == ""
+
+
+def test_version() -> None:
+    assert bpe("--version").stdout.startswith("bpe ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nope",), "No such command 'nope'"),
+        (("count", "--output", "out"), "Missing option '--input'"),
+        (("count", "--input", "a"), "Missing option '--output'"),
+        ((*COUNT, "--inptu", "b"), "--input"),
+        ((*COUNT, "--format", "csv"), "'csv' is not one of 'auto', 'text'"),
+        ((*COUNT, "--pretokenizer", "gpt9"), "'gpt9' is not one of 'gpt2'"),
+        ((*COUNT, "--max-failures", "-1"), "-1 is too small; use 0 or more"),
+        ((*COUNT, "--max-failures", "some"), "'some' is not a whole number"),
+        ((*COUNT, "--workers", "-1"), "-1 is too small"),
+        ((*COUNT, "--shards", "0"), "0 is too small"),
+        ((*COUNT, "--split-size", "big"), "'big' is not a size"),
+        ((*COUNT, "--overwrite", "--resume"), "exclude each other"),
+        ((*COUNT, "--pattern", "x", "--pretokenizer", "gpt2"), "exclude each other"),
+        (("count", "--input", "", "--output", "out"), "empty"),
+        (("count", "--input", "a", "--output", ""), "--output is empty"),
+        (("count", "--input", "a", "--output", "out", "--text-field", ""), "--text-field is empty"),
+        (
+            ("train", "--output", "out", "--vocab-size", "300"),
+            "give --input (a corpus) or --counts",
+        ),
+        ((*TRAIN, "--input", "a"), "--input and --counts exclude each other"),
+        ((*TRAIN, "--pretokenizer", "gpt2"), "--counts were cut when they were made"),
+        ((*TRAIN, "--pattern", "x"), "--counts were cut when they were made"),
+        (("train", "--counts", "a:0", *TRAIN[3:]), "the weight 0 is not a whole number"),
+        (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not a whole number"),
+        (("train", "--counts", "a", "--output", "out"), "Missing option '--vocab-size'"),
+        ((*TRAIN, "--vocab-size", "0"), "0 is too small"),
+        ((*TRAIN, "--ties", "random"), "'random' is not one of 'bytes-min'"),
+        (("run",), "Missing argument 'CONFIG.yaml'"),
+        (("run", "missing.yaml"), "missing.yaml: cannot read the configuration"),
+        (("verify",), "Missing argument 'DIR'"),
+        (("verify", "a", "b"), "unexpected argument 'b'"),
+        (("decode",), "Missing argument 'DIR'"),
+        (("show", "tokenizer.json"), "Missing argument 'WORD...'"),
+    ],
+)
+def test_wrong_command_lines_say_what_is_wrong(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in error(*arguments, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pattern_that_the_shell_expanded_is_explained(tmp_path: Path) -> None:
+    said = error("count", "--input", "a.txt", "b.txt", "--output", "out", cwd=tmp_path)
+    assert "'b.txt'" in said
+    assert "put it in quotes (--input 'corpus/*.txt')" in said
+
+
+def test_what_follows_two_hyphens_is_for_beam(tmp_path: Path) -> None:
+    said = error(*COUNT, "--", "b.txt", "c.txt", cwd=tmp_path)
+    assert "'b.txt' after -- does not begin with --" in said
+    assert "Put it in quotes" in said
+
+
+@pytest.mark.parametrize("one", ["-x", "region", ""])
+def test_what_beam_cannot_take_is_refused(tmp_path: Path, one: str) -> None:
+    assert "does not begin with --" in error(*COUNT, "--", "--region=x", one, cwd=tmp_path)
+
+
+def test_nothing_to_read_is_named(tmp_path: Path) -> None:
+    assert "a.txt" in error(*COUNT, cwd=tmp_path, status=1)
+
+
+def test_a_failed_job_shows_its_traceback_on_demand(tmp_path: Path) -> None:
+    for done in (
+        bpe(*COUNT, "--traceback", cwd=tmp_path, status=1),
+        bpe(*COUNT, cwd=tmp_path, status=1, BPE_DEBUG="1"),
+    ):
+        assert "Traceback (most recent call last)" in done.stderr
+        assert "\nbpe: error: " in done.stderr
+    assert "--traceback" not in bpe("count", "--help").stdout

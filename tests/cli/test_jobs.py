@@ -1,0 +1,385 @@
+"""The commands that do work, as processes, on a corpus small enough to be quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import bpe as library
+from tests.cli.process import BPE, bpe, environment
+
+FULL = Path("/dev/full")
+TEXTS = [
+    "the quick brown fox jumps over the lazy dog",
+    "",
+    "low lower lowest, new newer newest; the lowest and the newest",
+    "naïve café – 価格は三千円です 🙂\nsecond line\n",
+    "if corpus forges <|endoftext|> it stays text",
+] * 20
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus, a model and its encoded corpus."""
+    folder = tmp_path_factory.mktemp("work")
+    (folder / "corpus").mkdir()
+    for name, texts in (("a", TEXTS[:60]), ("b", TEXTS[60:])):
+        lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(texts)]
+        (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>", "--workers", "2")
+    trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)
+    (folder / "trained.txt").write_text(trained.stdout + "\n" + trained.stderr, "utf-8")
+    encoded = bpe(
+        *("encode", "--input", "corpus/*.jsonl", "--tokenizer", "model/tokenizer.json"),
+        *("--output", "ids", "--json"),
+        cwd=folder,
+    )
+    (folder / "encoded.json").write_text(encoded.stdout, "utf-8")
+    return folder
+
+
+def test_train_says_what_it_made(work: Path) -> None:
+    said = (work / "trained.txt").read_text("utf-8")
+    assert "trained   320 tokens (" in said
+    assert "bytes each" in said
+    assert "model/tokenizer.json, model/training.json" in said
+    assert "bpe: count: done in " in said
+    assert "bpe: train: done in " in said
+    assert (work / "model" / "counts" / "manifest.json").is_file()
+
+
+def test_the_summary_as_json_is_all_there_is_on_stdout(work: Path) -> None:
+    summary = json.loads((work / "encoded.json").read_text("utf-8"))
+    assert summary["documents"] == len(TEXTS)
+    assert summary["bytes"] == sum(len(text.encode()) for text in TEXTS)
+    assert summary["failures"] == 0
+    assert summary["id_type"] == "uint16"
+    assert summary["warnings"] == []
+    assert summary["bytes_per_token"] > 1
+
+
+def test_verify_agrees(work: Path) -> None:
+    done = bpe("verify", "ids", cwd=work)
+    assert done.stdout.startswith("verified  100 documents, ")
+    assert "as its manifest says" in done.stdout
+    done = bpe("verify", "ids", "--input", "corpus/*.jsonl", cwd=work)
+    assert "every document decodes to its own bytes" in done.stdout
+    done = bpe("verify", "model/counts", "--input", "corpus/*.jsonl", "--quiet", cwd=work)
+    assert "counting the input again gives the same" in done.stdout
+    assert done.stderr == ""
+
+
+def test_verify_refuses_a_changed_part(work: Path, tmp_path: Path) -> None:
+    ids = tmp_path / "ids"
+    ids.mkdir()
+    for path in (work / "ids").iterdir():
+        if path.is_file():
+            (ids / path.name).write_bytes(path.read_bytes())
+    part = next(iter(sorted(ids.glob("part-*"))))
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 1
+    part.write_bytes(data)
+    done = bpe("verify", "ids", cwd=tmp_path, status=1)
+    assert part.name in done.stderr.splitlines()[-1]
+    assert done.stdout == ""
+
+
+def test_decode_gives_the_documents_back(work: Path) -> None:
+    done = bpe("decode", "ids", cwd=work)
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [document["text"] for document in documents] == TEXTS
+    assert documents[0]["id"] == "a0"
+    assert "100 documents" in done.stderr
+
+
+def test_decode_to_a_reader_that_stops(work: Path) -> None:
+    process = subprocess.Popen(
+        [*BPE, "decode", "ids"],
+        cwd=work,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait() == 1
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+    assert "BrokenPipe" not in said
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_said_in_a_line(work: Path) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [*BPE, "decode", "ids"],
+            cwd=work,
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("bpe: error: ")
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_show_explains_a_word(work: Path) -> None:
+    done = bpe("show", "model/tokenizer.json", "lowest", cwd=work)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "lowest"
+    assert lines[1].split() == list("lowest")
+    assert re.search(r" \+ \S+  \(rank \d+, count \d+\)$", lines[2])
+    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
+    ids = tokenizer.encode("lowest")
+    assert lines[-1] == "  ids:    " + " ".join(map(str, ids))
+    assert done.stderr == ""
+
+
+def test_show_as_json(work: Path) -> None:
+    words = ["lowest", " the new", "価", "<|endoftext|>", "", "\n"]
+    found = json.loads(bpe("show", "model/tokenizer.json", "--json", *words, cwd=work).stdout)
+    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
+    assert [word["ids"] for word in found] == [tokenizer.encode(word) for word in words]
+    assert [word["word"] for word in found] == ["lowest", "␣the␣new", *words[2:5], "\\n"]
+    assert found[0]["pretokens"][0]["steps"][0] == {"symbols": list("lowest")}
+    assert len(found[1]["pretokens"]) == 2
+
+
+def test_show_takes_any_bytes_and_any_terminal(work: Path) -> None:
+    done = bpe("show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii")
+    assert done.stdout.startswith("\\xff\\xe4x\n")
+
+
+def test_show_without_training_json_has_no_counts(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_bytes((work / "model" / "tokenizer.json").read_bytes())
+    assert "count" not in bpe("show", "t.json", "lowest", cwd=tmp_path).stdout
+    (tmp_path / "training.json").write_text("{broken")
+    done = bpe("show", "t.json", "lowest", cwd=tmp_path)
+    assert "bpe: warning: no counts shown: training.json" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("missing.json", None), ("broken.json", "{"), ("other.json", "{}"), ("x.tiktoken", "a b c")],
+)
+def test_show_refuses_what_is_no_tokenizer(tmp_path: Path, name: str, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    done = bpe("show", name, "word", cwd=tmp_path, status=1)
+    assert done.stderr.startswith(f"bpe: error: {name}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_run_does_it_all_and_resumes(work: Path) -> None:
+    (work / "job.yaml").write_text(
+        "input: corpus/*.jsonl\noutput: all\nvocab_size: 300\npretokenizer: cl100k\n"
+    )
+    done = bpe("run", "job.yaml", "--json", cwd=work)
+    summary = json.loads(done.stdout)
+    assert list(summary) == ["count", "train", "encode", "warnings"]
+    assert summary["train"]["vocab_size"] == 300
+    files = _files(work / "all")
+    assert {"tokenizer.json", "training.json", "counts/manifest.json"} <= files.keys()
+    assert "encoded/manifest.json" in files
+
+    refused = bpe("run", "job.yaml", cwd=work, status=1)
+    assert "--overwrite" in refused.stderr
+    assert "--resume" in refused.stderr
+    again = bpe("run", "job.yaml", "--resume", cwd=work)
+    assert again.stdout.count("complete already") == 2
+    assert _files(work / "all") == files
+    bpe("run", "job.yaml", "--overwrite", cwd=work)
+    assert _files(work / "all") == files
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "input: nowhere\nvocab-size: 100\npretokenizer: words\nspecial_token: [<a>, <b>]\n"
+        "workers: 1\njson: true\n"
+    )
+    out = tmp_path / "out"
+    done = bpe(
+        *("train", "--config", job, "--input", "corpus", "--vocab-size", "290"),
+        *("--pattern", r"\S+|\s+", "--special-token", "<c>", "--output", out),
+        cwd=work,
+    )
+    assert json.loads(done.stdout)["vocab_size"] == 290
+    tokenizer = library.Tokenizer.load(out / "tokenizer.json")
+    assert tokenizer.special_tokens == {"<c>": 0}
+    assert tokenizer.pretokenizer.pattern == r"\S+|\s+"
+    again = (*("train", "--config", job, "--input", "corpus", "--vocab-size", "290"), "--output")
+    assert not bpe(*again, tmp_path / "2", "--no-json", cwd=work).stdout.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("vocab_sice: 10\n", "job.yaml: vocab_sice: unknown key; did you mean vocab_size?"),
+        ("tokenizer: a\n", "job.yaml: tokenizer: an option of bpe encode, not of this command"),
+        ("vocab_size: many\n", "job.yaml: vocab_size: 'many' is text; write a whole number"),
+        ("ties: any\n", "job.yaml: ties: 'any' is not known; use one of bytes-min"),
+        ("beam_args: [x]\n", "job.yaml: beam_args: 'x' does not begin with --"),
+        ("config: other.yaml\n", "job.yaml: config: unknown key"),
+        ("pretokenizer: gpt2\npattern: x\n", "--pretokenizer and --pattern exclude each other"),
+    ],
+)
+def test_a_wrong_file_is_a_wrong_command_line(work: Path, text: str, message: str) -> None:
+    (work / "job.yaml").write_text(text)
+    arguments = ("--input", "corpus", "--vocab-size", "300", "--output", "never")
+    for command in (("train", "--config", "job.yaml"), ("run", "job.yaml")):
+        done = bpe(*command, *arguments, cwd=work, status=2)
+        assert message in done.stderr
+        assert done.stdout == ""
+    assert not (work / "never").exists()
+
+
+def test_counts_train_together_and_with_weights(work: Path, tmp_path: Path) -> None:
+    for name in "ab":
+        bpe("count", "--input", f"corpus/{name}.jsonl", "--output", tmp_path / name, cwd=work)
+    totals: list[int] = []
+    for counts in (["a"], ["a", "b"], ["a:2", "b:3"]):
+        arguments = [part for one in counts for part in ("--counts", str(tmp_path / one))]
+        out = tmp_path / f"trained-{len(totals)}"
+        done = bpe("train", *arguments, "--vocab-size", "280", "--output", out, "--json", cwd=work)
+        totals.append(json.loads(done.stdout)["pretokens"])
+    a, both, weighted = totals
+    assert weighted == 2 * a + 3 * (both - a)
+
+
+def test_first_seen_needs_counts_that_know(work: Path, tmp_path: Path) -> None:
+    counts = ("count", "--input", "corpus", "--output")
+    train = ("train", "--vocab-size", "280", "--ties", "first-seen", "--counts")
+    bpe(*counts, tmp_path / "plain", cwd=work)
+    bpe(*counts, tmp_path / "ordered", "--track-order", cwd=work)
+    done = bpe(*train, tmp_path / "plain", "--output", tmp_path / "1", cwd=work, status=2)
+    assert "--track-order" in done.stderr
+    bpe(*train, tmp_path / "ordered", "--output", tmp_path / "2", cwd=work)
+
+
+def test_too_little_text_for_the_vocabulary_is_said(work: Path, tmp_path: Path) -> None:
+    arguments = ("--input", "corpus", "--output", tmp_path / "out", "--vocab-size", "100000")
+    done = bpe("train", *arguments, cwd=work)
+    assert "warning   the corpus gave " in done.stdout
+    assert "not the 100,000 that were asked for" in done.stdout
+
+
+def test_a_vocabulary_below_the_bytes_is_a_wrong_command_line(work: Path, tmp_path: Path) -> None:
+    arguments = ("--input", "corpus", "--output", tmp_path / "out", "--vocab-size", "100")
+    done = bpe("train", *arguments, cwd=work, status=2)
+    assert "at least 256" in done.stderr
+
+
+def test_one_bad_record_ends_the_job_or_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text('{"text": "good"}\n{"text": 3}\n{"text": "better"}\n')
+    count = ("count", "--input", "c.jsonl", "--output", "out")
+    done = bpe(*count, cwd=tmp_path, status=1)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("bpe: error: ")
+    assert "c.jsonl" in last
+    assert "--max-failures" in last
+    done = bpe(*count, "--max-failures", "1", "--overwrite", cwd=tmp_path)
+    assert "counted   2 documents" in done.stdout
+    assert "warning   1 bad records were set aside" in done.stdout
+    assert list((tmp_path / "out" / "dead-letters").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--pattern", "("), "pattern"),
+        (("--special-token", ""), "special token"),
+        (("--special-token", "a", "--special-token", "a"), "special token"),
+        (("--runner", "NoSuchRunner"), "NoSuchRunner"),
+        (("--", "--direct_running_mode=backwards"), "backwards"),
+    ],
+)
+def test_settings_that_cannot_be(work: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = bpe("count", "--input", "corpus", "--output", "never", *arguments, cwd=work, status=2)
+    assert message in done.stderr.splitlines()[-1]
+    assert not (work / "never").exists()
+
+
+def test_beam_gets_its_arguments(work: Path, tmp_path: Path) -> None:
+    count = ("count", "--input", "corpus", "--output", tmp_path / "out")
+    bpe(*count, "--", "--direct_running_mode=in_memory", "--direct_num_workers=1", cwd=work)
+
+
+def test_beam_is_quiet(work: Path, tmp_path: Path) -> None:
+    done = bpe("count", "--input", "corpus", "--output", tmp_path / "out", "--quiet", cwd=work)
+    assert done.stderr == ""
+
+
+def test_a_bar_on_a_terminal_and_the_summary_apart(work: Path, tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*BPE, "count", "--input", "corpus", "--output", str(tmp_path / "out")],
+        cwd=work,
+        env=environment(TERM="xterm"),
+        stdout=subprocess.PIPE,
+        stderr=slave,
+    )
+    os.close(slave)
+    drawn = b""
+    try:
+        while chunk := os.read(master, 65536):
+            drawn += chunk
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(master)
+    output, _ = process.communicate()
+    assert process.returncode == 0
+    assert "\x1b[" in drawn.decode()
+    assert "count" in drawn.decode()
+    assert output.startswith(b"counted   100 documents")
+
+
+def test_interrupting_a_job_ends_it_with_a_line(tmp_path: Path) -> None:
+    (tmp_path / "big.txt").write_text("".join(f"word{i} and\n" for i in range(2_000_000)))
+    (tmp_path / "job.yaml").write_text(
+        "input: big.txt\nformat: lines\noutput: out\npattern: '\\w+|\\W+'\nworkers: 2\n"
+    )
+    process = subprocess.Popen(
+        [*BPE, "count", "--config", "job.yaml"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    plan = tmp_path / "out" / ".plan.json"
+    for _ in range(1000):
+        if plan.exists():
+            break
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    output, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "bpe: error: interrupted"
+    assert "Traceback" not in said
+    assert output == ""
+    assert not (tmp_path / "out" / "manifest.json").exists()
