@@ -1,0 +1,80 @@
+# make help says what there is. PYTHON=python3.12 chooses the interpreter that .venv is made with.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(wildcard bpe/native/*.cpp bpe/native/*.h bpe/native/*.inc)
+CXX ?= g++
+
+# Asked for another interpreter than the one .venv was made with: make it again.
+ifneq ($(origin PYTHON),file)
+$(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHON)" ] || rm -rf $(VENV))
+endif
+
+.DELETE_ON_ERROR:
+.PHONY: help install test demo lint format sanitize bench-foundation clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+install: $(VENV)/.installed ## .venv with the package, its C++ core and the test extra
+
+test: install ## all tests
+	$(BIN)/python -m pytest
+
+demo: install ## this machine's Python standard library to a tokenizer and Parquet token ids
+	$(BIN)/python scripts/demo.py
+
+lint: $(VENV)/.lint ## ruff, mypy and clang-format; changes nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(filter-out %_tables.h,$(NATIVE))
+
+format: $(VENV)/.lint ## bring the sources into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE))
+
+# A copy of the packages and the tests with a core of its own. The tests of the core run in it;
+# libasan must be loaded before Python, libstdc++ with it so that its exceptions are intercepted.
+SANITIZED := build/sanitize
+SANITIZE_TESTS ?= tests/bpe
+sanitize: $(VENV)/.lint ## the core's tests under AddressSanitizer and UBSan
+	rm -rf $(SANITIZED)/tree && mkdir -p $(SANITIZED)/tree
+	cp -R bpe pipelines tests scripts pyproject.toml setup.py $(SANITIZED)/tree/
+	rm -f $(SANITIZED)/tree/bpe/_native*.so
+	BPE_SANITIZE=1 $(BIN)/python setup.py -q build_ext \
+	    --build-lib $(SANITIZED)/tree --build-temp $(SANITIZED)/temp
+	cd $(SANITIZED)/tree && \
+	    BPE_SHARED=/nonexistent ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	    $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider $(SANITIZE_TESTS)
+
+bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
+	$(BIN)/python benchmarks/foundation.py
+
+clean: ## back to a fresh clone
+	rm -rf $(VENV) build dist demo *.egg-info bpe/_native*.so benchmarks/data
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find bpe pipelines tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
+	    { echo "beam-bpe needs Python 3.10 to 3.13, and $(PYTHON) is not:" \
+	           "name one, as in make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "$(PYTHON) cannot make a virtual environment: install its venv package" \
+	           "(Debian and Ubuntu: apt-get install python3-venv), then run make again" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+	@echo $(PYTHON) > $(VENV)/.made-with
+
+# Editable: the Python sources are used where they are, the core is built again when it changes.
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+# With the build requirements of pyproject.toml, for `setup.py build_ext` without isolation.
+$(VENV)/.lint: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' \
+	    'setuptools>=77' 'pybind11>=3.0,<4'
+	touch $@
