@@ -137,8 +137,10 @@ def text_bytes(texts: pa.Array) -> int:
 
 
 def describe(bad: BadRecord) -> str:
-    """Where a bad record is and what is wrong with it."""
-    return f"{bad.path}, record at {bad.place}: {bad.reason}"
+    """Where a bad record is and what is wrong with it; in one line of valid Unicode."""
+    path = bad.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    path = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+    return f"{path}, record at {bad.place}: {bad.reason}"
 
 
 def too_many(first: str, limit: int) -> str:

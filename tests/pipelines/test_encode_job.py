@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import encoding, parts
+from pipelines import CountPretokens, EncodeToParquet, encoding, jobs, parts
 from pipelines.encode import _EncodeSplit
 from pipelines.encoding import encode_split, plan_encoding, prepare_encoding, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.parts import META, PartWriter, open_part
-from pipelines.runners import Failures
+from pipelines.runners import Failures, metric, options
 from pipelines.settings import InputSettings, OutputSettings
-from pipelines.storage import replacing
+from pipelines.storage import is_temporary, replacing
 from tests.pipelines.corpora import (
     ONE,
+    PROCESSES,
     SPLIT,
     TWO,
     Corpus,
@@ -32,9 +37,6 @@ from tests.pipelines.corpora import (
     write_corpus,
     write_jsonl,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +268,63 @@ def test_wrong_settings_touch_nothing(corpus: Corpus, model: Path, tmp_path: Pat
     with pytest.raises(ConfigError):
         encode(corpus.inputs(), model, tmp_path / "ids", overwrite=True, execution=wrong)
     assert tree(tmp_path) == before
+
+
+def test_a_file_that_grows_too_large_for_its_disk_is_one_clear_error(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    script = f"""
+import resource
+from pathlib import Path
+from pipelines.settings import InputSettings
+from tests.pipelines.corpora import TWO, encode
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+inputs = InputSettings(patterns=({str(corpus.folder)!r},))
+encode(inputs, Path({str(model)!r}), Path({str(tmp_path / "ids")!r}), execution=TWO)
+"""
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False
+    )
+    last = process.stderr.rstrip().rpartition("\n")[2]
+    assert last.startswith("pipelines.errors.OutputError: ")
+    assert "cannot write: File too large" in last
+    assert not any(is_temporary(path.name) for path in (tmp_path / "ids").iterdir())
+
+
+def test_file_names_that_are_no_text(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / os.fsdecode(b"caf\xe9 \n.jsonl")).write_text('{"text": "one"}\n{"text": 2}\n')
+    inputs = InputSettings(patterns=(str(folder),))
+    with pytest.raises(RecordError, match=r"caf\\xe9 \\n\.jsonl, record at 16: "):
+        encode(inputs, model, tmp_path / "ids")
+    allowed = replace(inputs, max_failures=1)
+    encode(allowed, model, tmp_path / "ids", resume=True, execution=PROCESSES)
+    assert rows(tmp_path / "ids")["id"].to_pylist() == ["caf\\xe9 \n.jsonl:0"]
+    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=allowed).failures == 1
+
+
+def test_counters_of_beam_add_up(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"text": 1}\n')
+    p = beam.Pipeline(options=options(TWO))
+    inputs = [str(corpus.folder), str(bad)]
+    _ = p | EncodeToParquet(
+        inputs=inputs, tokenizer=str(model), output=str(tmp_path / "ids"), max_failures=1
+    )
+    _ = p | CountPretokens(inputs=inputs, output=str(tmp_path / "counts"), max_failures=1)
+    result = p.run()
+    result.wait_until_finish()
+    encoded = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["totals"]
+    counted = json.loads((tmp_path / "counts" / "manifest.json").read_bytes())["totals"]
+    size = sum(path.stat().st_size for path in corpus.folder.rglob("*") if path.is_file())
+    assert metric(result, "documents_read") == 2 * len(corpus.documents)
+    assert metric(result, "bytes_read") == 2 * (size + bad.stat().st_size)
+    assert metric(result, "tokens_written") == encoded["tokens"]
+    assert metric(result, "pretokens_counted") == counted["pretokens"]
+    assert metric(result, "dead_letters") == 2
 
 
 def test_the_footer_says_what_is_in_the_part(corpus: Corpus, model: Path, tmp_path: Path) -> None:

@@ -1,0 +1,126 @@
+"""Whole jobs where input and output are not on a local disk."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines import jobs
+from pipelines.errors import ConfigError, OutputError, RecordError
+from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, TrainSettings
+from tests.pipelines.corpora import SPLIT, TWO, Corpus, encode, train, tree, write_corpus
+from tests.pipelines.object_store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+INPUTS = InputSettings(patterns=("store://bucket/corpus",), split_size=SPLIT)
+MODEL, IDS = "store://bucket/model", "store://bucket/ids"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    """A corpus on disk, and the same in the store."""
+    made = write_corpus(tmp_path / "corpus")
+    for name, data in tree(made.folder).items():
+        ObjectStore.objects[f"store://bucket/corpus/{name}"] = data
+    yield made
+    ObjectStore.objects.clear()
+
+
+def train_in_store(*, overwrite: bool = False, resume: bool = False) -> None:
+    jobs.train(
+        inputs=INPUTS,
+        pretokens=PretokenSettings(),
+        training=TrainSettings(vocab_size=300),
+        output=OutputSettings(directory=MODEL, overwrite=overwrite, resume=resume),
+        execution=TWO,
+    )
+
+
+def encode_in_store(
+    *, inputs: InputSettings = INPUTS, overwrite: bool = False, resume: bool = False
+) -> jobs.EncodeSummary:
+    return jobs.encode(
+        inputs=inputs,
+        tokenizer=f"{MODEL}/tokenizer.json",
+        output=OutputSettings(directory=IDS + "/", overwrite=overwrite, resume=resume),
+        execution=TWO,
+    )
+
+
+def test_a_store_holds_the_same_bytes_as_a_disk(corpus: Corpus, tmp_path: Path) -> None:
+    train_in_store()
+    encode_in_store()
+    train(tmp_path / "model", inputs=corpus.inputs())
+    encode(corpus.inputs(), tmp_path / "model" / "tokenizer.json", tmp_path / "ids")
+    assert ObjectStore.tree(MODEL) == tree(tmp_path / "model")
+    assert ObjectStore.tree(IDS) == tree(tmp_path / "ids")
+    for directory in (IDS, f"{MODEL}/counts"):
+        assert jobs.verify(directory=directory, inputs=INPUTS).documents == len(corpus.documents)
+    decoded = io.BytesIO()
+    assert jobs.decode(directory=IDS, stream=decoded) == len(corpus.documents)
+
+
+def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:
+    train_in_store()
+    summary = encode_in_store()
+    before = dict(ObjectStore.objects)
+    with pytest.raises(OutputError, match="holds"):
+        encode_in_store()
+    with pytest.raises(OutputError, match="holds"):
+        train_in_store()
+    assert ObjectStore.objects == before
+
+    part = f"{IDS}/part-00001-of-{summary.parts:05d}.parquet"
+    ObjectStore.objects[part] = b"damaged"
+    del ObjectStore.objects[f"{IDS}/manifest.json"]
+    ObjectStore.objects[f"{IDS}/.{part.rpartition('/')[2]}.{'0' * 32}.tmp"] = b"half"
+    assert encode_in_store(resume=True).resumed_parts == summary.parts - 1
+    train_in_store(resume=True)
+    assert ObjectStore.objects == before
+
+    ObjectStore.objects[f"{IDS}/notes.txt"] = b"mine"
+    train_in_store(overwrite=True)
+    encode_in_store(overwrite=True)
+    assert ObjectStore.objects == {**before, f"{IDS}/notes.txt": b"mine"}
+    ObjectStore.objects[f"{IDS}/more.parquet"] = b"foreign"
+    with pytest.raises(OutputError, match=r"more\.parquet"):
+        encode_in_store(overwrite=True)
+
+
+def test_dead_letters_in_a_store(corpus: Corpus) -> None:
+    train_in_store()
+    ObjectStore.objects["store://bucket/corpus/z.jsonl"] = b'{"text": 1}\n{"text": "last"}\n'
+    with pytest.raises(RecordError, match=r"store://bucket/corpus/z\.jsonl, record at 0"):
+        encode_in_store()
+    allowed = replace(INPUTS, max_failures=1)
+    assert encode_in_store(inputs=allowed, resume=True).failures == 1
+    fresh = ObjectStore.tree(IDS)
+    assert sum(name.startswith("dead-letters/") for name in fresh) == 1
+    encode_in_store(inputs=allowed, overwrite=True)
+    assert ObjectStore.tree(IDS) == fresh
+
+
+def test_inputs_inside_the_output_are_refused_in_a_store(corpus: Corpus) -> None:
+    with pytest.raises(OutputError, match="lies in its output directory"):
+        jobs.count(
+            inputs=INPUTS,
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory="store://bucket", overwrite=True),
+            execution=TWO,
+        )
+
+
+def test_names_that_a_store_reads_as_patterns_are_refused(corpus: Corpus) -> None:
+    with pytest.raises(ConfigError, match="are patterns"):
+        jobs.count(
+            inputs=INPUTS,
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory="store://bucket/out[1]"),
+            execution=TWO,
+        )
