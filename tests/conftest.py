@@ -1,0 +1,12 @@
+"""How hypothesis searches: without a clock, since a busy machine is no fault of the code.
+
+``pytest --hypothesis-profile=brief`` is for instrumented builds, which are several times slower.
+"""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("patient", deadline=None)
+settings.register_profile("brief", deadline=None, max_examples=25)
+settings.load_profile("patient")
