@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Kind = Literal["text", "integer", "size", "flag"]
 Value = str | int | bool | tuple[str, ...]
 
+MAX_INTEGER = 2**63 - 1  # what the counts and their files can hold
+
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
@@ -33,6 +35,7 @@ class Key:
         several: whether a list is allowed; one value alone is a list of one.
         choices: the texts allowed; empty for any.
         minimum: the smallest integer allowed, or None.
+        maximum: the greatest integer allowed.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Key:
     several: bool = False
     choices: tuple[str, ...] = ()
     minimum: int | None = None
+    maximum: int = MAX_INTEGER
 
 
 def parse_size(text: str) -> int:
@@ -147,6 +151,8 @@ def _single(where: str, *, value: object, spec: Key) -> str | int | bool:
             raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write a whole number")
         if spec.minimum is not None and value < spec.minimum:
             raise ConfigError(f"{where}: {value} is too small; use {spec.minimum} or more")
+        if value > spec.maximum:
+            raise ConfigError(f"{where}: {value} is too large; use {spec.maximum:,} or less")
         return value
     if spec.kind == "size":
         if isinstance(value, bool) or not isinstance(value, (int, str)):

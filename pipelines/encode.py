@@ -22,6 +22,7 @@ from pipelines.encoding import (
 )
 from pipelines.errors import ConfigError
 from pipelines.parts import finished_part
+from pipelines.progress import SlotWriter
 from pipelines.runners import Failures, counter
 from pipelines.settings import InputSettings, OutputSettings
 
@@ -62,6 +63,8 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
                 counter("tokens_written").inc(done.contents.tokens)
             else:
                 counter("parts_resumed").inc()
+                with SlotWriter(self._job.reading.counters_path, split.part) as slot:
+                    slot.keep(documents=done.contents.rows, bytes=split.size)
         if done is not None:
             yield done
 

@@ -20,7 +20,7 @@ from pipelines.encoding import plan_encoding, prepare_encoding
 from pipelines.errors import ConfigError, JobError
 from pipelines.manifest import read_encoded, read_kind
 from pipelines.output import COUNTS, PLAN, locked, prepare, read_json_object, remove_ours
-from pipelines.progress import NoProgress, megabytes
+from pipelines.progress import NoProgress, many, size_text
 from pipelines.runners import job_errors, metric, options, run
 from pipelines.settings import CountsInput
 from pipelines.storage import join
@@ -148,8 +148,8 @@ def _has_counts(counting: Counting) -> bool:
 def _log_plan(
     progress: Progress, name: str, files: Sequence[InputFile], splits: Sequence[Split]
 ) -> None:
-    size = megabytes(sum(file.size for file in files))
-    progress.log(f"{name}: {len(files):,} files, {size}, {len(splits):,} splits")
+    size = size_text(sum(file.size for file in files))
+    progress.log(f"{name}: {many(len(files), 'file')}, {size}, {many(len(splits), 'split')}")
 
 
 def train(

@@ -24,20 +24,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-_SLOT = struct.Struct("=qq")  # documents, bytes of input
+_SLOT = struct.Struct("=qqq")  # documents, bytes of input, of these bytes of an earlier run
 LINE_SECONDS = 10.0  # between two lines where there is no terminal
 BAR_SECONDS = 0.25  # between two drawings of the bar
 
 
-def megabytes(size: float) -> str:
-    """``size`` bytes as text in MB (10^6 bytes), three significant digits or whole numbers.
+def size_text(size: float) -> str:
+    """``size`` bytes as text, in units of 1000.
 
-    >>> megabytes(1_234_567), megabytes(123_456_789)
-    ('1.23 MB', '123 MB')
+    >>> size_text(999), size_text(1_234_567), size_text(123_456_789)
+    ('999 bytes', '1.23 MB', '123 MB')
     """
-    value = size / 1e6
+    if size < 9_999.5:
+        return many(round(size), "byte")
+    unit, value = next(
+        (unit, size / scale)
+        for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+        if size >= scale * (10 if unit == "GB" else 0.9995) or unit == "kB"
+    )
     digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{value:,.{digits}f} MB"
+    return f"{value:,.{digits}f} {unit}"
+
+
+def many(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> many(1, "file"), many(1200, "file")
+    ('1 file', '1,200 files')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def duration(seconds: float) -> str:
@@ -75,11 +90,18 @@ class SlotWriter:
 
     def update(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
         """Set what is done of the part so far: documents, and bytes of input as stored."""
+        self._write(documents, bytes, 0)
+
+    def keep(self, *, documents: int, bytes: int) -> None:  # noqa: A002
+        """Set what an earlier run did of the part: it is done, but says nothing about speed."""
+        self._write(documents, bytes, bytes)
+
+    def _write(self, *values: int) -> None:
         if self._file is None:
             return
         try:
             self._file.seek(self._offset)
-            self._file.write(_SLOT.pack(documents, bytes))
+            self._file.write(_SLOT.pack(*values))
         except OSError:
             self.close()
 
@@ -112,9 +134,6 @@ class Stage:
 
     def set_slots(self, parts: int) -> None:
         """Make room for ``parts`` parts, numbered from 0."""
-
-    def skip(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
-        """Count what an earlier run did: it is done, but says nothing about the speed."""
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
@@ -165,7 +184,7 @@ class Snapshot:
     seconds: float
     documents: int = 0
     bytes: int = 0
-    skipped_bytes: int = 0
+    kept_bytes: int = 0
     total_bytes: int | None = None
     done: int = 0
     total: int = 0
@@ -183,7 +202,7 @@ class Snapshot:
     @property
     def speed(self) -> float:
         """Bytes a second of this run."""
-        return (self.bytes - self.skipped_bytes) / max(self.seconds, 1e-9)
+        return (self.bytes - self.kept_bytes) / max(self.seconds, 1e-9)
 
     @property
     def seconds_left(self) -> float | None:
@@ -202,12 +221,12 @@ class Snapshot:
             return f"{self.done:,} of {self.total:,} {self.unit}"
         if self.total_bytes is None and not self.bytes and not self.documents:
             return ""
-        size = megabytes(self.bytes)
+        size = size_text(self.bytes)
         if self.total_bytes and self.bytes < self.total_bytes:
-            size += f" of {megabytes(self.total_bytes)}"
-        parts = [f"{self.documents:,} documents", size]
-        if self.bytes > self.skipped_bytes:
-            parts.append(f"{megabytes(self.speed)}/s")
+            size += f" of {size_text(self.total_bytes)}"
+        parts = [many(self.documents, "document"), size]
+        if self.bytes > self.kept_bytes:
+            parts.append(f"{size_text(self.speed)}/s")
         return ", ".join(parts)
 
     def running(self) -> str:
@@ -225,7 +244,6 @@ class LiveStage(Stage):
         self._total_bytes = total_bytes
         self._unit = unit
         self._began = time.monotonic()
-        self._skipped = (0, 0)
         self._advanced = (0, 0)
 
     def set_slots(self, parts: int) -> None:
@@ -239,30 +257,27 @@ class LiveStage(Stage):
             finally:
                 os.close(handle)
 
-    def skip(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
-        """Add to what an earlier run did."""
-        self._skipped = (self._skipped[0] + documents, self._skipped[1] + bytes)
-
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
         self._advanced = (done, total)
 
     def snapshot(self) -> Snapshot:
         """Add the slots up."""
-        documents, size = self._skipped
+        documents = size = kept = 0
         if self.counters_path is not None:
             with contextlib.suppress(OSError):
                 data = Path(self.counters_path).read_bytes()
                 whole = len(data) - len(data) % _SLOT.size
-                for slot_documents, slot_bytes in _SLOT.iter_unpack(data[:whole]):
-                    documents += slot_documents
-                    size += slot_bytes
+                for slot in _SLOT.iter_unpack(data[:whole]):
+                    documents += slot[0]
+                    size += slot[1]
+                    kept += slot[2]
         done, total = self._advanced
         return Snapshot(
             seconds=time.monotonic() - self._began,
             documents=documents,
             bytes=size,
-            skipped_bytes=self._skipped[1],
+            kept_bytes=kept,
             total_bytes=self._total_bytes,
             done=done,
             total=total,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
-from pipelines.config import Key, Kind, parse_size, read_config
+from pipelines.config import MAX_INTEGER, Key, Kind, parse_size, read_config
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ _META = "bpe.beam_args"
 
 
 class WholeNumber(IntegerType):
-    """An integer from ``minimum`` upwards."""
+    """An integer from ``minimum`` to ``maximum``."""
 
     name = "number"
 
-    def __init__(self, minimum: int) -> None:
+    def __init__(self, minimum: int, maximum: int = MAX_INTEGER) -> None:
         self.minimum = minimum
+        self.maximum = maximum
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number, from a text of the command line or a number of a configuration."""
@@ -40,6 +41,8 @@ class WholeNumber(IntegerType):
             self.fail(f"{value!r} is not a whole number", param, ctx)
         if number < self.minimum:
             self.fail(f"{number} is too small; use {self.minimum} or more", param, ctx)
+        if number > self.maximum:
+            self.fail(f"{number} is too large; use {self.maximum:,} or less", param, ctx)
         return number
 
 
@@ -133,13 +136,13 @@ def option_keys(command: click.Command) -> Iterator[tuple[str, Key]]:
 def _key(option: click.Option) -> Key:
     kind: Kind = "text"
     choices: tuple[str, ...] = ()
-    minimum = None
+    minimum, maximum = None, MAX_INTEGER
     if option.is_flag:
         kind = "flag"
     elif isinstance(option.type, Size):
         kind = "size"
     elif isinstance(option.type, WholeNumber):
-        kind, minimum = "integer", option.type.minimum
+        kind, minimum, maximum = "integer", option.type.minimum, option.type.maximum
     elif isinstance(option.type, click.Choice):
         choices = tuple(option.type.choices)
     return Key(
@@ -148,6 +151,7 @@ def _key(option: click.Option) -> Key:
         several=option.multiple,
         choices=choices,
         minimum=minimum,
+        maximum=maximum,
     )
 
 

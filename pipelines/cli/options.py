@@ -183,7 +183,7 @@ def counting_options() -> Callable[[Any], Any]:
         ),
         click.option(
             "--shards",
-            type=WholeNumber(1),
+            type=WholeNumber(1, 99_999),
             default=16,
             metavar="N",
             help="Parquet files to spread the counts over.",
@@ -219,7 +219,7 @@ def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
         ),
         click.option(
             "--workers",
-            type=WholeNumber(0),
+            type=WholeNumber(0, 1_000),
             default=0,
             metavar="N",
             show_default="one for each core",

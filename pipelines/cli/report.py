@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from pipelines.progress import duration, megabytes
+from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +42,7 @@ def show_summary(ctx: click.Context, **summaries: Summary) -> None:
 
 def _counted(summary: CountSummary) -> list[str]:
     found = f"{summary.pretokens:,} pre-tokens, {summary.distinct_pretokens:,} distinct"
-    files = f"{summary.parts} files, {megabytes(summary.output_bytes)}"
+    files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)}"
     done = "complete already" if summary.resumed else _time(summary)
     return [f"{_corpus(summary)}: {found}", f"{_near(summary.output)}: {files}, {done}"]
 
@@ -64,7 +64,9 @@ def _encoded(summary: EncodeSummary) -> list[str]:
     each = ""
     if summary.bytes_per_token is not None:
         each = f", {summary.bytes_per_token:.2f} bytes each"
-    files = f"{summary.parts} files, {megabytes(summary.output_bytes)} of {summary.id_type} ids"
+    files = (
+        f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of {summary.id_type} ids"
+    )
     if not summary.resumed_parts:
         done = _time(summary)
     elif summary.resumed_parts == summary.parts:
@@ -87,7 +89,7 @@ def _verified(summary: VerifySummary) -> list[str]:
             else "counting the input again gives the same"
         )
     return [
-        f"{_corpus(summary)}: {summary.tokens:,} {unit} in {summary.parts} files; {proof}",
+        f"{_corpus(summary)}: {summary.tokens:,} {unit} in {many(summary.parts, 'file')}; {proof}",
         f"{_near(summary.directory)}: {_time(summary)}",
     ]
 
@@ -106,7 +108,7 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
         yield "the input holds no documents"
     if summary.failures:
         place = "" if asked.get("counts") else ": see dead-letters/ in the output for each"
-        yield f"{summary.failures:,} bad records were set aside{place}"
+        yield f"{many(summary.failures, 'bad record')} set aside{place}"
     size = getattr(summary, "vocab_size", None)
     wanted = asked.get("vocab_size")
     if size is not None and wanted is not None and size < wanted:
@@ -117,11 +119,11 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
-    return f"{summary.documents:,} documents, {megabytes(summary.bytes)}"
+    return f"{many(summary.documents, 'document')}, {size_text(summary.bytes)}"
 
 
 def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
-    speed = megabytes(summary.bytes / max(summary.seconds, 1e-9))
+    speed = size_text(summary.bytes / max(summary.seconds, 1e-9))
     return f"{duration(summary.seconds)} ({speed}/s)"
 
 

@@ -65,6 +65,7 @@ def test_empty_file_says_nothing(tmp_path: Path) -> None:
         ("vocab_size: 32e3", "'32e3' is text; write a whole number"),
         ("vocab_size: true", "True is true or false; write a whole number"),
         ("vocab_size: 0", "0 is too small; use 1 or more"),
+        ("vocab_size: 9223372036854775808", "9223372036854775808 is too large; use 9,223"),
         ("vocab_size:", "vocab_size: no value"),
         ("vocab_size: [1]", "is a list; write a whole number"),
         ("overwrite: 'yes please'", "write true or false"),

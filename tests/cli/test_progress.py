@@ -16,8 +16,8 @@ from pipelines.progress import (
     SlotWriter,
     Snapshot,
     duration,
-    megabytes,
     progress_on,
+    size_text,
 )
 
 
@@ -50,7 +50,7 @@ def test_the_file_of_slots_goes_with_its_stage() -> None:
         assert stage.counters_path is None
         stage.set_slots(1)
         path = Path(str(stage.counters_path))
-        assert path.stat().st_size == 16
+        assert path.stat().st_size == 24
     assert not path.exists()
 
 
@@ -88,8 +88,16 @@ def test_many_threads_write_their_own_slots() -> None:
 
 
 def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
-    now = Snapshot(seconds=1.0, bytes=3_000_000, skipped_bytes=2_000_000, total_bytes=4_000_000)
-    assert now.fraction == 0.75
+    stream = io.StringIO()
+    with LineProgress(stream, interval=0.01).stage("encode", 4_000_000) as stage:
+        stage.set_slots(2)
+        with SlotWriter(stage.counters_path, 0) as slot:
+            slot.keep(documents=9, bytes=2_000_000)
+        wait_for("50%: 9 documents, 2.00 MB of 4.00 MB\n", stream)
+        with SlotWriter(stage.counters_path, 1) as slot:
+            slot.update(documents=1, bytes=1_000_000)
+        wait_for("75%: 10 documents, 3.00 MB of 4.00 MB, ", stream)
+    now = Snapshot(seconds=1.0, bytes=3_000_000, kept_bytes=2_000_000, total_bytes=4_000_000)
     assert now.speed == 1_000_000
     assert now.seconds_left == 1.0
 
@@ -117,7 +125,6 @@ def test_nobody_watches() -> None:
     with progress.stage("count", 10) as stage:
         stage.set_slots(4)
         stage.advance(1, 2)
-        stage.skip(documents=1, bytes=1)
         assert stage.counters_path is None
 
 
@@ -151,13 +158,19 @@ def test_lines_on_a_terminal_that_cannot_draw(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_sizes_and_times_read_well() -> None:
-    assert [megabytes(n) for n in (0, 1_234_567, 12_345_678, 99_960_000, 1_234_567_890)] == [
-        "0.00 MB",
-        "1.23 MB",
-        "12.3 MB",
-        "100 MB",
-        "1,235 MB",
-    ]
+    sizes = {
+        0: "0 bytes",
+        1: "1 byte",
+        9_999: "9,999 bytes",
+        10_000: "10.0 kB",
+        999_400: "999 kB",
+        999_600: "1.00 MB",
+        12_345_678: "12.3 MB",
+        99_960_000: "100 MB",
+        1_234_567_890: "1,235 MB",
+        12_345_678_901: "12.3 GB",
+    }
+    assert {size: size_text(size) for size in sizes} == sizes
     assert [duration(s) for s in (0, 9.94, 59.4, 61, 3600 * 5 + 120)] == [
         "0.0 s",
         "9.9 s",
