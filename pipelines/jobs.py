@@ -129,7 +129,11 @@ def _counted(
         with progress.stage("count", sum(file.size for file in counting.files)) as stage:
             stage.set_slots(len(counting.splits))
             watched = counting.watched(stage.counters_path)
-            run(lambda p, failures: add_counting(p, watched, failures), execution=execution)
+            run(
+                lambda p, failures: add_counting(p, watched, failures),
+                execution=execution,
+                pieces=len(counting.splits),
+            )
     return False
 
 
@@ -226,7 +230,7 @@ def train(
 
 def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str, Any]:
     with progress.stage("train", None) as stage, heard(job, stage.advance) as watched:
-        run(lambda p, failures: add_training(p, watched, failures), execution=execution)
+        run(lambda p, failures: add_training(p, watched, failures), execution=execution, pieces=1)
     return training_facts(job)
 
 
@@ -263,7 +267,9 @@ def encode(
                 stage.set_slots(len(encoding.splits))
                 watched = encoding.watched(stage.counters_path)
                 result = run(
-                    lambda p, failures: add_encoding(p, watched, failures), execution=execution
+                    lambda p, failures: add_encoding(p, watched, failures),
+                    execution=execution,
+                    pieces=len(encoding.splits),
                 )
             manifest = read_encoded(directory)
     return EncodeSummary(

@@ -16,13 +16,14 @@ import contextlib
 import io
 import json
 import logging
+import os
 import re
 import shutil
 import signal
 import tempfile
 import threading
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -140,15 +141,19 @@ class Failures:
 
     Attributes:
         path: a file on this machine that appears with the first failure; None to raise it.
+        driver: the process that waits for the job; 0 where it may be on another machine.
     """
 
     path: Path | None = None
+    driver: int = 0
 
     def stopped(self) -> bool:
         """Whether the job has failed or ended, so that nobody needs to go on."""
         if self.path is None:
             return False
-        return self.path.exists() or not self.path.parent.exists()
+        if self.path.exists() or not self.path.parent.exists():
+            return True
+        return self.driver > 0 and not _is_running(self.driver)
 
     @contextlib.contextmanager
     def reported(self) -> Iterator[None]:
@@ -183,6 +188,16 @@ class Failures:
             self.path.open("x", encoding="ascii") as file,
         ):
             file.write(_packed(error))
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # no signal, only the question
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def options(execution: Execution) -> PipelineOptions:
@@ -222,20 +237,21 @@ def is_local(made: PipelineOptions) -> bool:
 
 
 def run(
-    build: Callable[[beam.Pipeline, Failures], None], *, execution: Execution
+    build: Callable[[beam.Pipeline, Failures], None], *, execution: Execution, pieces: int
 ) -> beam.runners.runner.PipelineResult:
     """Build a pipeline, run it to its end and return Beam's result.
 
     Args:
         build: adds the transforms to the pipeline; they report errors to what it is given.
         execution: where to run.
+        pieces: in how many the work can be done; more local workers are not started.
 
     Raises:
         JobError: the error that ended the job, whatever the runner made of it.
     """
-    made = options(execution)
+    made = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
-    failures = Failures(Path(folder, "failure") if folder else None)
+    failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
     try:
         with job_errors(), _interrupts(failures) as interrupted:
             pipeline = beam.Pipeline(options=made)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import apache_beam as beam
@@ -125,8 +128,22 @@ def test_a_failure_in_a_worker_is_raised_once_and_clean(mode: str, raw: bool) ->
         _ = elements | beam.ParDo(Fail(failures, error, raw=raw))
 
     with pytest.raises(RecordError) as caught:
-        run(build, execution=MODES[mode])
+        run(build, execution=MODES[mode], pieces=8)
     assert str(caught.value) == "file.txt: bad"
+
+
+def test_no_more_workers_are_started_than_there_is_work() -> None:
+    most = threading.active_count() + 20
+
+    def check(_: int) -> None:
+        assert threading.active_count() < most
+
+    def build(pipeline: beam.Pipeline, failures: Failures) -> None:
+        _ = pipeline | beam.Create([0]) | beam.Map(check)
+
+    run(build, execution=Execution(workers=30), pieces=1)
+    with pytest.raises(JobError, match="AssertionError"):
+        run(build, execution=Execution(workers=30), pieces=100)
 
 
 def test_without_a_file_a_failure_is_raised() -> None:
@@ -149,3 +166,11 @@ def test_work_stops_when_the_job_is_gone(tmp_path: Path) -> None:
     assert failures.stopped()
     assert failures.first() is None
     failures.stop()
+
+
+def test_work_stops_when_the_driver_is_gone(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as driver:
+        failures = Failures(tmp_path / "failure", driver.pid)
+        assert not failures.stopped()
+        driver.kill()
+    assert failures.stopped()
