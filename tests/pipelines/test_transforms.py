@@ -10,7 +10,6 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that, equal_to
 
 import bpe
@@ -35,10 +34,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def pipeline(workers: int = 1) -> TestPipeline:
+def pipeline(workers: int = 1) -> beam.Pipeline:
     mode = "in_memory" if workers == 1 else "multi_threading"
     flags = [f"--direct_running_mode={mode}", f"--direct_num_workers={workers}"]
-    return TestPipeline(runner="FnApiRunner", options=PipelineOptions(flags))
+    return beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(flags))
 
 
 def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: Path) -> None:
