@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerFileError
-from bpe.formats.huggingface import read_merges, read_tokens, read_vocab
+from bpe.formats.huggingface import read_merges, read_tokens, read_vocab, spelled_bytes
 from bpe.formats.parts import TokenizerParts
 from bpe.formats.strict_json import Entry, read_bytes, read_json
 from bpe.pretokenize import Pretokenizer
@@ -46,6 +46,12 @@ def read(
         special_tokens = {
             name: id_ for name, id_ in vocab.items() if id_ not in made and len(name) > 1
         }
+        for name in special_tokens:
+            if spelled_bytes(name):
+                file.get(name).fail(
+                    "is made by no merge: it may be a special token, or bytes that no text "
+                    "encodes to; name the special tokens"
+                )
     for content, id_ in special_tokens.items():
         if vocab.get(content, id_) != id_:
             file.get(content).fail(f"has the id {vocab[content]} here, not {id_}")

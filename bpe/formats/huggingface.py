@@ -100,6 +100,13 @@ def _names(tokenizer: Tokenizer) -> dict[int, str]:
         for id_, token in enumerate(tokenizer.tokens)
         if token is not None
     }
+    merging = {id_ for merge in tokenizer.merges for id_ in merge if id_ in whole}
+    for id_, content in whole.items():
+        if _is_ambiguous(content, merging=id_ in merging, ignore_merges=tokenizer.ignore_merges):
+            raise TokenizerError(
+                f"tokenizer.json cannot hold the special or added token {content!r}: "
+                "it is spelled there like other bytes"
+            )
     if len(set(names.values())) != len(names):
         ids: dict[str, int] = {}
         for id_, name in names.items():
@@ -144,14 +151,17 @@ def read(path: Path) -> TokenizerParts:
     vocab = read_vocab(file.get("model").get("vocab"))
     added, special = _read_added_tokens(file.get("added_tokens"), vocab)
     merges = read_merges(file.get("model").get("merges"), vocab)
-    tokens = read_tokens(file.get("model").get("vocab"), vocab, added, merges)
+    ignore_merges = file.get("model").get("ignore_merges").boolean(default=False)
+    tokens = read_tokens(
+        file.get("model").get("vocab"), vocab, added, merges, ignore_merges=ignore_merges
+    )
     return TokenizerParts(
         tokens=tokens,
         merges=merges,
         pretokenizer=pretokenizer,
         special_tokens={content: id_ for content, id_ in added.items() if content in special},
         added_tokens={content: id_ for content, id_ in added.items() if content not in special},
-        ignore_merges=file.get("model").get("ignore_merges").boolean(default=False),
+        ignore_merges=ignore_merges,
         post_processor=file.get("post_processor").value,
     )
 
@@ -267,6 +277,8 @@ def read_tokens(
     vocab: Mapping[str, int],
     added: Mapping[str, int],
     merges: Iterable[int],
+    *,
+    ignore_merges: bool = False,
 ) -> list[bytes | None]:
     """The bytes of each id: from the byte alphabet, or as they stand for tokens that are added.
 
@@ -291,21 +303,40 @@ def read_tokens(
         if tokens[id_] is not None:
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
         tokens[id_] = content.encode()
-    # An added token may be an ordinary one too, but only if both mean the same bytes.
     merging = set(added.values()).intersection(merges)
     for content in added.keys() & vocab.keys():
-        ordinary = _ordinary(content)
-        if ordinary != content.encode() and (ordinary or added[content] in merging):
+        if _is_ambiguous(content, merging=added[content] in merging, ignore_merges=ignore_merges):
             entry.fail(f"the added token {shorten(content)} is spelled like other bytes")
     return tokens
 
 
-def _ordinary(name: str) -> bytes | None:
-    """What a name in the vocabulary means if it is in the byte alphabet."""
+def spelled_bytes(name: str) -> bytes | None:
+    """The other bytes that a name means in the byte alphabet; None where there are none."""
     try:
-        return from_text(name)
+        spelled = from_text(name)
     except KeyError:
         return None
+    return spelled if spelled != name.encode() else None
+
+
+def _is_ambiguous(content: str, *, merging: bool, ignore_merges: bool) -> bool:
+    """Whether texts could hold an added token as other bytes, which its name spells too.
+
+    They could if it takes part in merges, if it is a single byte, or if a pre-token, which in
+    Hugging Face's tokenizers is well-formed UTF-8, is looked up in the vocabulary.
+    """
+    if merging:
+        return to_text(content.encode()) != content
+    spelled = spelled_bytes(content)
+    return spelled is not None and (len(spelled) == 1 or (ignore_merges and _is_utf8(spelled)))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read_added_tokens(entry: Entry, vocab: Mapping[str, int]) -> tuple[dict[str, int], set[str]]:

@@ -382,6 +382,14 @@ def test_a_broken_pair(vocab: Json, merges: str, named: str, tmp_path: Path) -> 
         bpe.Tokenizer.load(path)
 
 
+def test_a_token_of_the_pair_that_may_be_special_or_not(tmp_path: Path) -> None:
+    path = gpt2_files(tmp_path, {**gpt2_vocab(), "<é>": 300}, "t h\nth e")
+    with pytest.raises(TokenizerFileError, match=r"<é>: is made by no merge.*name the special"):
+        bpe.Tokenizer.load(path)
+    special = bpe.Tokenizer.load(path, special_tokens={"<é>": 300})
+    assert special.encode("<é>", allowed_special="all") == [300]
+
+
 def test_half_of_a_pair(tmp_path: Path) -> None:
     path = gpt2_files(tmp_path, gpt2_vocab(), "")
     (tmp_path / "merges.txt").unlink()

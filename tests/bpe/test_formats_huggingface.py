@@ -250,6 +250,49 @@ def test_a_special_token_spelled_like_other_bytes_is_not_written(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("ignore_merges", [False, True])
+def test_special_tokens_whose_letters_are_of_the_byte_alphabet(
+    ignore_merges: bool, tmp_path: Path
+) -> None:
+    special = ("<é>", "¿por qué?", "Ġx")
+    trained = bpe.train(
+        bpe.count_pretokens(["qué <é> x ¿por qué?"]), vocab_size=280, special_tokens=special
+    )
+    tokenizer = bpe.Tokenizer(
+        tokens=trained.tokens,
+        merges=trained.merges,
+        pretokenizer=trained.pretokenizer,
+        special_tokens=trained.special_tokens,
+        ignore_merges=ignore_merges,
+    )
+    if ignore_merges:  # "Ġx" would be found in the vocabulary for " x"
+        with pytest.raises(TokenizerError, match="'Ġx': it is spelled there like other bytes"):
+            tokenizer.save(tmp_path / "tokenizer.json")
+        return
+    tokenizer.save(tmp_path / "tokenizer.json")
+    assert bpe.Tokenizer.load(tmp_path / "tokenizer.json") == tokenizer
+    text = "qué x<é> Ġx¿por qué? x"
+    assert tokenizer.encode(text, allowed_special="all") == ids(huggingface(tokenizer), text)
+
+
+@pytest.mark.parametrize(
+    ("content", "merges"),
+    [("bé", [(0xC3, 0xA9, 256), (98, 256, 257)]), ("b a", [(32, 97, 256), (98, 256, 257)])],
+)
+def test_a_token_that_is_added_and_merges_needs_one_name(
+    content: str, merges: list[tuple[int, int, int]]
+) -> None:
+    data = content.encode()
+    tokenizer = bpe.Tokenizer(
+        tokens=[*(bytes([byte]) for byte in range(256)), data[1:], data],
+        merges=merges,
+        pretokenizer=bpe.Pretokenizer("gpt2"),
+        added_tokens={content: 257},
+    )
+    with pytest.raises(TokenizerError, match=f"'{content}': it is spelled there like other bytes"):
+        tokenizer.to_json()
+
+
 @pytest.mark.parametrize(
     ("pattern", "named"),
     [
