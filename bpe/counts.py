@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import CountRun, merge_runs
+from bpe._text import utf8
 from bpe.counter import PretokenCounter
 from bpe.counts_directory import read_counts, write_counts
 from bpe.counts_files import run_from_table, run_table
 from bpe.counts_manifest import CountedInput, CountsManifest, Totals
-from bpe.errors import CountsError, EncodingError
+from bpe.errors import CountsError
 from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens
 
@@ -256,7 +257,7 @@ class PretokenCounts:
         first: dict[bytes, int] = {}
         documents = size = 0
         for item, count in items.items() if isinstance(items, Mapping) else items:
-            key = _utf8(item, f"item {documents}")
+            key = _bytes_of(item, f"item {documents}")
             if not key:
                 raise CountsError(f"item {documents} is empty: a pre-token is never empty")
             if type(count) is not int or count < 1:
@@ -346,7 +347,7 @@ def _blocks(texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray) -> Iterat
     held: list[bytes] = []
     size = 0
     for row, text in enumerate(texts):
-        held.append(_utf8(text, f"text {row}"))
+        held.append(_bytes_of(text, f"text {row}"))
         size += len(held[-1])
         if size >= _BLOCK_BYTES:
             yield pa.array(held, pa.large_binary())
@@ -370,18 +371,10 @@ def _text_array(array: pa.Array) -> pa.Array:
     return array
 
 
-def _utf8(text: object, what: str) -> bytes:
-    if isinstance(text, bytes):
-        return text
-    if not isinstance(text, str):
+def _bytes_of(text: object, what: str) -> bytes:
+    if not isinstance(text, (str, bytes)):
         raise CountsError(f"{what} is {text!r:.60}, not a str")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise EncodingError(
-            f"{what} has a lone surrogate at character {error.start}: it has no UTF-8; "
-            "give bytes, or replace it first"
-        ) from error
+    return utf8(text, what=what)
 
 
 def _shifted(run: CountRun, places: int) -> CountRun:

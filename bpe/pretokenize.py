@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import regex
 
 from bpe._native import SCHEMES, UNICODE_VERSION, scan
-from bpe.errors import EncodingError, PretokenizerError
+from bpe._text import utf8
+from bpe.errors import PretokenizerError
 
 __all__ = ["PATTERNS", "PRETOKENIZERS", "UNICODE_VERSION", "Pretokenizer"]
 
@@ -138,18 +139,8 @@ class Pretokenizer:
         Raises:
             EncodingError: a str holds a lone surrogate, which no UTF-8 expresses.
         """
-        data = text if isinstance(text, bytes) else _utf8(text)
+        data = utf8(text)
         return [data[begin:end] for begin, end in self.spans(data)]
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise EncodingError(
-            f"lone surrogate {text[error.start]!r} at character {error.start}: it has no UTF-8; "
-            "give bytes, or replace it first"
-        ) from error
 
 
 def _spans(pattern: regex.Pattern[str], data: bytes) -> list[tuple[int, int]]:

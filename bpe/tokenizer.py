@@ -19,6 +19,7 @@ from bpe._checks import checked_tokens, merge_triples, unreachable_tokens, whole
 from bpe._lists import binary_array, id_rows, list_array
 from bpe._native import Encoder, TextColumn
 from bpe._pieces import cut_texts
+from bpe._text import utf8
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
 from bpe.explain import merge_steps
 from bpe.files import write_atomically
@@ -267,7 +268,7 @@ class Tokenizer:
         Raises:
             EncodingError: the text holds a lone surrogate, or an allowed token is not special.
         """
-        data = text if isinstance(text, bytes) else _utf8(text)
+        data = utf8(text)
         row = TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1)
         ids, _ = self._encode(row, lambda: [data], self._allowed(allowed_special))
         return memoryview(ids).cast("I").tolist()
@@ -300,7 +301,8 @@ class Tokenizer:
         empty = (
             b"" if pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type) else ""
         )
-        filled = texts.fill_null(empty) if texts.null_count else texts
+        has_nulls = texts.null_count > 0 and not pa.types.is_null(texts.type)
+        filled = texts.fill_null(empty) if has_nulls else texts
         ids, offsets = self._encode(
             text_column(filled),
             lambda: filled.cast(pa.large_binary()).to_pylist(),
@@ -357,7 +359,7 @@ class Tokenizer:
         Raises:
             EncodingError: the text holds a lone surrogate.
         """
-        data = pretoken if isinstance(pretoken, bytes) else _utf8(pretoken)
+        data = utf8(pretoken, what="the pre-token")
         ordinary = self.token_id(data) not in (None, *self._special_tokens.values())
         return merge_steps(data, self._ranks, at_once=self._ignore_merges and ordinary)
 
@@ -430,13 +432,3 @@ class Tokenizer:
             f"<bpe.Tokenizer: {len(self):,} tokens, {len(self._merges) // 3:,} merges, "
             f"pre-tokeniser {cut!r}, {len(self._special_tokens)} special tokens>"
         )
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise EncodingError(
-            f"lone surrogate {text[error.start]!r} at character {error.start}: it has no UTF-8; "
-            "give bytes, or replace it first"
-        ) from None

@@ -29,6 +29,7 @@ TIES: tuple[str, ...] = get_args(Ties)
 
 _MERGES_A_STEP = 256  # between two reports of progress, and two chances to interrupt
 _MAX_VOCAB = 1 << 31
+_MAX_FREQUENCY = (1 << 63) - 1
 
 
 def train(
@@ -72,6 +73,9 @@ def train(
     """
     specials = _special_tokens(counts, special_tokens)
     fixed = len(specials) + 256
+    for name, value in (("vocab_size", vocab_size), ("min_frequency", min_frequency)):
+        if type(value) is not int:
+            raise TrainingError(f"{name} {value!r} is not an int")
     if not fixed <= vocab_size <= _MAX_VOCAB:
         raise TrainingError(
             f"vocab_size {vocab_size:,} cannot be trained: it holds {len(specials)} special tokens "
@@ -79,8 +83,8 @@ def train(
         )
     if ties not in TIES:
         raise TrainingError(f"unknown tie rule {ties!r}: use one of {', '.join(TIES)}")
-    if min_frequency < 1:
-        raise TrainingError(f"min_frequency {min_frequency} is not positive: use 1 or more")
+    if not 1 <= min_frequency <= _MAX_FREQUENCY:
+        raise TrainingError(f"min_frequency {min_frequency} is not between 1 and 2^63 - 1")
     byte_order = list(HUGGINGFACE_ORDER if ties == "huggingface" else range(256))
     trainer = Trainer(
         alphabet=[bytes([byte]) for byte in byte_order],
@@ -100,13 +104,13 @@ def train(
 
 
 def _special_tokens(counts: PretokenCounts, given: Sequence[str]) -> tuple[str, ...]:
-    unnamed = [token for token in counts.special_tokens if token not in given]
-    specials = check_special_tokens((*unnamed, *given))
+    named = check_special_tokens(given)
+    specials = (*(token for token in counts.special_tokens if token not in named), *named)
     for token in specials:
-        if len(token) == 1 and token in BYTE_OF_CHAR:
+        if len(token.encode()) == 1 or token in BYTE_OF_CHAR:
             raise TrainingError(
-                f"the special token {token!r} is the name of a single byte in tokenizer.json: "
-                "use a longer one, such as '<|endoftext|>'"
+                f"the special token {token!r} is a single byte, or the name of one in "
+                "tokenizer.json: use a longer one, such as '<|endoftext|>'"
             )
     return specials
 

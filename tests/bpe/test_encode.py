@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -138,6 +139,18 @@ def test_a_lone_surrogate_is_refused_with_its_place(text: str) -> None:
     place = next(i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff")
     with pytest.raises(EncodingError, match=f"lone surrogate .* character {place}"):
         small_tokenizer().encode(text)
+
+
+@pytest.mark.parametrize("text", [None, 5, ["a"], bytearray(b"a")])
+def test_what_is_no_text_is_named(text: Any) -> None:
+    with pytest.raises(TypeError, match=r"the text is .*, not a str or bytes"):
+        small_tokenizer().encode(text)
+
+
+def test_a_column_without_a_type_is_no_text() -> None:
+    for nulls in (pa.array([], pa.null()), pa.array([None, None])):
+        with pytest.raises(TypeError, match="not null; cast it first"):
+            small_tokenizer().encode_arrow(nulls)
 
 
 # Special tokens.

@@ -244,5 +244,5 @@ def test_clear_errors() -> None:
         Pretokenizer()
     with pytest.raises(PretokenizerError, match="either a name or a pattern"):
         Pretokenizer("gpt2", r"\S")
-    with pytest.raises(EncodingError, match=r"lone surrogate '\\ud800' at character 2"):
+    with pytest.raises(EncodingError, match=r"lone surrogate at character 2: '\\ud800'"):
         Pretokenizer("gpt2").split("ab\ud800")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 import bpe
-from bpe import PretokenCounts, Tokenizer, TrainingError, train
+from bpe import PretokenCounts, SpecialTokenError, Tokenizer, TrainingError, train
 
 TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
 
@@ -112,10 +113,26 @@ def test_no_merge_makes_a_special_token() -> None:
     assert tokenizer.encode("<|x|>", allowed_special="all") == [0]
 
 
-def test_a_special_token_that_would_name_a_byte_is_refused() -> None:
+@pytest.mark.parametrize("token", ["a", "é", "Ġ", " ", "\n", "\0"])
+def test_a_special_token_that_is_a_byte_or_names_one_is_refused(token: str) -> None:
     counts = PretokenCounts.from_items({"ab": 1}.items())
     with pytest.raises(TrainingError, match="single byte"):
-        train(counts, vocab_size=300, special_tokens=("a",))
+        train(counts, vocab_size=300, special_tokens=(token,))
+
+
+def test_special_tokens_in_one_str_are_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1}.items())
+    with pytest.raises(SpecialTokenError, match="one str, '末'"):
+        train(counts, vocab_size=300, special_tokens="末")
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"vocab_size": 300.5}, {"vocab_size": "300"}, {"min_frequency": 2.0}]
+)
+def test_numbers_that_are_none_are_named(sizes: dict[str, Any]) -> None:
+    counts = PretokenCounts.from_items({"ab": 1}.items())
+    with pytest.raises(TrainingError, match=f"{next(iter(sizes))} .* is not an int"):
+        train(counts, **{"vocab_size": 300, **sizes})
 
 
 def test_special_tokens_of_the_counts_are_kept() -> None:
@@ -131,6 +148,8 @@ def test_unknown_ties_and_missing_order_are_refused() -> None:
         train(counts, vocab_size=300, ties="first-seen")
     with pytest.raises(TrainingError, match="min_frequency 0"):
         train(counts, vocab_size=300, min_frequency=0)
+    with pytest.raises(TrainingError, match="min_frequency 9223372036854775808"):
+        train(counts, vocab_size=300, min_frequency=2**63)
 
 
 def test_progress_counts_merges() -> None:
