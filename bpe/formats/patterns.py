@@ -83,6 +83,8 @@ class _Group:
 
     ``consumes`` says of the branch that is being read, ``all_consume`` of those before it, whether
     they match at least one character; ``atom`` of the last element, which a quantifier may undo.
+    ``elements`` and ``anchors`` count in the branch: Oniguruma repeats no group (``repeatable``)
+    with a branch of anchors only.
     """
 
     ignores_case: bool
@@ -90,6 +92,13 @@ class _Group:
     all_consume: bool = True
     consumes: bool = False
     atom: bool = False
+    elements: int = 0
+    anchors: int = 0
+    repeatable: bool = True
+
+    def add(self, *, anchor: bool) -> None:
+        self.elements += 1
+        self.anchors += anchor
 
     def end_atom(self) -> None:
         self.consumes |= self.atom
@@ -99,6 +108,8 @@ class _Group:
         self.end_atom()
         self.all_consume &= self.consumes
         self.consumes = False
+        self.repeatable &= self.anchors == 0 or self.anchors < self.elements
+        self.elements = self.anchors = 0
 
 
 class _Rewriter:
@@ -109,6 +120,7 @@ class _Rewriter:
         self.anchors = anchors
         self.at = 0
         self.groups = [_Group(ignores_case=False)]
+        self.repeatable = False  # whether what was read last can have a quantifier in both
         self.letters = ""  # elements of the branch whose case is ignored; "[" for a class
 
     def rewrite(self) -> str:
@@ -143,13 +155,18 @@ class _Rewriter:
         if written is not None:
             self.at += size
             self.groups[-1].end_atom()
+            self.groups[-1].add(anchor=True)
+            self.repeatable = False
         return written
 
     def element(self) -> str:
         begin = self.at
         char = self.pattern[begin]
         group = self.groups[-1]
+        repeatable, self.repeatable = self.repeatable, True
         if char in "?*+{":
+            if not repeatable:
+                self.fail()
             taken = self.take(_QUANTIFIER)
             group.atom &= not _MAY_SKIP.match(taken)
         elif char == "|":
@@ -167,8 +184,11 @@ class _Rewriter:
             self.groups.pop()
             group.end_branch()
             self.groups[-1].atom = group.all_consume and not group.looks_around
+            self.repeatable = group.repeatable and not group.looks_around
+            self.groups[-1].add(anchor=not self.repeatable)
         else:
             group.end_atom()
+            group.add(anchor=False)
             group.atom = True
             if char == "[":
                 taken = self.character_class()
@@ -182,11 +202,16 @@ class _Rewriter:
     def case_is_unsure(self, taken: str) -> bool:
         """Whether ignoring the case of this element could be another thing in Oniguruma.
 
-        ASCII is sure, but for letters of which two or three are the same as a ligature (``ffl``
-        and U+FB04) there: brackets and quantifiers between them do not matter, so as to be sure.
+        ASCII is sure, but for the i, which is the same as U+0130 to ``regex``, and for letters of
+        which two or three are the same as a ligature (``ffl`` and U+FB04) there: brackets and
+        quantifiers between them do not matter, so as to be sure.
         """
         self.letters += "[" if taken[0] == "[" else taken
-        return bool(_CASE_UNSURE.search(taken) or _LIGATURE.search(self.letters.lower()))
+        return bool(
+            _CASE_UNSURE.search(taken)
+            or _LIGATURE.search(self.letters.lower())
+            or (taken != "." and re.fullmatch(taken, "i", re.IGNORECASE))
+        )
 
     def character_class(self) -> str:
         begin = self.at

@@ -19,9 +19,10 @@ ATOMS = [
     *("[ab]", "[^a]", r"[^\s\p{L}]", r"[\r\n/]", "[a-z]", r"[\]a]", "[-a]", "[a&b]", r"[\d\-]"),
     *("[]a]", "[^]a]", "[a-]", r"[\p{Lu}\p{Lt}']"),
     *("(?i:a)", "(?i:'[sk])", "(?i:re|ve)", "(?i:[^a])", "(?i:ss)", "(?i:ffl)", "(?i:k)"),
+    *("(?i:i)", "(?i:[a-z])", "(?=a)", "(?!b)", "^", "$"),
 ]
 QUANTIFIERS = ["", "?", "*", "+", "?+", "*+", "++", "+?", "??", "{2}", "{1,3}", "{2,}"]
-PIECES = st.sampled_from([*"aAbsSkK'\n\r \t./&-]ſßéﬄ\u0301\N{KELVIN SIGN}", "12", "ss", "ffl"])
+PIECES = st.sampled_from([*"aAbsSkK'\n\r \t./&-]iİıſßéﬄ\u0301\N{KELVIN SIGN}", "12", "ss", "ffl"])
 
 
 def patterns() -> st.SearchStrategy[str]:
