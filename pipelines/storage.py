@@ -257,7 +257,7 @@ def open_binary(path: str) -> Any:
     """
     try:
         if is_local(path):
-            return pa.OSFile(path)
+            return pa.OSFile(os.fsencode(path))  # a name need not be text
         return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     except OSError as error:
         raise InputError(f"{path}: cannot read: {reason(error)}") from error

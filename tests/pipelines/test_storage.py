@@ -118,3 +118,10 @@ def test_missing_files_are_input_errors(tmp_path: Path) -> None:
 )
 def test_other_names_are_not_temporary(name: str) -> None:
     assert storage.is_temporary(name) is None
+
+
+def test_a_name_need_not_be_text(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    written = storage.write(path, b"abc")
+    assert storage.read(path) == b"abc"
+    assert storage.digest(path) == written
