@@ -58,7 +58,10 @@ def parse_size(text: str) -> int:
         raise ValueError(
             f"{text!r} is not a size: write bytes, or a number with KB, MB, GB, KiB, MiB or GiB"
         )
-    size = int(match[1]) * unit if match[1].isdigit() else int(float(match[1]) * unit)
+    try:
+        size = int(match[1]) * unit if match[1].isdigit() else int(float(match[1]) * unit)
+    except OverflowError:
+        raise ValueError("the size is larger than any file") from None
     if size < 1:
         raise ValueError(f"{text!r} is not a size: it is below one byte")
     return size

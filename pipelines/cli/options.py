@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -282,9 +283,8 @@ def counts_inputs(ctx: click.Context) -> tuple[CountsInput, ...]:
     """The counts to train on; ``DIR:3`` is DIR with each count three times."""
     inputs = []
     for one in ctx.params["counts"]:
-        directory, colon, weight = one.rpartition(":")
-        if not (colon and directory and weight.lstrip("-").isdecimal()):
-            directory, weight = one, "1"
+        match = re.fullmatch(r"(.+):(-?[0-9]{1,19})", one, re.DOTALL)
+        directory, weight = match.groups() if match else (one, "1")
         inputs.append(CountsInput(directory=directory, weight=int(weight)))
     return tuple(inputs)
 

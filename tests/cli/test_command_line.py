@@ -106,6 +106,7 @@ def test_version() -> None:
         ((*TRAIN, "--pretokenizer", "gpt2"), "--counts were cut when they were made"),
         ((*TRAIN, "--pattern", "x"), "--counts were cut when they were made"),
         (("train", "--counts", "a:0", *TRAIN[3:]), "the weight 0 is not a whole number"),
+        ((*COUNT, "--split-size", "9" * 400 + ".5"), "larger than any file"),
         (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not a whole number"),
         (("train", "--counts", "a", "--output", "out"), "Missing option '--vocab-size'"),
         ((*TRAIN, "--vocab-size", "0"), "0 is too small"),
