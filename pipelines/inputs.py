@@ -7,7 +7,9 @@ matches no directory. (The syntax is that of Beam's filesystems, except for the 
 
 A directory or glob passes over what is no input by anybody's convention: hidden files and folders
 (``.name``) and the markers that other systems leave beside their data (`MARKERS`). Name such a
-file in full to read it. Symbolic links to files are read; links to folders are not followed.
+file in full to read it. Folders below the one that is walked are passed over where a job of this
+package writes to them, so that its output may lie among its inputs. Symbolic links to files are
+read; links to folders are not followed.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from apache_beam.io.filesystem import BeamIOError, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
+from pipelines.output import PLAN, is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -194,7 +197,14 @@ def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
     while folders:
         folder = folders.pop()
         with os.scandir(root / folder) as entries:
-            for entry in entries:
+            listed = list(entries)
+            if (
+                folder
+                and any(entry.name == PLAN for entry in listed)
+                and is_ours(str(root / folder))
+            ):
+                continue
+            for entry in listed:
                 relative = folder + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name not in MARKERS:
@@ -212,7 +222,7 @@ def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
         if not re.search(r"[*?\[]", pattern):
             found = [
                 file
-                for file in _metadata(FileSystems.match([folder + "**"]))
+                for file in _without_outputs(_metadata(FileSystems.match([folder + "**"])), folder)
                 if _is_visible(file.path.removeprefix(folder), "")
             ]
         if not found:
@@ -227,6 +237,18 @@ def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
     for file in found:
         if not file.path.endswith("/"):  # what object stores show for an empty folder
             yield file.path, int(file.size_in_bytes)
+
+
+def _without_outputs(files: list[Any], root: str) -> list[Any]:
+    """``files`` without those in folders below ``root`` that a job of ours wrote."""
+    outputs = tuple(
+        file.path.removesuffix(PLAN)
+        for file in files
+        if posixpath.basename(file.path) == PLAN
+        and file.path != root + PLAN
+        and is_ours(posixpath.dirname(file.path))
+    )
+    return [file for file in files if not file.path.startswith(outputs)]
 
 
 def _metadata(results: Iterable[Any]) -> list[Any]:

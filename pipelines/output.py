@@ -113,6 +113,11 @@ class Plan:
         return found
 
 
+def is_ours(directory: str) -> bool:
+    """Whether a job of this package writes, or wrote, to ``directory``."""
+    return (read_json_object(join(directory, PLAN)) or {}).get("program") == PROGRAM
+
+
 def fingerprint(value: Any) -> str:
     """SHA-256 (hex) of a JSON value, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -151,26 +156,41 @@ def prepare(
     found = [entry for entry in storage.entries(directory) if entry.name not in set(keep)]
     found += _dead_letters(directory)
     if found:
-        names = _listed(entry.name for entry in found)
         if output.resume:
             _check_same_job(directory, plan)
         elif output.overwrite:
             remove_ours(directory)
         else:
-            raise OutputError(
-                f"{directory} holds {names}: choose an empty directory, replace what an earlier "
-                "job left there with --overwrite, or finish the job with --resume"
-            )
+            raise _occupied(directory, found)
         _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
     if plan.kind != "tokenizer":
         storage.remove(join(directory, MANIFEST))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
 
 
+def refuse_occupied(output: OutputSettings) -> None:
+    """Refuse a directory that holds something, unless it is to be overwritten or resumed.
+
+    Raises:
+        OutputError: it holds something, or cannot be listed.
+    """
+    directory = storage.located(output.directory)
+    found = [e for e in storage.entries(directory) if storage.is_temporary(e.name) is None]
+    if found and not (output.overwrite or output.resume):
+        raise _occupied(directory, found)
+
+
+def _occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
+    return OutputError(
+        f"{directory} holds {_listed(entry.name for entry in found)}: choose an empty directory, "
+        "replace what an earlier job left there with --overwrite, or finish the job with --resume"
+    )
+
+
 def remove_temporaries(directory: str) -> None:
     """Remove what writers that were killed left half written, here and in ``dead-letters``."""
     for folder in (directory, join(directory, DEAD_LETTERS)):
-        if folder != directory and not _is_folder(directory, DEAD_LETTERS):
+        if folder != directory and not is_folder(directory, DEAD_LETTERS):
             continue
         for entry in storage.entries(folder):
             name = storage.is_temporary(entry.name)
@@ -186,7 +206,7 @@ def remove_ours(directory: str) -> None:
     for entry in sorted(found, key=lambda entry: (entry.name != MANIFEST, entry.name == PLAN)):
         if entry.kind == "file" and claims.hold(entry.name):
             storage.remove(join(directory, entry.name))
-    if storage.is_local(directory) and _is_folder(directory, DEAD_LETTERS):
+    if storage.is_local(directory) and is_folder(directory, DEAD_LETTERS):
         with contextlib.suppress(OSError):  # it holds something that is not ours
             Path(directory, DEAD_LETTERS).rmdir()
 
@@ -279,7 +299,8 @@ class _Claims:
         if plan.get("program") == PROGRAM and plan.get("kind") in _FILES:
             self._files.update(_FILES[plan["kind"]])
             parts = plan.get("parts")
-            self._parts.update(p for p in parts if isinstance(p, int)) if parts else None
+            if isinstance(parts, list):
+                self._parts.update(part for part in parts if isinstance(part, int))
         manifest = read_json_object(join(directory, MANIFEST)) or {}
         if manifest.get("kind") in ("counts", "encoded") and "parts" in manifest:
             self._files.update(_FILES[manifest["kind"]])
@@ -341,7 +362,7 @@ def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resum
 
 
 def _dead_letters(directory: str) -> list[storage.Entry]:
-    if not _is_folder(directory, DEAD_LETTERS):
+    if not is_folder(directory, DEAD_LETTERS):
         return []
     return [
         storage.Entry(name=f"{DEAD_LETTERS}/{entry.name}", kind=entry.kind, size=entry.size)
@@ -349,7 +370,7 @@ def _dead_letters(directory: str) -> list[storage.Entry]:
     ]
 
 
-def _is_folder(directory: str, name: str) -> bool:
+def is_folder(directory: str, name: str) -> bool:
     """Whether ``name`` is a real folder of ``directory``: a link may lead out of it."""
     if not storage.is_local(directory):
         return True

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -286,3 +287,15 @@ def test_other_schemes_work_like_local_paths(tmp_path: Path) -> None:
 def test_importing_the_package_does_not_import_beam() -> None:
     code = "import sys, pipelines; sys.exit('apache_beam' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_output_of_a_job_is_no_input_unless_named(tmp_path: Path) -> None:
+    make(tmp_path, "corpus/1.txt", "corpus/out/counts/manifest.json", "corpus/else/x.json")
+    for folder in ("", "/corpus/out", "/corpus/else"):
+        program = "another" if folder == "/corpus/else" else "beam-bpe"
+        plan = Path(f"{tmp_path}{folder}/.plan.json")
+        plan.write_text(json.dumps({"program": program}))
+    assert names(tmp_path) == ["1.txt", "else/x.json"]
+    assert names(tmp_path / "**" / "*.json") == ["x.json"]
+    assert names(f"disk:/{tmp_path}") == ["1.txt", "else/x.json"]
+    assert names(tmp_path / "corpus" / "out") == ["manifest.json"]

@@ -183,3 +183,10 @@ def test_two_jobs_do_not_write_to_one_directory(tmp_path: Path) -> None:
         again.__enter__()
     with locked(str(tmp_path)):
         pass
+
+
+def test_a_plan_that_is_none_claims_nothing(tmp_path: Path) -> None:
+    plan = {"program": "beam-bpe", "kind": "encoded", "parts": 5}
+    (tmp_path / ".plan.json").write_text(json.dumps(plan))
+    prepare(settings(tmp_path, overwrite=True), PLAN)
+    assert json.loads((tmp_path / ".plan.json").read_bytes()) == PLAN.to_json()
