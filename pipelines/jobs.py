@@ -19,7 +19,17 @@ from pipelines.encode import add_encoding
 from pipelines.encoding import plan_encoding, prepare_encoding
 from pipelines.errors import ConfigError, JobError
 from pipelines.manifest import read_encoded, read_kind
-from pipelines.output import COUNTS, PLAN, locked, prepare, read_json_object, remove_ours
+from pipelines.output import (
+    COUNTS,
+    MANIFEST,
+    PLAN,
+    is_folder,
+    locked,
+    prepare,
+    read_json_object,
+    refuse_occupied,
+    remove_ours,
+)
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.runners import job_errors, metric, options, run
 from pipelines.settings import CountsInput
@@ -156,6 +166,28 @@ def _log_plan(
     progress.log(f"{name}: {many(len(files), 'file')}, {size}, {many(len(splits), 'split')}")
 
 
+def check_run(
+    *, pretokens: PretokenSettings, training: TrainSettings, output: OutputSettings
+) -> None:
+    """Refuse settings and a directory that would end a job only after the corpus is counted.
+
+    Args:
+        pretokens: how text is cut; its special tokens get reserved ids.
+        training: the vocabulary.
+        output: the directory of counts, tokenizer and encoded corpus.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    with job_errors():
+        check_training(
+            training,
+            pretokenizer=Pretokenizer.of(pretokens.pretokenizer, pretokens.pattern),
+            special_tokens=pretokens.special_tokens,
+        )
+        refuse_occupied(output)
+
+
 def train(
     *,
     inputs: InputSettings | None = None,
@@ -214,15 +246,16 @@ def train(
         plan = training_plan(job, counting.plan if counting else None)
         with locked(directory):
             uses_inner = any(source.directory == inner.directory for source in job.counts)
-            prepare(
-                output,
-                plan,
-                reads=[file.path for file in counting.files] if counting else (),
-                keep=[COUNTS] if uses_inner else (),
-            )
+            reads = [file.path for file in counting.files] if counting else []
+            reads += [
+                join(source.directory, MANIFEST)
+                for source in job.counts
+                if source.directory != inner.directory
+            ]
+            prepare(output, plan, reads=reads, keep=[COUNTS] if uses_inner else ())
             if counting is not None:
                 _counted(counting, inner, execution, progress)
-            elif output.overwrite and not uses_inner:
+            elif output.overwrite and not uses_inner and is_folder(directory, COUNTS):
                 remove_ours(inner.directory)  # they are not those of the new tokenizer
             facts = _train(job, execution, progress)
     return TrainSummary(output=directory, seconds=time.monotonic() - began, **facts)

@@ -49,6 +49,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     set_up_logging()
     from pipelines import jobs
 
+    jobs.check_run(pretokens=pretokens, training=training, output=output)
     counted = jobs.count(
         inputs=inputs,
         pretokens=pretokens,

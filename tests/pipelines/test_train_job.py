@@ -97,6 +97,30 @@ def test_counts_of_an_earlier_training_are_not_left_beside_another_tokenizer(
     assert set(tree(tmp_path / "model")) == {".plan.json", "tokenizer.json", "training.json"}
 
 
+def test_counts_that_are_read_are_never_removed(corpus: Corpus, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    (tmp_path / "link").symlink_to(tmp_path / "model" / "counts")
+    before = tree(tmp_path)
+    for source, output in (("model/counts", "model/counts"), ("link", "model"), ("link", "link")):
+        with pytest.raises(OutputError, match="read by this job and lies in its output directory"):
+            train(
+                tmp_path / output,
+                counts=(CountsInput(directory=str(tmp_path / source)),),
+                overwrite=True,
+            )
+        assert tree(tmp_path) == before
+
+
+def test_counts_behind_a_link_are_not_removed(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "mine")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "counts").symlink_to(tmp_path / "mine")
+    before = tree(tmp_path / "mine")
+    source = (CountsInput(directory=str(tmp_path / "mine")),)
+    train(tmp_path / "model", counts=source, overwrite=True)
+    assert tree(tmp_path / "mine") == before
+
+
 def test_resume_keeps_the_counts(corpus: Corpus, tmp_path: Path) -> None:
     train(tmp_path / "model", inputs=corpus.inputs())
     before = tree(tmp_path)
