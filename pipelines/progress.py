@@ -301,8 +301,9 @@ class _Watched(Progress):
 
     def log(self, message: str) -> None:
         """Write one line."""
-        self._stream.write(f"bpe: {message}\n")
-        self._stream.flush()
+        with contextlib.suppress(OSError):  # whoever read the stream may be gone
+            self._stream.write(f"bpe: {message}\n")
+            self._stream.flush()
 
     @contextlib.contextmanager
     def stage(

@@ -86,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    _open_closed_streams()
     debug = "--traceback" in arguments or bool(os.environ.get("BPE_DEBUG"))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
@@ -105,9 +106,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         message, status = _explain(error)
         if message:
-            click.echo(f"bpe: error: {message}", file=stderr)
+            with contextlib.suppress(OSError):  # nobody reads stderr any more
+                click.echo(f"bpe: error: {message}", file=stderr)
         return status
     return 0
+
+
+def _open_closed_streams() -> None:
+    """Where the process was started without stdout or stderr, what goes there goes nowhere.
+
+    Python has None in their place then, and the next file that is opened would get their number.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,13 +32,19 @@ def show_summary(ctx: click.Context, **summaries: Summary) -> None:
     if ctx.params["json"]:
         facts = {job: summary.as_dict() for job, summary in summaries.items()}
         whole = facts if len(facts) > 1 else next(iter(facts.values()))
-        click.echo(json.dumps({**whole, "warnings": warnings}, ensure_ascii=False, indent=2))
+        show_json({**whole, "warnings": warnings})
         return
     for job, summary in summaries.items():
         head, *rest = _LINES[job](summary)
         click.echo("\n".join([f"{_PAST[job]:10}{head}", *(f"{'':10}{line}" for line in rest)]))
     for text in dict.fromkeys(warnings):
         click.echo(f"{'warning':10}{text}")
+
+
+def show_json(value: object) -> None:
+    """Print a JSON value; in ASCII where the stream takes no UTF-8."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    click.echo(json.dumps(value, ensure_ascii=not utf8, indent=2))
 
 
 def _counted(summary: CountSummary) -> list[str]:

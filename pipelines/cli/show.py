@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import Command, choose
+from pipelines.cli.report import show_json
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
@@ -58,7 +58,7 @@ def show(
     training = _training_beside(Path(tokenizer))
     found = [_explained(loaded, word, ranks=ranks, training=training) for word in words]
     if ctx.params["json"]:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        show_json(found)
         return
     click.echo("\n\n".join(_as_text(word) for word in found))
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -305,6 +306,53 @@ def test_one_bad_record_ends_the_job_or_is_set_aside(tmp_path: Path) -> None:
     assert "counted   2 documents" in done.stdout
     assert "warning   1 bad record set aside" in done.stdout
     assert list((tmp_path / "out" / "dead-letters").iterdir())
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_stream_that_is_closed_does_not_end_a_job(
+    work: Path, tmp_path: Path, number: int
+) -> None:
+    count = [*BPE, "count", "--input", "corpus", "--output", str(tmp_path / "out")]
+    shell = ["bash", "-c", f'exec "$@" {number}>&-', "-"]
+    subprocess.run([*shell, *count], cwd=work, env=environment(), timeout=120, check=True)
+    assert (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_progress_that_nobody_reads_does_not_end_a_job(work: Path, tmp_path: Path) -> None:
+    count = [*BPE, "count", "--input", "corpus", "--output", str(tmp_path / "out")]
+    reader, writer = os.pipe()
+    os.close(reader)
+    subprocess.run(count, cwd=work, env=environment(), timeout=120, check=True, stderr=writer)
+    os.close(writer)
+    assert (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_json_on_a_stream_that_is_not_utf8(work: Path, tmp_path: Path) -> None:
+    output = tmp_path / "é"
+    done = bpe("count", "--input", "corpus", "--output", output, "--json", cwd=work)
+    assert json.loads(done.stdout)["output"] == str(output)
+    done = bpe("verify", output, "--json", cwd=work, PYTHONIOENCODING="ascii")
+    assert json.loads(done.stdout)["directory"] == str(output)
+
+
+def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
+    run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
+    done = bpe(*run, "--vocab-size", "100", cwd=work, status=2)
+    assert "vocab_size 100 cannot be trained" in done.stderr
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes").touch()
+    assert "holds 'notes'" in bpe(*run, cwd=work, status=1).stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes"]
+
+
+def test_the_output_of_a_run_may_lie_in_its_input(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "corpus", tmp_path / "in")
+    (tmp_path / "job.yaml").write_text("input: in\noutput: in/out\nvocab_size: 300\n")
+    for more in ([], ["--resume"], ["--overwrite"]):
+        bpe("run", "job.yaml", *more, cwd=tmp_path)
+        bpe("verify", "in/out/encoded", "--input", "in", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
