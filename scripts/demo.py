@@ -59,6 +59,7 @@ def gather() -> None:
             shutil.copyfile(path, target)
         stamp.write_text(origin, encoding="utf-8")
     say(f"corpus: {len(sources):,} files, {size / 1e6:.1f} MB, the .py files of {library}")
+    say("(A few of Python's own tests are not UTF-8: they will be set aside in dead-letters/.)")
 
 
 def show_sample(tokenizer: bpe.Tokenizer) -> None:
