@@ -34,9 +34,9 @@ class BuildCore(build_ext):  # type: ignore[misc]  # pybind11 ships no types for
             super().build_extensions()
         except (CCompilerError, ExecError, PlatformError) as error:
             sys.exit(
-                f"beam-bpe: the C++ core did not compile ({error}): install a C++20 compiler "
+                "beam-bpe: the C++ core did not compile: install a C++20 compiler "
                 "(g++ 11 or clang 14, or newer; Debian and Ubuntu: apt-get install g++) "
-                "and the headers of this Python (python3-dev), then install again."
+                f"and the headers of this Python (python3-dev), then install again. ({error})"
             )
 
 
