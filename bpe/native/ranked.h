@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "merge_table.h"
@@ -80,10 +82,15 @@ void for_each_split(const Vocabulary& vocabulary, const std::vector<uint32_t>& p
   }
 }
 
+// Vocabularies of text have a handful for each token. A hostile file has one for each of its bytes,
+// and each takes dozens of bytes of memory.
+inline constexpr size_t kMaxSplits = size_t{1} << 24;
+
 }  // namespace ranked
 
 // The one merge that makes each token, as (left, right, result) in the order of their ranks; tokens
-// that no merge makes are missing. Throws std::invalid_argument where a single byte has no token.
+// that no merge makes are missing. Throws std::invalid_argument where a single byte has no token,
+// and where tokens can be written as two tokens in more than kMaxSplits ways.
 inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
   const auto byte_ids = vocabulary.byte_ids();
   for (size_t byte = 0; byte < 256; ++byte)
@@ -100,6 +107,10 @@ inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
   each_token([&](uint32_t id) {
     ranked::for_each_split(vocabulary, prefixes, suffixes, id,
                            [&](uint32_t, uint32_t) { ++splits; });
+    if (splits > ranked::kMaxSplits)
+      throw std::invalid_argument("the tokens are the joins of two others in more than " +
+                                  std::to_string(ranked::kMaxSplits) +
+                                  " ways: no vocabulary of text");
   });
   MergeTable table(splits);
   each_token([&](uint32_t id) {

@@ -80,7 +80,7 @@ class WordArray {
 
   // The same for any slot of a word, a merged one too.
   uint32_t word_of_slot(Position slot) const {
-    for (Position i = slot; i + kWalk >= slot; --i)
+    for (Position i = slot; slot - i <= kWalk; --i)
       if (is_header(slots_[i - 1])) return slots_[i - 1] & kPayload;
     return long_word(slot);
   }

@@ -188,6 +188,15 @@ def test_added_tokens_that_overlap_but_are_looked_for_apart(tmp_path: Path) -> N
     refused(path, json.dumps(file), "added_tokens: .* overlap and differ in normalized")
 
 
+def test_added_tokens_too_long_to_compare(tmp_path: Path) -> None:
+    file = good()
+    token = file["added_tokens"][0]
+    for i, letter in enumerate("xy"):
+        long = {"id": 260 + i, "content": letter * 20_000, "normalized": letter == "x"}
+        file["added_tokens"].append({**token, **long})
+    refused(tmp_path / "tokenizer.json", json.dumps(file), "too many .* differ in normalized")
+
+
 @pytest.mark.parametrize(
     ("data", "named"),
     [
@@ -337,6 +346,13 @@ def test_ranks_with_every_prefix_of_a_long_token(tmp_path: Path) -> None:
     tokenizer = bpe.Tokenizer.load(path, pretokenizer="none")
     assert tokenizer.encode("a" * 1499) == [len(tokens) - 2]
     assert tokenizer.encode("b" * 300_000) == [len(tokens) - 1]
+
+
+def test_ranks_that_need_much_more_memory_than_their_file(tmp_path: Path) -> None:
+    tokens = (*BYTES, *(b"a" * length for length in range(2, 6000)))
+    path = write_ranks(tmp_path / "x.tiktoken", tokens)
+    with pytest.raises(TokenizerFileError, match="in more than 16777216 ways"):
+        bpe.Tokenizer.load(path, pretokenizer="none")
 
 
 # vocab.json and merges.txt
