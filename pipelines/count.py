@@ -15,7 +15,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from bpe.counts_files import run_to_ipc
-from bpe.counts_manifest import CountsPart, Totals
+from bpe.counts_manifest import Totals
 from pipelines.counting import (
     SHARDS,
     count_job,
@@ -28,6 +28,7 @@ from pipelines.counting import (
     write_manifest,
     write_shard,
 )
+from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError, RecordError
 from pipelines.output import prepare
 from pipelines.runners import Failures, counter, job_errors
@@ -54,15 +55,16 @@ class _CountSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def start_bundle(self) -> None:
         self._counts = self._job.counter()
 
-    def process(self, split: Split) -> Iterator[Any]:
+    def process(self, element: bytes) -> Iterator[Any]:
         if self._failures.stopped():
             return
+        split: Split = unpack(element)
         with self._failures.reported():
             for result in count_split(
                 split, self._job, self._reading, self._failures, self._counts
             ):
                 if isinstance(result, Totals):
-                    yield beam.pvalue.TaggedOutput("totals", result)
+                    yield beam.pvalue.TaggedOutput("totals", pack(result))
                 else:
                     yield result
 
@@ -101,7 +103,7 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]
             self._count()
             for result in drained(self._counts, self._job):
                 yield _in_global_window(result)
-            yield beam.pvalue.TaggedOutput("totals", _in_global_window(self._totals))
+            yield beam.pvalue.TaggedOutput("totals", _in_global_window(pack(self._totals)))
 
     def _count(self) -> None:
         if not self._texts:
@@ -181,11 +183,11 @@ class _WriteShard(beam.DoFn):  # type: ignore[misc]
         self._job = job
         self._failures = failures
 
-    def process(self, element: tuple[int, bytes]) -> Iterator[CountsPart]:
+    def process(self, element: tuple[int, bytes]) -> Iterator[bytes]:
         if self._failures.stopped():
             return
         with self._failures.reported():
-            yield write_shard(*element, self._job)
+            yield pack(write_shard(*element, self._job))
 
 
 class _WriteManifest(beam.DoFn):  # type: ignore[misc]
@@ -194,11 +196,11 @@ class _WriteManifest(beam.DoFn):  # type: ignore[misc]
         self._failures = failures
         self._details = details
 
-    def process(self, element: tuple[None, Iterable[Any]]) -> Iterator[dict[str, Any]]:
+    def process(self, element: tuple[None, Iterable[bytes]]) -> Iterator[dict[str, Any]]:
         if self._failures.stopped():
             return
         with self._failures.reported():
-            yield write_manifest(element[1], self._job, **self._details)
+            yield write_manifest(map(unpack, element[1]), self._job, **self._details)
 
 
 def add_counting(
@@ -207,7 +209,7 @@ def add_counting(
     """Add a prepared job to a pipeline; the one element of the result is the manifest."""
     counted = (
         pipeline
-        | "Splits" >> beam.Create(counting.splits, reshuffle=False)
+        | "Splits" >> beam.Create(map(pack, counting.splits), reshuffle=False)
         | "Deal splits" >> beam.Reshuffle()
         | "Count splits"
         >> beam.ParDo(_CountSplits(counting.job, counting.reading, failures)).with_outputs(

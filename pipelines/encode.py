@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
+from pipelines.elements import pack, unpack
 from pipelines.encoding import (
     encode_split,
     load_tokenizer,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.encoding import EncodeJob, Encoding
-    from pipelines.parts import FinishedPart
     from pipelines.settings import Format
     from pipelines.splits import Split
 
@@ -50,9 +50,10 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
                 lambda: tokenizer_of(job), tag=job.tokenizer_sha256
             )
 
-    def process(self, split: Split) -> Iterator[FinishedPart]:
+    def process(self, element: bytes) -> Iterator[tuple[None, bytes]]:
         if self._tokenizer is None or self._failures.stopped():
             return
+        split: Split = unpack(element)
         done = None
         with self._failures.reported():
             done = finished_part(
@@ -66,7 +67,7 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
                 with SlotWriter(self._job.reading.counters_path, split.part) as slot:
                     slot.keep(documents=done.contents.rows, bytes=split.size)
         if done is not None:
-            yield done
+            yield None, pack(done)
 
 
 class _WriteManifest(beam.DoFn):  # type: ignore[misc]
@@ -74,12 +75,12 @@ class _WriteManifest(beam.DoFn):  # type: ignore[misc]
         self._job = job
         self._failures = failures
 
-    def process(self, element: tuple[None, Iterable[FinishedPart]]) -> Iterator[dict[str, Any]]:
+    def process(self, element: tuple[None, Iterable[bytes]]) -> Iterator[dict[str, Any]]:
         if self._failures.stopped():
             return
         manifest = None
         with self._failures.reported():
-            manifest = write_manifest(element[1], self._job)
+            manifest = write_manifest(map(unpack, element[1]), self._job)
         if manifest is not None:
             yield manifest
 
@@ -90,10 +91,9 @@ def add_encoding(
     """Add a prepared job to a pipeline; the one element of the result is the manifest."""
     return (
         pipeline
-        | "Splits" >> beam.Create(encoding.splits, reshuffle=False)
+        | "Splits" >> beam.Create(map(pack, encoding.splits), reshuffle=False)
         | "Deal splits" >> beam.Reshuffle()
         | "Encode splits" >> beam.ParDo(_EncodeSplit(encoding.job, failures))
-        | "Gather parts" >> beam.Map(lambda part: (None, part))
         | "Group parts" >> beam.GroupByKey()
         | "Write manifest" >> beam.ParDo(_WriteManifest(encoding.job, failures))
     )

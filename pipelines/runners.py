@@ -31,6 +31,7 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics, MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners import create_runner
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from bpe import errors as bpe_errors
 from pipelines import errors
@@ -252,6 +253,8 @@ def run(
     made = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
+    if folder:
+        _send_whole_elements()
     try:
         with job_errors(), _interrupts(failures) as interrupted:
             pipeline = beam.Pipeline(options=made)
@@ -272,6 +275,17 @@ def run(
     finally:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _send_whole_elements() -> None:
+    """Keep Beam's local runner from sending half an element.
+
+    Once a second a timer of a worker sends what has been written so far, also while an element is
+    being written (`TimeBasedBufferingClosableOutputStream` locks nothing there). What arrives is
+    decoded beyond its end: errors, other values, or memory without bound. With no time limit
+    workers send by size, between elements, as they do on all other runners.
+    """
+    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
 
 
 def _finished(result: beam.runners.runner.PipelineResult) -> str | None:

@@ -17,6 +17,7 @@ from bpe.counts_files import read_part
 from bpe.counts_manifest import CountsManifest
 from bpe.errors import CountsError
 from pipelines import storage
+from pipelines.elements import pack, unpack
 from pipelines.encoding import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.output import (
@@ -262,9 +263,10 @@ class _Train(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def __init__(self, failures: Failures) -> None:
         self._failures = failures
 
-    def process(self, job: TrainJob) -> Iterator[str]:
+    def process(self, element: bytes) -> Iterator[str]:
         if self._failures.stopped():
             return
+        job: TrainJob = unpack(element)
         with self._failures.reported():
             train_tokenizer(job, self._failures)
             yield job.directory
@@ -276,6 +278,6 @@ def add_training(
     """Add a training to a pipeline; the one element of the result is the output directory."""
     return (
         pipeline
-        | "Training" >> beam.Create([job], reshuffle=False)
+        | "Training" >> beam.Create([pack(job)], reshuffle=False)
         | "Train" >> beam.ParDo(_Train(failures))
     )

@@ -17,6 +17,7 @@ import pytest
 
 import bpe
 from pipelines import CountPretokens, EncodeToParquet, encoding, jobs, parts
+from pipelines.elements import pack
 from pipelines.encode import _EncodeSplit
 from pipelines.encoding import encode_split, plan_encoding, prepare_encoding, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
@@ -149,7 +150,7 @@ def test_a_tokenizer_that_changes_under_the_job_is_noticed(
     worker = _EncodeSplit(planned.job, failures)
     worker.setup()
     assert "was changed while the job ran" in str(failures.first())
-    assert list(worker.process(planned.splits[0])) == []
+    assert list(worker.process(pack(planned.splits[0]))) == []
 
 
 def test_row_groups_end_by_a_fixed_rule(

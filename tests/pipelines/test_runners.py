@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pytest
@@ -144,6 +145,34 @@ def test_no_more_workers_are_started_than_there_is_work() -> None:
     run(build, execution=Execution(workers=30), pieces=1)
     with pytest.raises(JobError, match="AssertionError"):
         run(build, execution=Execution(workers=30), pieces=100)
+
+
+class Slow:
+    """Takes longer to pickle than the local runner waits before it sends what it has."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        end = time.monotonic() + 1.2
+        while time.monotonic() < end:
+            pass
+        return Slow, (self.number,)
+
+
+def test_an_element_that_is_slow_to_write_arrives_whole(tmp_path: Path) -> None:
+    result = tmp_path / "result"
+
+    def write(element: tuple[str, list[Slow]]) -> None:
+        key, values = element
+        result.write_text(f"{key} {sorted(value.number for value in values)}")
+
+    def build(pipeline: beam.Pipeline, failures: Failures) -> None:
+        slow = pipeline | beam.Create([1, 2]) | "Slow" >> beam.Map(lambda n: ("key", Slow(n)))
+        _ = slow | beam.GroupByKey() | "Write" >> beam.Map(write)
+
+    run(build, execution=MODES["multi_threading"], pieces=2)
+    assert result.read_text() == "key [1, 2]"
 
 
 def test_without_a_file_a_failure_is_raised() -> None:
