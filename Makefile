@@ -70,6 +70,7 @@ $(VENV)/bin/python:
 
 # Editable: the Python sources are used where they are, the core is built again when it changes.
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
+	@echo "installing Beam, pyarrow and the tests' packages, compiling the core: some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, json_bytes, part_name
+from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, TRAINING, json_bytes, part_name
 from pipelines.parts import DeadLetters
 
 if TYPE_CHECKING:
@@ -281,6 +281,11 @@ def _path(directory: str) -> str:
 def _read(directory: str) -> dict[str, Any]:
     path = _path(directory)
     if not storage.exists(path):
+        if storage.exists(storage.join(storage.located(directory), TRAINING)):
+            raise InputError(
+                f"{directory} holds a tokenizer, not counts or token ids: name what bpe count or "
+                "bpe encode made (counts of a training are in its folder counts)"
+            )
         raise InputError(
             f"{directory}: no {MANIFEST}: no finished job left its output here (an interrupted one "
             "can be finished with --resume)"

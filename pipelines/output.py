@@ -155,6 +155,8 @@ def prepare(
     remove_temporaries(directory)
     found = [entry for entry in storage.entries(directory) if entry.name not in set(keep)]
     found += _dead_letters(directory)
+    if _only_begun(directory, found):
+        found = []
     if found:
         if output.resume:
             _check_same_job(directory, plan)
@@ -176,8 +178,23 @@ def refuse_occupied(output: OutputSettings) -> None:
     """
     directory = storage.located(output.directory)
     found = [e for e in storage.entries(directory) if storage.is_temporary(e.name) is None]
-    if found and not (output.overwrite or output.resume):
+    counts = join(directory, COUNTS)
+    if any(e.name == COUNTS for e in found) and _only_begun(counts, storage.entries(counts)):
+        found = [entry for entry in found if entry.name != COUNTS]
+    if found and not _only_begun(directory, found) and not (output.overwrite or output.resume):
         raise _occupied(directory, found)
+
+
+def _only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
+    """Whether a job left there only what it begins with: it failed before it made anything."""
+    names = {entry.name for entry in found}
+    if PLAN not in names or not names <= {PLAN, TOKENIZER}:
+        return False
+    plan = read_json_object(join(directory, PLAN)) or {}
+    # An encoding brings its tokenizer along; elsewhere a tokenizer is what was made.
+    return plan.get("program") == PROGRAM and (
+        plan.get("kind") == "encoded" or TOKENIZER not in names
+    )
 
 
 def _occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:

@@ -124,6 +124,11 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
         counts = more if counts is None else counts + more
     if counts is None:
         raise ConfigError("nothing to train on: give counts or inputs")
+    if len(counts) == 0:
+        raise InputError(
+            "there is nothing to train on: the corpus holds no text that is counted (its documents "
+            "are empty, or hold special tokens or dropped white space only)"
+        )
     tokenizer = _train(counts, job.training, job.special_tokens, report)
     training = tokenizer.training
     if training is None:

@@ -56,14 +56,14 @@ def _counted(summary: CountSummary) -> list[str]:
 
 def _trained(summary: TrainSummary) -> list[str]:
     output = _near(summary.output)
+    merges = many(summary.merges, "merge")
     lines = [
-        f"{summary.vocab_size:,} tokens ({summary.merges:,} merges) in {duration(summary.seconds)}",
+        f"{summary.vocab_size:,} tokens ({merges}) in {duration(summary.seconds)}",
         f"{output}/tokenizer.json, {output}/training.json",
     ]
     if summary.bytes_per_token is not None:
-        lines[0] += (
-            f": the corpus is {summary.tokens:,} tokens, {summary.bytes_per_token:.2f} bytes each"
-        )
+        tokens = many(summary.tokens, "token")
+        lines[0] += f": the corpus is {tokens}, {summary.bytes_per_token:.2f} bytes each"
     return lines
 
 
@@ -114,14 +114,16 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     if summary.documents == 0:
         yield "the input holds no documents"
     if summary.failures:
-        place = "" if asked.get("counts") else ": see dead-letters/ in the output for each"
+        place = "" if asked.get("counts") else ": dead-letters/ beside its manifest says why"
         yield f"{many(summary.failures, 'bad record')} set aside{place}"
     size = getattr(summary, "vocab_size", None)
     wanted = asked.get("vocab_size")
     if size is not None and wanted is not None and size < wanted:
+        rare = int(asked.get("min_frequency") or 1) > 1
+        remedy = "train on more text, or lower --min-frequency" if rare else "train on more text"
         yield (
             f"the corpus gave {size:,} tokens, not the {wanted:,} that were asked for: "
-            f"{summary.stopped} (train on more text, or lower --min-frequency)"
+            f"{summary.stopped} ({remedy})"
         )
 
 

@@ -1,0 +1,50 @@
+"""What a beginner meets: a job that failed at once, and is typed again with the mistake mended."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a small corpus."""
+    lines = [json.dumps({"text": f"low lower lowest {number}"}) for number in range(20)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    return tmp_path
+
+
+def test_a_job_that_failed_at_once_does_not_stand_in_its_own_way(folder: Path) -> None:
+    train = ("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "model")
+    failed = bpe(*train, "--text-field", "body", cwd=folder, status=1)
+    assert "body" in failed.stderr
+    bpe(*train, cwd=folder)
+
+    encode = ("encode", "--input", "a.jsonl", "--tokenizer", "model/tokenizer.json")
+    bpe(*encode, "--output", "ids", "--text-field", "body", cwd=folder, status=1)
+    again = bpe(*encode, "--output", "ids", "--resume", cwd=folder)
+    assert "20 documents" in again.stdout
+
+
+def test_training_on_nothing_fails(folder: Path) -> None:
+    (folder / "empty.txt").write_text("", "utf-8")
+    failed = bpe(
+        *("train", "--input", "empty.txt", "--vocab-size", "300", "--output", "model"),
+        cwd=folder,
+        status=1,
+    )
+    assert "nothing to train on" in failed.stderr
+    assert not (folder / "model" / "tokenizer.json").exists()
+
+
+def test_a_tokenizer_is_neither_verified_nor_decoded(folder: Path) -> None:
+    bpe("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "model", cwd=folder)
+    for command in ("verify", "decode"):
+        assert "holds a tokenizer" in bpe(command, "model", cwd=folder, status=1).stderr
