@@ -33,7 +33,7 @@ from pipelines.splits import plan_splits
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pipelines.documents import Block
     from pipelines.inputs import InputFile
@@ -41,7 +41,24 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings, OutputSettings
     from pipelines.splits import FileRange, Split
 
-LAYOUT = 1  # of a part; another number makes parts of an earlier release be written again
+# Of a part: another number makes parts of an earlier release be written again. Verifying goes by
+# it too, so it changes together with the version of the manifest.
+LAYOUT = 1
+
+
+def part_settings(
+    tokenizer_sha256: str, id_type: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the bytes of every part depend on, beside its split: how it is read and encoded."""
+    return {"layout": LAYOUT, "tokenizer": tokenizer_sha256, "id_type": id_type, **options}
+
+
+def part_fingerprint(split: Split, settings: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of what the bytes of a split's part depend on."""
+    pieces = [asdict(piece) for piece in split.pieces]
+    for piece in pieces:
+        del piece["path"]  # where a corpus lies does not matter
+    return fingerprint([split.part, split.parts, pieces, dict(settings)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,19 +87,11 @@ class EncodeJob:
     @property
     def settings(self) -> dict[str, Any]:
         """What the bytes of every part depend on, beside its split; JSON values."""
-        return {
-            "layout": LAYOUT,
-            "tokenizer": self.tokenizer_sha256,
-            "id_type": self.id_type,
-            **asdict(self.reading.options),
-        }
+        return part_settings(self.tokenizer_sha256, self.id_type, asdict(self.reading.options))
 
     def fingerprint(self, split: Split) -> str:
         """SHA-256 (hex) of what the bytes of a split's part depend on."""
-        pieces = [asdict(piece) for piece in split.pieces]
-        for piece in pieces:
-            del piece["path"]  # where a corpus lies does not matter
-        return fingerprint([split.part, split.parts, pieces, self.settings])
+        return part_fingerprint(split, self.settings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -222,7 +222,7 @@ def read_encoded(directory: str) -> EncodedManifest:
             ),
             parts=tuple(_read_part(part) for part in value["parts"]),
         )
-        _check_names(manifest)
+        _check_names(manifest, _text(value["tokenizer"], "file"))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path}: damaged: {type(error).__name__}: {error}: encode the corpus again"
@@ -230,8 +230,10 @@ def read_encoded(directory: str) -> EncodedManifest:
     return manifest
 
 
-def _check_names(manifest: EncodedManifest) -> None:
+def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
     """Refuse names that a job never gives: no manifest leads out of its directory."""
+    if tokenizer != TOKENIZER:
+        raise ValueError(f"tokenizer {tokenizer!r}")
     if manifest.id_type not in ("uint16", "uint32"):
         raise ValueError(f"id_type {manifest.id_type!r}")
     parts = len(manifest.parts)

@@ -167,6 +167,9 @@ def prepare(
         _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
     if plan.kind != "tokenizer":
         storage.remove(join(directory, MANIFEST))
+    if plan.kind == "counts":  # everything is counted again, and bad records found again
+        for entry in _dead_letters(directory):
+            storage.remove(join(directory, *entry.name.split("/")))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
 
 

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from pipelines import storage
 from pipelines.documents import ReadOptions, read_split
-from pipelines.encoding import encode_block, load_tokenizer
+from pipelines.encoding import encode_block, load_tokenizer, part_fingerprint, part_settings
 from pipelines.errors import InputError, VerificationError
 from pipelines.inputs import find_inputs
 from pipelines.manifest import read_encoded
-from pipelines.output import DEAD_LETTERS, TOKENIZER
+from pipelines.output import DEAD_LETTERS, TOKENIZER, part_name
 from pipelines.parts import open_part, read_contents, read_rows
 from pipelines.progress import SlotWriter
 from pipelines.settings import cores
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pipelines.encoding import EncodedBlock
     from pipelines.inputs import InputFile
     from pipelines.manifest import EncodedManifest, Part
+    from pipelines.parts import Contents
     from pipelines.settings import InputSettings
 
 
@@ -42,7 +43,8 @@ class _Encoded:
     directory: str
     manifest: EncodedManifest
     tokenizer: Tokenizer
-    splits: tuple[Split, ...] | None
+    splits: tuple[Split, ...]
+    compare: bool
     counters_path: str | None
 
 
@@ -76,13 +78,19 @@ def verify_encoded(
         tokenizer = load_tokenizer(path)
     except InputError as error:
         raise VerificationError(f"{error}: its rows cannot be checked without it") from error
-    if tokenizer.sha256 != manifest.tokenizer_sha256:
+    if storage.digest(path).sha256 != manifest.tokenizer_sha256:
         raise VerificationError(f"{path} is not the tokenizer that the manifest names")
+    if tokenizer.max_id + 1 != manifest.vocab_size:
+        raise VerificationError(
+            f"the manifest says vocab_size {manifest.vocab_size}, the tokenizer has "
+            f"{tokenizer.max_id + 1}"
+        )
     encoded = _Encoded(
         directory=root,
         manifest=manifest,
         tokenizer=tokenizer,
-        splits=_splits(manifest, find_inputs(inputs)) if inputs else None,
+        splits=_splits(manifest, find_inputs(inputs) if inputs else None),
+        compare=inputs is not None,
         counters_path=counters_path,
     )
     for letters in manifest.dead_letters:
@@ -167,13 +175,14 @@ def _check_part(encoded: _Encoded, number: int) -> None:
                         f"{path}: its footer says {name} {getattr(contents, name)}, the manifest "
                         f"{getattr(part, name)}"
                     )
+            _check_origin(encoded, number, contents, path)
             kind = str(file.schema_arrow.field("input_ids").type.value_type)
             if kind != encoded.manifest.id_type:
                 raise VerificationError(
                     f"{path}: its ids are {kind}, the manifest says {encoded.manifest.id_type}"
                 )
             rows = _Rows(path, _checked_rows(file, path, part, encoded.manifest))
-            if encoded.splits is not None:
+            if encoded.compare:
                 _compare(encoded, number, rows, slot)
             else:
                 size = 0
@@ -185,6 +194,20 @@ def _check_part(encoded: _Encoded, number: int) -> None:
         if isinstance(error, (VerificationError, InputError)):
             raise
         raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
+
+
+def _check_origin(encoded: _Encoded, number: int, contents: Contents, path: str) -> None:
+    """What the manifest says of inputs and settings against what the part was made from."""
+    manifest = encoded.manifest
+    settings = part_settings(manifest.tokenizer_sha256, manifest.id_type, manifest.settings)
+    if contents.fingerprint != part_fingerprint(encoded.splits[number], settings):
+        raise VerificationError(
+            f"{path}: it was made from other inputs or with other settings than the manifest says"
+        )
+    name = f"{DEAD_LETTERS}/{part_name(number, len(manifest.parts), 'jsonl')}"
+    stated = [letters for letters in manifest.dead_letters if letters.file == name]
+    if stated != ([contents.dead_letters] if contents.dead_letters else []):
+        raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
 
 
 def _checked_rows(
@@ -244,7 +267,7 @@ def _compare(encoded: _Encoded, number: int, rows: _Rows, slot: SlotWriter) -> N
     """Read the documents of a part again, and compare each with its row."""
     manifest, part = encoded.manifest, encoded.manifest.parts[number]
     path = join(encoded.directory, part.file)
-    split = (encoded.splits or ())[number]
+    split = encoded.splits[number]
     options = ReadOptions(**manifest.settings)
     failures = size = 0
     for block in read_split(split, options):
@@ -301,33 +324,27 @@ def _first_difference(found: pa.Array, expected: pa.Array) -> int | None:
     return int(pc.index(pc.not_equal(found, expected), pa.scalar(value=True)).as_py())
 
 
-def _splits(manifest: EncodedManifest, files: list[InputFile]) -> tuple[Split, ...]:
-    """The splits of the parts, over files that may lie elsewhere by now."""
-    by_name = {file.name: file for file in files}
-    indexes = {source.name: index for index, source in enumerate(manifest.inputs)}
-    for source in manifest.inputs:
-        if (file := by_name.get(source.name)) is None:
-            raise VerificationError(
-                f"input {source.name!r} of the manifest is not among the files given: give the "
-                "same --input patterns as for bpe encode"
-            )
-        if file.size != source.size:
-            raise VerificationError(
-                f"{file.path} has {file.size} bytes, the manifest says {source.size}: the input "
-                "was changed"
-            )
-    if extra := by_name.keys() - indexes.keys():
-        raise VerificationError(f"input {min(extra)!r} is not among the inputs of the manifest")
+def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[Split, ...]:
+    """The splits of the parts, over ``files``, which may lie elsewhere by now."""
+    if files is not None:
+        _check_inputs(manifest, files)
+    index = -1
     splits = []
     for number, part in enumerate(manifest.parts):
         pieces = []
         for piece in part.inputs:
-            source = manifest.inputs[indexes[piece.name]]
+            index += piece.start == 0  # another file begins; not by name, two may look the same
+            source = manifest.inputs[index] if 0 <= index < len(manifest.inputs) else None
+            if source is None or source.name != piece.name:
+                raise VerificationError(
+                    f"the manifest says that {part.file} is of {piece.name!r}, which is not where "
+                    "it stands among its inputs"
+                )
             pieces.append(
                 FileRange(
-                    path=by_name[piece.name].path,
+                    path=files[index].path if files is not None else "",
                     name=piece.name,
-                    file_index=indexes[piece.name],
+                    file_index=index,
                     format=source.format,  # type: ignore[arg-type]  # what the manifest says
                     compression=source.compression,  # type: ignore[arg-type]
                     start=piece.start,
@@ -336,4 +353,29 @@ def _splits(manifest: EncodedManifest, files: list[InputFile]) -> tuple[Split, .
                 )
             )
         splits.append(Split(part=number, parts=len(manifest.parts), pieces=tuple(pieces)))
+    if index != len(manifest.inputs) - 1:
+        raise VerificationError(
+            f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"
+        )
     return tuple(splits)
+
+
+def _check_inputs(manifest: EncodedManifest, files: list[InputFile]) -> None:
+    """Refuse files that are not those of the manifest, by name and size."""
+    names = {file.name for file in files}
+    for source in manifest.inputs:
+        if source.name not in names:
+            raise VerificationError(
+                f"input {source.name!r} of the manifest is not among the files given: give the "
+                "same --input patterns as for bpe encode"
+            )
+    if extra := names - {source.name for source in manifest.inputs}:
+        raise VerificationError(f"input {min(extra)!r} is not among the inputs of the manifest")
+    if [file.name for file in files] != [source.name for source in manifest.inputs]:
+        raise VerificationError("the files given do not stand in the order of the manifest")
+    for file, source in zip(files, manifest.inputs, strict=True):
+        if file.size != source.size:
+            raise VerificationError(
+                f"{file.path} has {file.size} bytes, the manifest says {source.size}: the input "
+                "was changed"
+            )

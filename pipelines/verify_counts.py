@@ -53,8 +53,17 @@ def verify_counts(
             dead={f"{DEAD_LETTERS}/{entry.name}" for entry in dead},
         )
         counts = load_counts(root)
+        records = sum(
+            storage.read(join(root, DEAD_LETTERS, entry.name)).count(b"\n") for entry in dead
+        )
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
+    # Counts that were added up in memory and saved have failures, but no dead letters.
+    if dead and records != counts.totals.failures:
+        raise VerificationError(
+            f"{join(root, DEAD_LETTERS)} holds {records} bad records, the manifest says "
+            f"{counts.totals.failures}"
+        )
     if inputs is not None:
         _compare(root, counts, inputs, counters_path)
     return counts

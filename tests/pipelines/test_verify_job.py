@@ -122,6 +122,44 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda ids: edit_manifest(ids, lambda m: m["totals"].update(documents=1)),
         "total of documents is 1, its parts add up to",
     ),
+    "vocabulary": (
+        lambda ids: edit_manifest(ids, lambda m: m["tokenizer"].update(vocab_size=9)),
+        "the manifest says vocab_size 9, the tokenizer has",
+    ),
+    "settings": (
+        lambda ids: edit_manifest(ids, lambda m: m["settings"].update(text_field="other")),
+        "made from other inputs or with other settings",
+    ),
+    "size of an input": (
+        lambda ids: edit_manifest(ids, lambda m: m["inputs"][0].update(size=1)),
+        "made from other inputs or with other settings",
+    ),
+    "range of an input": (
+        lambda ids: edit_manifest(ids, lambda m: m["parts"][2]["inputs"][0].update(end=1)),
+        r"part-00002-of-\d+\.parquet: it was made from other inputs",
+    ),
+    "name of an input": (
+        lambda ids: edit_manifest(ids, lambda m: m["inputs"][1].update(name="other")),
+        "not where it stands among its inputs",
+    ),
+    "one input more": (
+        lambda ids: edit_manifest(ids, lambda m: m["inputs"].append(m["inputs"][0])),
+        r"names \d+ inputs, its parts are of \d+",
+    ),
+    "dead letters": (
+        lambda ids: edit_manifest(
+            ids,
+            lambda m: m["dead_letters"].append(
+                {
+                    "file": "dead-letters/" + m["parts"][0]["file"].replace("parquet", "jsonl"),
+                    "records": 0,
+                    "bytes": 0,
+                    "sha256": "",
+                }
+            ),
+        ),
+        "is missing, the manifest names it",
+    ),
 }
 
 
@@ -297,6 +335,22 @@ def test_damaged_counts_are_found(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "counts" / "part-00000-of-00002.parquet").touch()
     with pytest.raises(VerificationError, match="not named in the manifest"):
         jobs.verify(directory=directory)
+
+
+def test_dead_letters_of_counts_are_those_of_the_last_run(tmp_path: Path) -> None:
+    path = tmp_path / "in" / "a.jsonl"
+    corpus = write_jsonl(path, ["one", "two"])
+    path.write_bytes(path.read_bytes() + b"{}\n[]\n")
+    inputs = corpus.inputs(split_size=20, max_failures=2)
+    count(inputs, tmp_path / "counts")
+    letters = sorted((tmp_path / "counts" / "dead-letters").iterdir())
+    letters[0].write_bytes(b"")
+    with pytest.raises(VerificationError, match="bad records, the manifest says 2"):
+        jobs.verify(directory=str(tmp_path / "counts"))
+    path.write_bytes(path.read_bytes().replace(b"{}\n[]\n", b"\n" * 6))
+    count(inputs, tmp_path / "counts", resume=True)
+    assert jobs.verify(directory=str(tmp_path / "counts"), inputs=inputs).failures == 0
+    assert not [*(tmp_path / "counts" / "dead-letters").iterdir()]
 
 
 def test_counts_of_another_text_are_found(tmp_path: Path) -> None:
