@@ -80,7 +80,7 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
 
 def _text(record: dict[str, Any], field: str) -> str:
     if field not in record:
-        there = ", ".join(repr(name) for name in list(record)[:20]) or "no fields"
+        there = ", ".join(repr(name[:80]) for name in list(record)[:20]) or "no fields"
         raise ValueError(f"no field {field!r}: the record has {there} (see --text-field)")
     value = record[field]
     if isinstance(value, str) and not isinstance(value, _Digits):

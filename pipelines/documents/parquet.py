@@ -390,7 +390,7 @@ def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
     total = max(sum(sizes), 1)
     return [
         min(file_size * before // total, file_size - 1)
-        for before in accumulate(sizes[:-1], initial=0)
+        for before in [*accumulate(sizes, initial=0)][: len(sizes)]
     ]
 
 

@@ -255,6 +255,7 @@ def test_fields_can_have_any_name(path: Path) -> None:
         (b'{"text":"a"}{"text":"b"}', "Extra data"),
         (b"plain text", "not one JSON value"),
         (b'{"body":"a","n":1}', "no field 'text': the record has 'body', 'n'"),
+        (b'{"' + b"k" * 500 + b'":1}', "the record has '" + "k" * 80 + "' (see"),
         (b"{}", "no fields"),
         (b'{"text":null}', "field 'text' is null"),
         (b'{"text":5}', "field 'text' is a number"),

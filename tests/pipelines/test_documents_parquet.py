@@ -70,6 +70,14 @@ def test_rows_come_back_however_they_are_stored(
     ]
 
 
+def test_a_file_without_row_groups_has_no_documents(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.ParquetWriter(path, pa.schema([("text", pa.string())])).close()
+    assert pq.read_metadata(path).num_row_groups == 0
+    found = read(whole(path, "parquet"))
+    assert (found.texts, found.bad) == ([], [])
+
+
 def test_a_column_of_nulls_is_bad_row_by_row(tmp_path: Path) -> None:
     write(tmp_path / "f", {"text": pa.nulls(3)})
     assert [bad.place for bad in read(whole(tmp_path / "f", "parquet")).bad] == [0, 1, 2]
