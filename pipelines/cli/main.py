@@ -105,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exception(error)
         message, status = _explain(error)
+        if not isinstance(error, click.UsageError):  # which has a line for --help
+            message = _printable(message)
         if message:
             with contextlib.suppress(OSError):  # nobody reads stderr any more
                 click.echo(f"bpe: error: {message}", file=stderr)
@@ -143,6 +145,14 @@ def _quiet_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _printable(message: str) -> str:
+    """``message`` in one line that no terminal acts on: names of files may hold anything."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in message
+    )
 
 
 def _explain(error: BaseException) -> tuple[str, int]:

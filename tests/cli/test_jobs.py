@@ -335,6 +335,16 @@ def test_json_on_a_stream_that_is_not_utf8(work: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["directory"] == str(output)
 
 
+def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
+    (tmp_path / "a\n\x1b[31m").write_text("")
+    done = bpe("count", "--input", "a\n\x1b[31m/x", "--output", "o", cwd=tmp_path, status=1)
+    assert len(done.stderr.splitlines()) == 1
+    output = ("--output", "a\n\x1b[31m")
+    done = bpe("count", "--input", "a\n\x1b[31m", *output, cwd=tmp_path, status=1)
+    assert done.stderr.splitlines()[-1].endswith("/a\\n\\x1b[31m is a file: name a directory")
+    assert "\x1b" not in done.stderr
+
+
 def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
     run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
