@@ -27,7 +27,7 @@ Ties = Literal["bytes-min", "bytes-max", "id-min", "huggingface", "first-seen"]
 TIES: tuple[str, ...] = get_args(Ties)
 """The rules that choose among equally frequent pairs."""
 
-_MERGES_A_STEP = 256  # between two reports of progress, and two chances to interrupt
+_MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
 _MAX_VOCAB = 1 << 31
 _MAX_FREQUENCY = (1 << 63) - 1
 
@@ -97,7 +97,8 @@ def train(
     _add_words(trainer, counts, ties, symbol_of_byte)
     more = True
     while more:
-        more = trainer.step(_MERGES_A_STEP)
+        # The first merges are the most frequent pairs, and take the longest.
+        more = trainer.step(min(_MERGES_A_STEP, trainer.merge_count + 1))
         if progress is not None:
             progress(trainer.merge_count, vocab_size - fixed)
     return _tokenizer(trainer, counts, specials, vocab_size, ties, min_frequency)
