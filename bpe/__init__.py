@@ -12,6 +12,7 @@ from bpe.errors import (
     TrainingError,
 )
 from bpe.explain import MergeStep
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.tokenizer import Tokenizer
 from bpe.train import TIES, train
@@ -22,9 +23,12 @@ __all__ = [
     "PRETOKENIZERS",
     "TIES",
     "BpeError",
+    "ByteLevel",
+    "CharacterLevel",
     "CountsError",
     "EncodingError",
     "MergeStep",
+    "Model",
     "PretokenCounts",
     "Pretokenizer",
     "PretokenizerError",
@@ -35,6 +39,7 @@ __all__ = [
     "TrainedMerge",
     "Training",
     "TrainingError",
+    "WordPiece",
     "count_pretokens",
     "train",
 ]

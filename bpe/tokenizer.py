@@ -24,6 +24,7 @@ from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, Tokeniz
 from bpe.explain import merge_steps
 from bpe.files import write_atomically
 from bpe.formats import huggingface
+from bpe.models import ByteLevel, Model
 from bpe.pretokenize import Pretokenizer
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _STATE = (
     "special_tokens",
     "added_tokens",
     "ignore_merges",
+    "model",
     "post_processor",
 )
 
@@ -78,6 +80,7 @@ class Tokenizer:
             else the same characters are plain text. No merge makes or uses them.
         added_tokens: tokens, with their ids, that are cut out of every text whole.
         ignore_merges: whether a pre-token that is a token is that token, whatever the merges.
+        model: what a pre-token consists of before and after merging.
         training: how it was trained, if it was.
         post_processor: what tokenizer.json says of that; written back, never applied.
 
@@ -94,6 +97,7 @@ class Tokenizer:
         special_tokens: Mapping[str, int] = MappingProxyType({}),
         added_tokens: Mapping[str, int] = MappingProxyType({}),
         ignore_merges: bool = False,
+        model: Model = ByteLevel(),  # noqa: B008  # immutable
         training: Training | None = None,
         post_processor: Mapping[str, Any] | None = None,
     ) -> None:
@@ -103,8 +107,11 @@ class Tokenizer:
         self._special_tokens = whole_tokens(self._tokens, special_tokens)
         self._added_tokens = whole_tokens(self._tokens, added_tokens)
         self._ignore_merges = bool(ignore_merges)
+        self._model = model
         self._post_processor = post_processor
         self.training = training
+        if not isinstance(model, ByteLevel):
+            raise TokenizerError(f"the model {model!r} is not supported yet: use ByteLevel()")
         for content in special_tokens.keys() & added_tokens.keys():
             raise TokenizerError(f"{content!r} is both a special and an added token; choose one")
         lengths = (len(token) if token is not None else 0 for token in self._tokens)
@@ -214,6 +221,11 @@ class Tokenizer:
     def ignore_merges(self) -> bool:
         """Whether a pre-token that is a token is that token, whatever the merges."""
         return self._ignore_merges
+
+    @property
+    def model(self) -> Model:
+        """What a pre-token consists of before and after merging."""
+        return self._model
 
     @property
     def post_processor(self) -> Mapping[str, Any] | None:
@@ -418,10 +430,7 @@ class Tokenizer:
         return hash((self._tokens, self._merges.tobytes()))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = (
-            "tokens merges pretokenizer special_tokens added_tokens ignore_merges post_processor"
-        )
-        return dict(zip(names.split(), self._state(), strict=True)) | {"training": self.training}
+        return dict(zip(_STATE, self._state(), strict=True)) | {"training": self.training}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Tokenizer.__init__(self, **state)
