@@ -21,8 +21,11 @@ class TextColumn:
 UNICODE_VERSION: str
 SCHEMES: tuple[str, ...]
 
-def scan(scheme: str, data: Readable) -> Buffer:
-    """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets."""
+def scan(scheme: str, data: Readable, portable: bool = False) -> Buffer:
+    """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets.
+
+    ``portable``: without vector instructions, as where there are none; the result is the same.
+    """
 
 def malformed_rows(column: TextColumn) -> Buffer:
     """The numbers (int64, ascending) of the rows that are not well-formed UTF-8."""

@@ -10,20 +10,27 @@ namespace bpe {
 
 namespace {
 
-Buffer scan(const std::string& scheme, const py::buffer& data) {
+template <Scheme S, class Block>
+std::vector<int64_t> spans_of(const View<uint8_t>& text) {
+  std::vector<int64_t> spans;
+  Scanner<S, Block> scanner(text.begin(), text.end());
+  const uint8_t *begin, *end;
+  while (scanner.next(begin, end)) {
+    spans.push_back(begin - text.begin());
+    spans.push_back(end - text.begin());
+  }
+  return spans;
+}
+
+Buffer scan(const std::string& scheme, const py::buffer& data, bool portable) {
   const Scheme chosen = scheme_from_name(scheme);
   const View<uint8_t> text(data);
   py::gil_scoped_release release;
-  std::vector<int64_t> spans;
-  with_scheme(chosen, [&](auto constant) {
-    Scanner<decltype(constant)::value> scanner(text.begin(), text.end());
-    const uint8_t *begin, *end;
-    while (scanner.next(begin, end)) {
-      spans.push_back(begin - text.begin());
-      spans.push_back(end - text.begin());
-    }
+  return with_scheme(chosen, [&](auto constant) {
+    constexpr Scheme kScheme = decltype(constant)::value;
+    return Buffer(portable ? spans_of<kScheme, PortableBlock>(text)
+                           : spans_of<kScheme, AsciiBlock>(text));
   });
-  return Buffer(std::move(spans));
 }
 
 Buffer malformed_rows(const TextColumn& column) {
@@ -41,7 +48,7 @@ Buffer malformed_rows(const TextColumn& column) {
 void bind_scanner(py::module_& module) {
   module.attr("UNICODE_VERSION") = kUnicodeVersion;
   module.attr("SCHEMES") = py::tuple(py::cast(kSchemeNames));
-  module.def("scan", &scan, py::arg("scheme"), py::arg("data"));
+  module.def("scan", &scan, py::arg("scheme"), py::arg("data"), py::arg("portable") = false);
   module.def("malformed_rows", &malformed_rows, py::arg("column"));
 }
 

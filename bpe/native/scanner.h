@@ -6,7 +6,9 @@
 // character: time is linear in the text, whatever the text is.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -14,6 +16,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "ascii.h"
 #include "unicode.h"
 
 namespace bpe {
@@ -34,7 +37,8 @@ inline Scheme scheme_from_name(std::string_view name) {
 
 // The pre-tokens of [begin, end), in order. Any bytes are a text: where no well-formed UTF-8
 // starts, one byte is a character of class kOther. A scanner is two pointers; copy it freely.
-template <Scheme S>
+// Block looks at sixteen bytes at a time (ascii.h).
+template <Scheme S, class Block = AsciiBlock>
 class Scanner {
  public:
   Scanner(const uint8_t* begin, const uint8_t* end) : at_(begin), end_(end) {}
@@ -44,6 +48,12 @@ class Scanner {
     if constexpr (S == Scheme::words) at_ = skip<kWhite>(at_, end_);
     if (at_ == end_) return false;
     begin = at_;
+    if (end_ - at_ >= static_cast<ptrdiff_t>(Block::kSize)) {
+      if (const size_t size = short_ascii(at_)) {
+        end = at_ += size;
+        return true;
+      }
+    }
     end = at_ = match(at_);
     return true;
   }
@@ -59,6 +69,81 @@ class Scanner {
     } else {
       return prefixed(p);
     }
+  }
+
+  // The size of the pre-token at p if the next 16 bytes, all ASCII up to its end and one byte more,
+  // tell it; else 0. What is rare is left to match(), which decides the same.
+  size_t short_ascii(const uint8_t* p) const {
+    if constexpr (S == Scheme::gpt2) {
+      return short_gpt2(p);
+    } else if constexpr (S == Scheme::cl100k || S == Scheme::o200k || S == Scheme::llama3 ||
+                         S == Scheme::qwen2) {
+      return short_prefixed(p);
+    } else {
+      return 0;
+    }
+  }
+
+  // 0 unless the byte behind the pre-token is an ASCII character of the block.
+  static size_t told(const Block& block, size_t size) {
+    const Positions unsure = block.beyond_ascii() | 1u << Block::kSize;
+    return (unsure >> size & 1) ? 0 : size;
+  }
+
+  size_t short_gpt2(const uint8_t* p) const {
+    const Block block(p);
+    const size_t first = *p == ' ';
+    const uint8_t kind = kAscii[p[first]];
+    if (kind & kLetter) return told(block, first + run_from(block.letters(), first));
+    if (*p == '\'') return 0;  // perhaps a contraction
+    if (kind & kNumber) return told(block, first + run_from(block.digits(), first));
+    if (kind & kSymbol) {
+      const Positions symbols =
+          ~(block.letters() | block.digits() | block.white() | block.beyond_ascii());
+      return told(block, first + run_from(symbols & 0xFFFF, first));
+    }
+    return short_white_space(block, 0);
+  }
+
+  size_t short_prefixed(const uint8_t* p) const {
+    const Block block(p);
+    const uint8_t kind = kAscii[*p];
+    if (kind & kLetter) return short_word(p, block, 0);
+    const uint8_t after = kAscii[p[1]];
+    if (after & kLetter && kind & (kSpace | kSymbol) && *p != '\'') return short_word(p, block, 1);
+    if (kind == 0 || after == 0 || *p == '\'') return 0;
+    if (kind & kNumber) {
+      if constexpr (S == Scheme::qwen2) return 1;
+      return told(block, std::min<size_t>(3, run_from(block.digits(), 0)));
+    }
+    if (kind & kSymbol || (*p == ' ' && after & kSymbol)) {
+      const Positions symbols =
+          ~(block.letters() | block.digits() | block.white() | block.beyond_ascii());
+      const size_t first = *p == ' ';
+      const size_t size = told(block, first + run_from(symbols & 0xFFFF, first));
+      return kAscii[p[size]] & kNewline ? 0 : size;
+    }
+    return short_white_space(block, block.newlines());
+  }
+
+  // The word at p + first.
+  size_t short_word(const uint8_t* p, const Block& block, size_t first) const {
+    if constexpr (S == Scheme::o200k) {
+      size_t size = first + run_from(block.upper(), first);
+      size += run_from(block.lower(), size);
+      size = told(block, size);
+      return p[size] == '\'' ? 0 : size;  // perhaps a contraction
+    }
+    return told(block, first + run_from(block.letters(), first));
+  }
+
+  // White space at the beginning of the block that nothing takes along, as in white_space().
+  static size_t short_white_space(const Block& block, Positions newlines) {
+    const size_t run = run_from(block.white(), 0);
+    if (!told(block, run)) return 0;
+    const Positions in_run = newlines & ((1u << run) - 1);
+    if (in_run) return static_cast<size_t>(std::bit_width(in_run));
+    return run > 1 ? run - 1 : 1;
   }
 
   // A space is taken along by letters, numbers or symbols; at most that one character of white

@@ -68,6 +68,23 @@ def native(name: str, text: bytes) -> list[bytes]:
 def check(text: bytes) -> None:
     for name in PRETOKENIZERS:
         assert native(name, text) == reference.split(name, text), name
+        assert bytes(scan(name, text, portable=True)) == bytes(scan(name, text)), name
+
+
+@given(st.text("aZ9 \n\r\t!'/é", min_size=14, max_size=48).map(str.encode))
+@settings(deadline=None, max_examples=2000)
+def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
+    check(text)
+
+
+@pytest.mark.parametrize("character", [chr(c) for c in range(256)], ids=lambda c: f"{ord(c):02x}")
+def test_every_byte_at_every_place_of_a_block(character: str) -> None:
+    for word in (b" word", b"Word", b" 1234", b"....", b"    ", b"\n \n\n"):
+        line = (word * 8)[:32]
+        texts = [line[:i] + character.encode("latin-1") + line[i:] for i in range(20)]
+        for name in PRETOKENIZERS:
+            for text in texts:
+                assert native(name, text) == reference.split(name, text), name
 
 
 @given(byte_strings())
