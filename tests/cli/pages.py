@@ -1,0 +1,94 @@
+"""Runs what a page of documentation tells people to type, in the order in which it stands there.
+
+A page has a folder of its own, with a small ``corpus/`` in it. ``sh`` and ``python`` blocks run
+one after the other; a ``yaml`` block whose first line is ``# name.yaml`` becomes that file; an
+``output`` block is what the block before it prints (a line ``…`` stands for any lines).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.cli.process import BPE, ROOT, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|txt|jsonl))\n")
+_OTHER_PLACES = re.compile(r"^(?:make|pip|git) ", re.MULTILINE)  # a clone, an environment
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: its language and its lines."""
+
+    kind: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(*found) for found in _BLOCK.findall(page.read_text("utf-8"))]
+
+
+def links(page: Path) -> list[str]:
+    """Relative links, without their anchors."""
+    return re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+
+
+def make_corpus(folder: Path) -> None:
+    """Documents as JSON lines, as a text of lines and as Parquet."""
+    folder.mkdir()
+    texts = [path.read_text("utf-8") for path in sorted((ROOT / "pipelines").rglob("*.py"))]
+    for name, part in (("a", texts[::2]), ("b", texts[1::2])):
+        lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(part)]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    (folder / "c.txt").write_text(texts[0], "utf-8")
+    table = pa.table({"id": [str(i) for i in range(len(texts))], "text": texts})
+    pq.write_table(table, folder / "d.parquet")
+
+
+def run_page(page: Path, folder: Path) -> list[str]:
+    """Run a page in an empty folder; returns the kinds of the blocks that ran."""
+    make_corpus(folder / "corpus")
+    (folder / "bin").mkdir()
+    command = folder / "bin" / "bpe"
+    command.write_text(f'#!/bin/sh\nexec "{BPE[0]}" -m pipelines.cli "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}:{environment()['PATH']}"
+    ran = []
+    printed = ""
+    for block in blocks(page):
+        if block.kind == "output":
+            assert _matches(block.text, printed), f"{page.name} says\n{block.text}\nnot\n{printed}"
+        elif block.kind == "yaml" and (named := _FILE.match(block.text)):
+            (folder / named[1]).write_text(block.text, "utf-8")
+        elif block.kind in ("sh", "python") and not _OTHER_PLACES.search(block.text):
+            shell = {"sh": ["sh", "-euc"], "python": [sys.executable, "-c"]}[block.kind]
+            done = subprocess.run(
+                [*shell, block.text],
+                cwd=folder,
+                env=environment(PATH=path),
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                check=False,
+            )
+            assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
+            printed = done.stdout
+            ran.append(block.kind)
+    return ran
+
+
+def _matches(said: str, printed: str) -> bool:
+    """Whether a text was printed, where the line ``…`` stands for any number of lines."""
+    lines = (".*\n" if line == "…" else re.escape(line) + "\n" for line in said.splitlines())
+    return re.fullmatch("".join(lines), printed, re.DOTALL) is not None
