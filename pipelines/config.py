@@ -15,8 +15,8 @@ from pipelines.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["text", "integer", "size", "flag"]
-Value = str | int | bool | tuple[str, ...]
+Kind = Literal["text", "integer", "number", "size", "flag"]
+Value = str | int | float | bool | tuple[str, ...]
 
 MAX_INTEGER = 2**63 - 1  # what the counts and their files can hold
 
@@ -142,7 +142,7 @@ def _checked(path: str, *, key: str, value: object, spec: Key) -> Value:
     return _single(where, value=value, spec=spec)
 
 
-def _single(where: str, *, value: object, spec: Key) -> str | int | bool:
+def _single(where: str, *, value: object, spec: Key) -> str | int | float | bool:
     if value is None:
         raise ConfigError(f"{where}: no value; give one or remove the line")
     if spec.kind == "flag":
@@ -156,6 +156,10 @@ def _single(where: str, *, value: object, spec: Key) -> str | int | bool:
             raise ConfigError(f"{where}: {value} is too small; use {spec.minimum} or more")
         if value > spec.maximum:
             raise ConfigError(f"{where}: {value} is too large; use {spec.maximum:,} or less")
+        return value
+    if spec.kind == "number":
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write a number, 0.1")
         return value
     if spec.kind == "size":
         if isinstance(value, bool) or not isinstance(value, (int, str)):

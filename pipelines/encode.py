@@ -7,13 +7,14 @@ bundle that is run again writes the same file again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
 from pipelines.elements import pack, unpack
 from pipelines.encoding import (
+    check_tokens,
     encode_split,
     load_tokenizer,
     plan_encoding,
@@ -25,14 +26,21 @@ from pipelines.errors import ConfigError
 from pipelines.parts import finished_part
 from pipelines.progress import SlotWriter
 from pipelines.runners import Failures, counter
-from pipelines.settings import InputSettings, OutputSettings
+from pipelines.settings import (
+    EncodeArguments,
+    EncodeSettings,
+    InputArguments,
+    InputSettings,
+    OutputSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from typing_extensions import Unpack
+
     from bpe import Tokenizer
     from pipelines.encoding import EncodeJob, Encoding
-    from pipelines.settings import Format
     from pipelines.splits import Split
 
 
@@ -99,24 +107,30 @@ def add_encoding(
     )
 
 
+class _Arguments(InputArguments, EncodeArguments, total=False):
+    pass
+
+
 class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
     """Encodes a corpus into a directory of Parquet parts; yields its manifest, one dict.
 
     Example::
 
         p | EncodeToParquet(inputs=["docs/*.jsonl"], tokenizer="tokenizer.json", output="ids")
+    p | EncodeToParquet(
+            inputs=["docs/*.jsonl"], tokenizer="tokenizer.json", output="packed",
+            append_token="<|endoftext|>", pack=2048,
+        )
 
     Args:
         inputs: files, directories or patterns.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
         output: a directory that is empty, or not there yet.
-        format: as in `InputSettings`, like all that follow.
-        text_field: the field that holds the text.
-        id_field: the field that holds the document's id.
-        split_size: target bytes of input a part.
-        max_failures: bad records that may be set aside.
         overwrite: replace what an earlier job left in the directory.
         resume: keep the parts that an earlier run of the same job finished.
+        **arguments: of `InputSettings` (``format``, ``text_field``, ``id_field``, ``split_size``,
+            ``max_failures``) and of `EncodeSettings` (``append_token``, ``keep``, ``max_tokens``,
+            ``pack``, and so on).
 
     Raises:
         JobError: what is given is wrong, at construction; what is found is, when it is applied.
@@ -128,28 +142,19 @@ class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
         inputs: Sequence[str],
         tokenizer: str,
         output: str,
-        format: Format = "auto",  # noqa: A002 - the name on the command line
-        text_field: str = "text",
-        id_field: str | None = None,
-        split_size: int | None = None,
-        max_failures: int = 0,
         overwrite: bool = False,
         resume: bool = False,
+        **arguments: Unpack[_Arguments],
     ) -> None:
         super().__init__()
-        if isinstance(inputs, str):
-            raise ConfigError(f"inputs is one string: give a list, [{inputs!r}]")
-        self._inputs = InputSettings(
-            patterns=tuple(inputs),
-            format=format,
-            text_field=text_field,
-            id_field=id_field,
-            split_size=split_size,
-            max_failures=max_failures,
-        )
+        of_inputs = InputArguments.__annotations__
+        reading = {name: value for name, value in arguments.items() if name in of_inputs}
+        rest = {name: value for name, value in arguments.items() if name not in of_inputs}
+        self._inputs = InputSettings.of(inputs, **cast("InputArguments", reading))
+        self._encoding = EncodeSettings.of(**cast("EncodeArguments", rest))
         self._output = OutputSettings(directory=output, overwrite=overwrite, resume=resume)
         self._tokenizer = tokenizer
-        load_tokenizer(tokenizer)
+        check_tokens(load_tokenizer(tokenizer), self._encoding)
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[dict[str, Any]]:
         """Plan the job, prepare the directory, and add the steps."""
@@ -159,7 +164,10 @@ class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
                 "p | EncodeToParquet(...)"
             )
         encoding = plan_encoding(
-            inputs=self._inputs, tokenizer=self._tokenizer, output=self._output
+            inputs=self._inputs,
+            tokenizer=self._tokenizer,
+            output=self._output,
+            encoding=self._encoding,
         )
         prepare_encoding(encoding, self._output)
         return add_encoding(begin.pipeline, encoding, Failures())

@@ -14,7 +14,7 @@ from bpe import Tokenizer
 from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.documents import BadRecord, ReadOptions
-from pipelines.errors import InputError, JobError
+from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.inputs import find_inputs
 from pipelines.manifest import EncodedManifest
 from pipelines.output import (
@@ -29,11 +29,12 @@ from pipelines.output import (
 )
 from pipelines.parts import MAX_ROW_TOKENS, FinishedPart, PartWriter
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
+from pipelines.settings import EncodeSettings
 from pipelines.splits import plan_splits
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipelines.documents import Block
     from pipelines.inputs import InputFile
@@ -228,7 +229,13 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
     return manifest.to_json()
 
 
-def plan_encoding(*, inputs: InputSettings, tokenizer: str, output: OutputSettings) -> Encoding:
+def plan_encoding(
+    *,
+    inputs: InputSettings,
+    tokenizer: str,
+    output: OutputSettings,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+) -> Encoding:
     """Find the inputs, load the tokenizer and plan the job; nothing is written.
 
     Raises:
@@ -236,6 +243,9 @@ def plan_encoding(*, inputs: InputSettings, tokenizer: str, output: OutputSettin
         ConfigError: a setting is wrong.
     """
     loaded = load_tokenizer(tokenizer)
+    check_tokens(loaded, encoding)
+    if encoding != EncodeSettings(id_type=encoding.id_type):
+        raise ConfigError("rows other than a document's own ids cannot be made yet")
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
     try:
@@ -250,7 +260,7 @@ def plan_encoding(*, inputs: InputSettings, tokenizer: str, output: OutputSettin
         ),
         tokenizer_sha256=sha256,
         vocab_size=loaded.max_id + 1,
-        id_type="uint16" if loaded.max_id < 1 << 16 else "uint32",
+        id_type=id_type(loaded, encoding),
         parts=len(splits),
     )
     return Encoding(
@@ -266,6 +276,52 @@ def plan_encoding(*, inputs: InputSettings, tokenizer: str, output: OutputSettin
             inputs=describe_inputs(files),
         ),
     )
+
+
+def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
+    """Refuse tokens and an id type that the tokenizer does not have.
+
+    Raises:
+        ConfigError: it has no such special token, or greater ids.
+    """
+    check_special_tokens(tuple(tokenizer.special_tokens), encoding)
+    id_type(tokenizer, encoding)
+
+
+def check_special_tokens(there: Sequence[str], encoding: EncodeSettings) -> None:
+    """Refuse tokens that are not among the special tokens ``there``.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    asked = [
+        ("--prepend-token", encoding.prepend_token),
+        ("--append-token", encoding.append_token),
+        *(("--allow-special", name) for name in encoding.allow_special if name != "all"),
+    ]
+    for option, token in asked:
+        if token is not None and token not in there:
+            has = f"has {', '.join(map(repr, there))}" if there else "has none (see bpe train)"
+            raise ConfigError(
+                f"{option}: {token!r} is not a special token of the tokenizer, which {has}"
+            )
+
+
+def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> str:
+    """The type of the ids: the one asked for, or the smallest that holds them.
+
+    Raises:
+        ConfigError: the one asked for does not hold them.
+    """
+    fits = tokenizer.max_id < 1 << 16
+    if encoding.id_type == "uint16" and not fits:
+        raise ConfigError(
+            f"--id-type uint16: the greatest id is {tokenizer.max_id}, and uint16 ends at 65535: "
+            "use uint32 or auto"
+        )
+    if encoding.id_type == "auto":
+        return "uint16" if fits else "uint32"
+    return encoding.id_type
 
 
 def prepare_encoding(encoding: Encoding, output: OutputSettings) -> None:

@@ -16,7 +16,7 @@ from pipelines.count import add_counting
 from pipelines.counting import SHARDS, plan_counting
 from pipelines.decode import decode_directory
 from pipelines.encode import add_encoding
-from pipelines.encoding import plan_encoding, prepare_encoding
+from pipelines.encoding import check_special_tokens, plan_encoding, prepare_encoding
 from pipelines.errors import ConfigError, JobError
 from pipelines.manifest import read_encoded, read_kind
 from pipelines.output import (
@@ -32,7 +32,7 @@ from pipelines.output import (
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.runners import job_errors, metric, options, run
-from pipelines.settings import CountsInput
+from pipelines.settings import CountsInput, EncodeSettings
 from pipelines.storage import join
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 from pipelines.train import (
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CountSummary",
     "CountsInput",
+    "EncodeSettings",
     "EncodeSummary",
     "TrainSummary",
     "VerifySummary",
@@ -167,7 +168,11 @@ def _log_plan(
 
 
 def check_run(
-    *, pretokens: PretokenSettings, training: TrainSettings, output: OutputSettings
+    *,
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    output: OutputSettings,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
 ) -> None:
     """Refuse settings and a directory that would end a job only after the corpus is counted.
 
@@ -175,11 +180,13 @@ def check_run(
         pretokens: how text is cut; its special tokens get reserved ids.
         training: the vocabulary.
         output: the directory of counts, tokenizer and encoded corpus.
+        encoding: what the rows are to hold.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     with job_errors():
+        check_special_tokens(pretokens.special_tokens, encoding)
         check_training(
             training,
             pretokenizer=Pretokenizer.of(pretokens.pretokenizer, pretokens.pattern),
@@ -273,6 +280,7 @@ def encode(
     tokenizer: str,
     output: OutputSettings,
     execution: Execution,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     progress: Progress | None = None,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
@@ -282,6 +290,7 @@ def encode(
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
         output: the directory.
         execution: where the work is done.
+        encoding: what the rows hold.
         progress: told how far it is.
 
     Raises:
@@ -291,18 +300,20 @@ def encode(
     progress = progress or NoProgress()
     with job_errors():
         options(execution)
-        encoding = plan_encoding(inputs=inputs, tokenizer=tokenizer, output=output)
-        directory = encoding.job.directory
+        planned = plan_encoding(
+            inputs=inputs, tokenizer=tokenizer, output=output, encoding=encoding
+        )
+        directory = planned.job.directory
         with locked(directory):
-            prepare_encoding(encoding, output)
-            _log_plan(progress, "encode", encoding.files, encoding.splits)
-            with progress.stage("encode", sum(file.size for file in encoding.files)) as stage:
-                stage.set_slots(len(encoding.splits))
-                watched = encoding.watched(stage.counters_path)
+            prepare_encoding(planned, output)
+            _log_plan(progress, "encode", planned.files, planned.splits)
+            with progress.stage("encode", sum(file.size for file in planned.files)) as stage:
+                stage.set_slots(len(planned.splits))
+                watched = planned.watched(stage.counters_path)
                 result = run(
                     lambda p, failures: add_encoding(p, watched, failures),
                     execution=execution,
-                    pieces=len(encoding.splits),
+                    pieces=len(planned.splits),
                 )
             manifest = read_encoded(directory)
     return EncodeSummary(

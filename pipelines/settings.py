@@ -3,13 +3,50 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 from pipelines.errors import ConfigError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
 Format = Literal["auto", "text", "lines", "jsonl", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
+IdType = Literal["auto", "uint16", "uint32"]
+ID_TYPES: tuple[str, ...] = get_args(IdType)
+PackRemainder = Literal["keep", "drop"]
+PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
+# A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
+MAX_ROW_TOKENS = 1 << 28
+MAX_SEED = (1 << 63) - 1
+
+
+class InputArguments(TypedDict, total=False):
+    """How inputs are read, as keyword arguments; `InputSettings` says what they mean."""
+
+    format: Format
+    text_field: str
+    id_field: str | None
+    split_size: int | None
+    max_failures: int
+
+
+class EncodeArguments(TypedDict, total=False):
+    """What rows hold, as keyword arguments; `EncodeSettings` says what they mean."""
+
+    prepend_token: str | None
+    append_token: str | None
+    max_tokens: int | None
+    pack: int | None
+    pack_remainder: PackRemainder
+    allow_special: Sequence[str]
+    dropout: float
+    dropout_seed: int
+    keep: Sequence[str]
+    id_type: IdType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +84,11 @@ class InputSettings:
             raise ConfigError(f"--split-size {self.split_size} is not a positive number of bytes")
         if self.max_failures < 0:
             raise ConfigError(f"--max-failures {self.max_failures} is negative: use 0 or more")
+
+    @classmethod
+    def of(cls, patterns: Sequence[str], **arguments: Unpack[InputArguments]) -> InputSettings:
+        """From arguments as a program gives them: any sequence of patterns."""
+        return cls(patterns=several("inputs", patterns), **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +155,103 @@ class TrainSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RowSettings:
+    """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
+
+    Attributes:
+        prepend_token: a special token put before the ids of each document, or None.
+        append_token: a special token put behind them, or None.
+        max_tokens: ids a row has at most: longer documents are cut into chunks; None for no limit.
+        pack: ids that each row has, of consecutive documents; None for a row a document.
+        pack_remainder: what becomes of the ids of a split that do not fill a row: ``keep`` makes
+            them a shorter last row, ``drop`` leaves them out.
+        allow_special: special tokens that are recognised in documents, or ``("all",)``.
+        dropout: how often a merge is dropped (BPE-dropout), 0 to 1.
+        dropout_seed: where the random numbers begin; each document has its own, made of this, the
+            name of its file and its place in it.
+
+    Raises:
+        ConfigError: a value is out of range, or two exclude each other.
+    """
+
+    prepend_token: str | None = None
+    append_token: str | None = None
+    max_tokens: int | None = None
+    pack: int | None = None
+    pack_remainder: PackRemainder = "keep"
+    allow_special: tuple[str, ...] = ()
+    dropout: float = 0.0
+    dropout_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for option, size in (("--max-tokens", self.max_tokens), ("--pack", self.pack)):
+            if size is not None and not 1 <= size <= MAX_ROW_TOKENS:
+                raise ConfigError(
+                    f"{option} {size} is not between 1 and {MAX_ROW_TOKENS} (what a row of Parquet "
+                    "holds)"
+                )
+        if self.pack is not None and self.max_tokens is not None:
+            raise ConfigError(
+                "--pack and --max-tokens exclude each other: packed rows have one length, "
+                "whatever documents they are of: choose one"
+            )
+        if self.pack_remainder not in PACK_REMAINDERS:
+            raise ConfigError(
+                f"--pack-remainder {self.pack_remainder!r} is unknown: use one of "
+                f"{', '.join(PACK_REMAINDERS)}"
+            )
+        if self.pack_remainder != "keep" and self.pack is None:
+            raise ConfigError(
+                f"--pack-remainder {self.pack_remainder} goes with --pack N: without it, nothing "
+                "remains"
+            )
+        if not 0 <= self.dropout <= 1:  # not a number is neither
+            raise ConfigError(f"--dropout {self.dropout} is not a rate between 0 and 1")
+        if not 0 <= self.dropout_seed <= MAX_SEED:
+            raise ConfigError(f"--dropout-seed {self.dropout_seed} is not between 0 and 2^63 - 1")
+        if self.dropout_seed and not self.dropout:
+            raise ConfigError("--dropout-seed goes with --dropout P: without it, nothing is random")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeSettings(RowSettings):
+    """What rows of token ids hold.
+
+    Attributes:
+        keep: fields (jsonl) or columns (parquet) that pass through, each ``NAME`` or ``NAME:TYPE``.
+        id_type: of the ids; ``auto`` is ``uint16`` where every id of the vocabulary fits.
+    """
+
+    keep: tuple[str, ...] = ()
+    id_type: IdType = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.id_type not in ID_TYPES:
+            raise ConfigError(
+                f"--id-type {self.id_type!r} is unknown: use one of {', '.join(ID_TYPES)}"
+            )
+        for name in self.keep:
+            if not name:
+                raise ConfigError("--keep is empty: name a field or column")
+            if self.keep.count(name) > 1:
+                raise ConfigError(f"--keep {name} is given twice: once is enough")
+
+    @classmethod
+    def of(cls, **arguments: Unpack[EncodeArguments]) -> EncodeSettings:
+        """From arguments as a program gives them: any sequences of names."""
+        for name in ("keep", "allow_special"):
+            if name in arguments:
+                arguments[name] = several(name, arguments[name])
+        return cls(**arguments)  # type: ignore[arg-type]  # sequences are tuples by now
+
+    @property
+    def rows(self) -> RowSettings:
+        """How documents become rows, without what they hold beside ids."""
+        return RowSettings(**{f.name: getattr(self, f.name) for f in fields(RowSettings)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Execution:
     """Which runner does the work and with how many workers.
 
@@ -141,3 +280,14 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def several(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    """The values of an argument that takes several; one string is none of them.
+
+    Raises:
+        ConfigError: it is one string.
+    """
+    if isinstance(values, str):
+        raise ConfigError(f"{name} is one string: give a list, [{values!r}]")
+    return tuple(values)

@@ -143,6 +143,8 @@ def _key(option: click.Option) -> Key:
         kind = "size"
     elif isinstance(option.type, WholeNumber):
         kind, minimum, maximum = "integer", option.type.minimum, option.type.maximum
+    elif isinstance(option.type, click.types.FloatParamType):
+        kind = "number"
     elif isinstance(option.type, click.Choice):
         choices = tuple(option.type.choices)
     return Key(

@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand
+from pipelines.cli.encode_options import encode_options, encode_settings
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 
@@ -25,6 +26,7 @@ from pipelines.cli.report import show_summary
     metavar="FILE",
     help="tokenizer.json, as bpe train writes it or Hugging Face's tokenizers.",
 )
+@encode_options()
 @options.output_options()
 @options.execution_options()
 @options.report_options()
@@ -37,7 +39,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     documents are encoded as plain text. An empty document keeps its row, with an empty list.
     """
     inputs, output = options.input_settings(ctx), options.output_settings(ctx)
-    execution = options.execution(ctx)
+    encoding, execution = encode_settings(ctx), options.execution(ctx)
     set_up_logging()
     from pipelines import jobs
 
@@ -45,6 +47,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         inputs=inputs,
         tokenizer=ctx.params["tokenizer"],
         output=output,
+        encoding=encoding,
         execution=execution,
         progress=options.progress(ctx),
     )

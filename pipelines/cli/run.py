@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, use_config
+from pipelines.cli.encode_options import encode_options, encode_settings
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 
@@ -29,6 +30,7 @@ bpe run configs/demo.yaml --resume
 @options.pretoken_options()
 @options.counting_options()
 @options.vocabulary_options()
+@encode_options()
 @options.output_options()
 @options.execution_options(config=False)
 @options.report_options()
@@ -41,7 +43,8 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     DIR/encoded.
     """
     inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
-    training, execution = options.train_settings(ctx), options.execution(ctx)
+    training, encoding = options.train_settings(ctx), encode_settings(ctx)
+    execution = options.execution(ctx)
     output = options.output_settings(ctx)
     counts_output = options.output_settings(ctx, "counts")
     encoded_output = options.output_settings(ctx, "encoded")
@@ -49,7 +52,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     set_up_logging()
     from pipelines import jobs
 
-    jobs.check_run(pretokens=pretokens, training=training, output=output)
+    jobs.check_run(pretokens=pretokens, training=training, output=output, encoding=encoding)
     counted = jobs.count(
         inputs=inputs,
         pretokens=pretokens,
@@ -72,6 +75,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         inputs=inputs,
         tokenizer=options.join(output.directory, "tokenizer.json"),
         output=encoded_output,
+        encoding=encoding,
         execution=execution,
         progress=progress,
     )
