@@ -1,6 +1,7 @@
 """Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
 
 from bpe.counts import PretokenCounts, count_pretokens
+from bpe.dropout import row_seeds
 from bpe.errors import (
     BpeError,
     CountsError,
@@ -10,6 +11,7 @@ from bpe.errors import (
     TokenizerError,
     TokenizerFileError,
     TrainingError,
+    UnknownCharacterError,
 )
 from bpe.explain import MergeStep
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
@@ -39,7 +41,9 @@ __all__ = [
     "TrainedMerge",
     "Training",
     "TrainingError",
+    "UnknownCharacterError",
     "WordPiece",
     "count_pretokens",
+    "row_seeds",
     "train",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from typing_extensions import Buffer
-
-    from bpe._native import Encoder
 
 
 def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
@@ -73,18 +70,3 @@ def whole_tokens(tokens: Sequence[bytes | None], named: Mapping[str, int]) -> di
                 f"the special or added token {content!r} should be token {id_}, which is {found!r}"
             )
     return dict(sorted(named.items(), key=lambda item: item[1]))
-
-
-def unreachable_tokens(encoder: Encoder, tokens: Mapping[int, bytes]) -> list[int]:
-    """The ids of the tokens that their own bytes, as one pre-token, do not encode to."""
-    ends = accumulate(map(len, tokens.values()), initial=0)
-    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
-    found, rows = encoder.encode_pieces(
-        b"".join(tokens.values()), pieces, array("q", range(1, len(tokens) + 1))
-    )
-    ids, offsets = memoryview(found).cast("I"), memoryview(rows).cast("q")
-    return [
-        id_
-        for id_, (begin, end) in zip(tokens, pairwise(offsets), strict=True)
-        if end - begin != 1 or ids[begin] != id_
-    ]

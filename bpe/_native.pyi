@@ -158,6 +158,10 @@ class Encoder:
         special_ids: list[int],
         scheme: str,
         ignore_merges: bool,
+        model: str,
+        affix: str,
+        unknown: int | None,
+        max_characters: int,
     ) -> None:
         """Check and index a vocabulary.
 
@@ -168,21 +172,62 @@ class Encoder:
             special_ids: tokens that no text makes.
             scheme: a name of SCHEMES, or "" to encode pieces only.
             ignore_merges: whether a pre-token that is a token encodes to it whatever the merges.
+            model: "bytes", "characters" or "word_piece".
+            affix: the end of a word of characters, or the prefix of a WordPiece.
+            unknown: the id of what has no token.
+            max_characters: a word of more is unknown to WordPiece.
 
         Raises:
             ValueError: they do not fit together; the message names the merge or the id.
         """
 
-    def encode(self, column: TextColumn, allowed: list[int]) -> tuple[Buffer, Buffer]:
-        """Ids (uint32) and offsets (int64, rows + 1); ``allowed`` tokens are cut out whole."""
+    def encode(
+        self,
+        column: TextColumn,
+        allowed: list[int],
+        *,
+        dropout: float = 0.0,
+        seeds: Readable | None = None,
+    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]]]:
+        """Encode texts; ``allowed`` tokens are cut out whole.
+
+        Args:
+            column: the texts.
+            allowed: ids of the tokens.
+            dropout: how often a merge is dropped.
+            seeds: uint64, one for each row, where dropout is above 0.
+
+        Returns:
+            Ids (uint32); offsets (int64, rows + 1); the rows, left empty, that hold what has no
+            token, each with what that is.
+        """
 
     def encode_pieces(
-        self, data: Readable, pieces: Readable, row_ends: Readable
-    ) -> tuple[Buffer, Buffer]:
-        """The same for text that is cut: int64 triples (begin, end, id of a whole token or -1)."""
+        self,
+        data: Readable,
+        pieces: Readable,
+        row_ends: Readable,
+        *,
+        cut: bool = False,
+        dropout: float = 0.0,
+        seeds: Readable | None = None,
+    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]]]:
+        """The same for text that is cut: int64 triples (begin, end, what).
 
-    def decode(self, ids: Readable, offsets: Readable) -> tuple[Buffer, Buffer]:
-        """Bytes and offsets (int64, rows + 1) of rows of ids (uint32, with int64 offsets)."""
+        What: the id of a token; -1 for a pre-token, or with ``cut`` for text that is still to be
+        cut into pre-tokens; -2 for a pre-token in which nothing merges.
+        """
+
+    def decode(
+        self, ids: Readable, offsets: Readable, skipped: list[int] = ...
+    ) -> tuple[Buffer, Buffer]:
+        """Bytes and offsets (int64, rows + 1) of rows of ids (uint32, with int64 offsets).
+
+        Ids in ``skipped`` are left out.
+        """
+
+def random_words(seed: int, first: int, count: int) -> Buffer:
+    """Numbers (uint64) ``first`` to ``first + count - 1`` of SplitMix64."""
 
 def merges_of_ranks(token_data: Readable, token_offsets: Readable) -> Buffer:
     """The merges (uint32 triples) of a vocabulary whose ids are its ranks."""

@@ -33,3 +33,15 @@ class TokenizerFileError(TokenizerError):
 
 class EncodingError(BpeError, ValueError):
     """Text that cannot be encoded (lone surrogates), or an id that does not exist."""
+
+
+class UnknownCharacterError(EncodingError):
+    """Texts with characters that have no token, for a tokenizer without an unknown token.
+
+    Attributes:
+        rows: the numbers of all such texts, ascending.
+    """
+
+    def __init__(self, message: str, *, rows: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.rows = rows

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from array import array
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from bpe import formats
-from bpe._arrow import text_column
-from bpe._checks import checked_tokens, merge_triples, unreachable_tokens, whole_tokens
-from bpe._lists import binary_array, id_rows, list_array
-from bpe._native import Encoder, TextColumn
-from bpe._pieces import cut_texts
+from bpe._checks import checked_tokens, merge_triples, whole_tokens
+from bpe._core import make_encoder
+from bpe._encoding import Noise, TextEncoder, seed_array
+from bpe._lists import binary_array, id_rows
+from bpe._reach import unreachable_tokens
 from bpe._text import utf8
+from bpe.dropout import row_seeds
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
-from bpe.explain import merge_steps
+from bpe.explain import Explainer
 from bpe.files import write_atomically
 from bpe.formats import huggingface
+from bpe.formats.byte_alphabet import to_text
 from bpe.models import ByteLevel, Model
 from bpe.pretokenize import Pretokenizer
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
     from typing_extensions import Buffer
 
-    from bpe import _native
+    from bpe._native import Encoder
     from bpe.explain import MergeStep
     from bpe.training import Training
-
-    _Columns = tuple[_native.Buffer, _native.Buffer]
-
 
 _STATE = (
     "tokens",
@@ -53,12 +50,12 @@ _STATE = (
 
 
 class Tokenizer:
-    """A byte-level BPE vocabulary: encodes any text, and decodes it back to the same bytes.
+    """A vocabulary and how texts become its tokens; of bytes, every text decodes to itself.
 
     A text is cut at the special tokens that the caller allows (leftmost, then longest), the rest
     is cut into pre-tokens, and in each of these the adjacent pair of lowest rank, leftmost first,
-    is merged until none is left. This is what Hugging Face's tokenizers do with
-    ``add_special_tokens=False``, and tiktoken.
+    is merged until none is left (or WordPieces are taken from its front). This is what Hugging
+    Face's tokenizers do with ``add_special_tokens=False``, and tiktoken.
 
     Immutable, picklable, and usable from any number of threads at once.
 
@@ -73,7 +70,7 @@ class Tokenizer:
 
     Args:
         tokens: the bytes of each id, special tokens as their UTF-8; None where no token has the
-            id. No two are equal, and every single byte is one.
+            id. No two are equal. Where the model is of bytes, every single byte is one.
         merges: (left, right, result) ids, or a buffer of uint32 triples; the first merge first.
         pretokenizer: how text is cut before merging.
         special_tokens: tokens, with their ids, that a text holds only where the caller allows it;
@@ -110,34 +107,26 @@ class Tokenizer:
         self._model = model
         self._post_processor = post_processor
         self.training = training
-        if not isinstance(model, ByteLevel):
-            raise TokenizerError(f"the model {model!r} is not supported yet: use ByteLevel()")
         for content in special_tokens.keys() & added_tokens.keys():
             raise TokenizerError(f"{content!r} is both a special and an added token; choose one")
-        lengths = (len(token) if token is not None else 0 for token in self._tokens)
-        try:
-            self._encoder = Encoder(
-                token_data=b"".join(token for token in self._tokens if token is not None),
-                token_offsets=array("q", chain([0], accumulate(lengths))),
-                merges=self._merges,
-                special_ids=self._unmergeable(),
-                scheme=pretokenizer.scheme,
-                ignore_merges=self._ignore_merges,
-            )
-        except ValueError as error:
-            raise TokenizerError(str(error)) from None
+        self._encoder = self._make_encoder(model)
+        self._texts = TextEncoder(
+            self._encoder,
+            pretokenizer,
+            special_tokens=self._special_tokens,
+            added_tokens=self._added_tokens,
+        )
 
-    def _unmergeable(self) -> list[int]:
-        """Tokens that no text makes: the special ones, and added ones that are nothing else."""
-        merging = set(self._added_tokens.values()).intersection(self._merges)
-        return [
-            *self._special_tokens.values(),
-            *(
-                id_
-                for content, id_ in self._added_tokens.items()
-                if id_ not in merging and len(content.encode()) > 1
-            ),
-        ]
+    def _make_encoder(self, model: Model) -> Encoder:
+        return make_encoder(
+            tokens=self._tokens,
+            merges=self._merges,
+            special_tokens=self._special_tokens,
+            added_tokens=self._added_tokens,
+            model=model,
+            scheme=self._pretokenizer.scheme,
+            ignore_merges=self._ignore_merges,
+        )
 
     @classmethod
     def load(
@@ -234,8 +223,8 @@ class Tokenizer:
 
     @property
     def lossless(self) -> bool:
-        """Whether every text decodes to itself: all but the pre-tokeniser ``words``."""
-        return self._pretokenizer.lossless
+        """Whether every text decodes to itself: bytes do, unless they are cut by ``words``."""
+        return isinstance(self._model, ByteLevel) and self._pretokenizer.lossless
 
     @property
     def max_id(self) -> int:
@@ -257,6 +246,17 @@ class Tokenizer:
             raise EncodingError(f"no token has the id {token_id}; the greatest id is {self.max_id}")
         return token
 
+    def token_text(self, token_id: int) -> str:
+        """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters.
+
+        Raises:
+            EncodingError: no token has this id.
+        """
+        token = self.token_bytes(token_id)
+        if token_id in self._whole:
+            return self._whole[token_id]
+        return to_text(token) if isinstance(self._model, ByteLevel) else token.decode()
+
     def token_id(self, token: bytes) -> int | None:
         """The id of the token with these bytes; None where there is none."""
         return self._ids.get(token)
@@ -268,7 +268,12 @@ class Tokenizer:
     # Encoding.
 
     def encode(
-        self, text: str | bytes, *, allowed_special: Collection[str] | str = ()
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Collection[str] | str = (),
+        dropout: float = 0.0,
+        seed: int = 0,
     ) -> list[int]:
         """The ids of a text.
 
@@ -276,26 +281,50 @@ class Tokenizer:
             text: a string, or any bytes, malformed UTF-8 included.
             allowed_special: the special tokens that are recognised, or ``"all"``. By default none
                 is: what looks like one in a text is plain text.
+            dropout: how often a merge is dropped (BPE-dropout: Provilkov, Emelianenko and Voita
+                2020, algorithm 1), from 0 to 1: each time one is due, each that could be made is
+                dropped for that time with this probability. 1 leaves single symbols.
+            seed: of the random numbers, from 0 to 2^64 - 1: the same ids every time, everywhere.
 
         Raises:
-            EncodingError: the text holds a lone surrogate, or an allowed token is not special.
+            EncodingError: the text holds a lone surrogate, an allowed token is not special, or
+                dropout is asked of WordPiece, which has no merges.
+            UnknownCharacterError: the text holds a character without a token, and the model has
+                no unknown token.
         """
-        data = utf8(text)
-        row = TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1)
-        ids, _ = self._encode(row, lambda: [data], self._allowed(allowed_special))
-        return memoryview(ids).cast("I").tolist()
+        noise = Noise.of(dropout, lambda: row_seeds(seed, 1))
+        return self._texts.text(utf8(text), allowed_special=allowed_special, noise=noise)
+
+    def tokenize(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Collection[str] | str = (),
+        dropout: float = 0.0,
+        seed: int = 0,
+    ) -> list[str]:
+        """The tokens of a text, as :meth:`token_text` spells them; all else as :meth:`encode`."""
+        ids = self.encode(text, allowed_special=allowed_special, dropout=dropout, seed=seed)
+        return [self.token_text(id_) for id_ in ids]
 
     def encode_arrow(
         self,
         texts: pa.Array | pa.ChunkedArray,
         *,
         allowed_special: Collection[str] | str = (),
+        dropout: float = 0.0,
+        seed: int = 0,
+        seeds: pa.Array | Iterable[int] | None = None,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column of texts, without the GIL.
 
         Args:
             texts: string, large_string, binary or large_binary. Nulls stay null.
             allowed_special: as in :meth:`encode`.
+            dropout: as in :meth:`encode`, drawn for each row by itself.
+            seed: the rows have the seeds ``bpe.row_seeds(seed, len(texts))``. The first has the
+                ids of ``encode(text, dropout=dropout, seed=seed)``.
+            seeds: one for each row instead.
 
         Returns:
             ``list<uint32>`` of the same length; chunked as the texts are.
@@ -303,65 +332,29 @@ class Tokenizer:
         Raises:
             EncodingError: an allowed token is not special, or an array has more than 2^31 - 1
                 tokens, which its offsets cannot count: pass smaller ones.
+            UnknownCharacterError: texts hold characters without a token, and the model has no
+                unknown token; the error has the numbers of all such rows.
             TypeError: the column is not of text.
         """
-        if isinstance(texts, pa.ChunkedArray):
-            chunks = [
-                self.encode_arrow(chunk, allowed_special=allowed_special) for chunk in texts.chunks
-            ]
-            return pa.chunked_array(chunks, type=pa.list_(pa.uint32()))
-        empty = (
-            b"" if pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type) else ""
+        rows = len(texts)
+        noise = Noise.of(
+            dropout,
+            lambda: row_seeds(seed, rows) if seeds is None else seed_array(seeds, rows=rows),
         )
-        has_nulls = texts.null_count > 0 and not pa.types.is_null(texts.type)
-        filled = texts.fill_null(empty) if has_nulls else texts
-        ids, offsets = self._encode(
-            text_column(filled),
-            lambda: filled.cast(pa.large_binary()).to_pylist(),
-            self._allowed(allowed_special),
-        )
-        return list_array(ids, offsets, texts=texts)
-
-    def _allowed(self, allowed_special: Collection[str] | str) -> list[int]:
-        """The ids of the tokens that are cut out of a text whole."""
-        added = list(self._added_tokens.values())
-        if isinstance(allowed_special, str):
-            if allowed_special != "all":
-                raise EncodingError(
-                    f"allowed_special is a collection of special tokens or 'all', not "
-                    f"{allowed_special!r}"
-                )
-            return [*added, *self._special_tokens.values()]
-        for content in allowed_special:
-            if content not in self._special_tokens:
-                raise EncodingError(
-                    f"{content!r} is not a special token of this tokenizer, which has "
-                    f"{', '.join(map(repr, self._special_tokens)) or 'none'}"
-                )
-        return [*added, *sorted({self._special_tokens[content] for content in allowed_special})]
-
-    def _encode(
-        self, column: TextColumn, texts: Callable[[], Iterable[bytes]], allowed: list[int]
-    ) -> _Columns:
-        """Ids and offsets of a column; ``texts`` are its rows for a pattern, which Python cuts."""
-        try:
-            if self._pretokenizer.is_native:
-                return self._encoder.encode(column, allowed)
-            whole = {self.token_bytes(id_): id_ for id_ in allowed}
-            cut = cut_texts(texts(), pretokenizer=self._pretokenizer, whole=whole)
-            return self._encoder.encode_pieces(*cut)
-        except ValueError as error:  # a pre-token of 4 GiB
-            raise EncodingError(str(error)) from None
+        return self._texts.array(texts, allowed_special=allowed_special, noise=noise)
 
     def unreachable(self) -> list[int]:
         """The ids of ordinary tokens that no text encodes to.
 
-        Merging the bytes of such a token, as one pre-token, does not end in it. (Where it does,
+        Merging the symbols of such a token, as one pre-token, does not end in it. (Where it does,
         texts can hold the token, whatever stands around it.) Trained tokenizers have none.
         """
-        whole = {*self._special_tokens.values(), *self._added_tokens.values()}
-        ids = [id_ for id_, token in enumerate(self._tokens) if token and id_ not in whole]
-        return unreachable_tokens(self._encoder, {id_: self.token_bytes(id_) for id_ in ids})
+        ordinary = {
+            id_: token
+            for token, id_ in self._ids.items()
+            if id_ not in self._whole and not self._is_unknown(token)
+        }
+        return unreachable_tokens(ordinary, model=self._model, make_encoder=self._make_encoder)
 
     def explain(self, pretoken: str | bytes) -> list[MergeStep]:
         """How one pre-token merges, step by step; the last step has its tokens.
@@ -371,48 +364,74 @@ class Tokenizer:
         Raises:
             EncodingError: the text holds a lone surrogate.
         """
-        data = utf8(pretoken, what="the pre-token")
-        ordinary = self.token_id(data) not in (None, *self._special_tokens.values())
-        return merge_steps(data, self._ranks, at_once=self._ignore_merges and ordinary)
+        return self._explainer.steps(utf8(pretoken, what="the pre-token"))
 
     @cached_property
-    def _ranks(self) -> dict[tuple[bytes, bytes], int]:
-        of = self.token_bytes
-        return {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(self.merges)}
+    def _explainer(self) -> Explainer:
+        return Explainer(self)
+
+    def _is_unknown(self, token: bytes) -> bool:
+        unknown = None if isinstance(self._model, ByteLevel) else self._model.unknown
+        return unknown is not None and token == unknown.encode()
+
+    @cached_property
+    def _whole(self) -> dict[int, str]:
+        """The special and added tokens by their ids."""
+        whole = chain(self._special_tokens.items(), self._added_tokens.items())
+        return {id_: content for content, id_ in whole}
 
     # Decoding.
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
         """The text of ids. Bytes that are not well-formed UTF-8 become U+FFFD.
+
+        Where the model is of characters, the end of a word becomes a space, but for that of the
+        last token; WordPieces are put together to words, with spaces between them.
+
+        Args:
+            ids: of any tokens.
+            skip_special_tokens: whether special tokens are left out.
 
         Raises:
             EncodingError: no token has one of the ids.
         """
-        return self.decode_bytes(ids).decode("utf-8", "replace")
+        data = self.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
+        return data.decode("utf-8", "replace")
 
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of ids; raises as :meth:`decode`."""
+    def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
+        """The bytes of ids; all else as :meth:`decode`."""
         numbers = list(ids)
-        if min(numbers, default=0) >= 0:
+        if skip_special_tokens:
+            special = set(self._special_tokens.values())
+            numbers = [id_ for id_ in numbers if id_ not in special]
+        if isinstance(self._model, ByteLevel) and min(numbers, default=0) >= 0:
             try:
                 return b"".join([self._tokens[id_] for id_ in numbers])  # type: ignore[misc]
             except (IndexError, TypeError):  # no such id, or a gap: said below
                 pass
-        return b"".join([self.token_bytes(id_) for id_ in numbers])
+        tokens = [self.token_bytes(id_) for id_ in numbers]
+        if isinstance(self._model, ByteLevel):
+            return b"".join(tokens)
+        data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
+        return bytes(memoryview(data))
 
-    def decode_arrow(self, ids: pa.ListArray | pa.LargeListArray) -> pa.LargeBinaryArray:
+    def decode_arrow(
+        self, ids: pa.ListArray | pa.LargeListArray, *, skip_special_tokens: bool = False
+    ) -> pa.LargeBinaryArray:
         """The bytes of each row of ids, without the GIL; nulls stay null.
 
         Args:
             ids: lists of any integer type.
+            skip_special_tokens: whether special tokens are left out.
 
         Raises:
             EncodingError: no token has one of the ids, or an id is null.
             TypeError: the array is not of lists of integers.
         """
         values, rows = id_rows(ids)
+        skipped = list(self._special_tokens.values()) if skip_special_tokens else []
         try:
-            data, offsets = self._encoder.decode(values, rows)
+            data, offsets = self._encoder.decode(values, rows, skipped)
         except ValueError as error:
             raise EncodingError(f"{error}; the greatest id is {self.max_id}") from None
         return binary_array(data, offsets, lists=ids)

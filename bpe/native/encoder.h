@@ -5,103 +5,57 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <mutex>
-#include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "decoder.h"
+#include "id_array.h"
 #include "merge_table.h"
 #include "merger.h"
+#include "model.h"
+#include "random.h"
 #include "scanner.h"
 #include "special.h"
+#include "symbols.h"
 #include "text_column.h"
 #include "vocabulary.h"
 #include "word_cache.h"
+#include "word_pieces.h"
 
 namespace bpe {
-
-// A growing array of ids that a caller may write into past its end, and that leaves unused memory
-// behind when it is done. (std::vector can do neither.)
-class IdArray {
- public:
-  // Where the next id goes; there is room for `count` of them.
-  uint32_t* reserve(size_t count) {
-    if (capacity_ - size_ < count) grow(size_ + count);
-    return data_.get() + size_;
-  }
-  void advance(size_t count) { size_ += count; }
-  void push_back(uint32_t id) {
-    *reserve(1) = id;
-    ++size_;
-  }
-  const uint32_t* last(size_t count) const { return data_.get() + size_ - count; }
-
-  size_t size() const { return size_; }
-  std::shared_ptr<uint32_t[]> finish() {
-    resize(std::max<size_t>(size_, 1));
-    return std::shared_ptr<uint32_t[]>(data_.release(), std::free);
-  }
-
- private:
-  struct Free {
-    void operator()(uint32_t* p) const { std::free(p); }
-  };
-
-  void grow(size_t least) { resize(std::max(least, capacity_ + capacity_ / 2 + 64)); }
-  void resize(size_t capacity) {
-    void* moved = std::realloc(data_.get(), capacity * sizeof(uint32_t));
-    if (!moved) throw std::bad_alloc();
-    static_cast<void>(data_.release());
-    data_.reset(static_cast<uint32_t*>(moved));
-    capacity_ = capacity;
-  }
-
-  std::unique_ptr<uint32_t[], Free> data_;
-  size_t size_ = 0;
-  size_t capacity_ = 0;
-};
-
-struct EncodedRows {
-  IdArray ids;
-  std::vector<int64_t> offsets{0};  // row i: ids [offsets[i], offsets[i + 1])
-
-  void end_row() { offsets.push_back(static_cast<int64_t>(ids.size())); }
-};
-
-struct DecodedRows {
-  std::vector<uint8_t> data;
-  std::vector<int64_t> offsets{0};
-};
 
 // Immutable once made: any number of threads may encode at once, each in a workspace of its own.
 class Encoder {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  // merges: (left, right, result) ids, the first merge first. special: ids that no text makes
-  // (they are found in it where a call allows them). Throws std::invalid_argument, naming the
-  // merge or the id, unless every byte has a token, each merge makes the bytes of its parts and
-  // is listed once, and no special token takes part in merging.
+  // merges: (left, right, result) ids, the first merge first; none for WordPiece. special: ids
+  // that no text makes (they are found in it where a call allows them). Throws
+  // std::invalid_argument, naming the merge or the id, unless every byte of a model of bytes has a
+  // token, each merge makes the bytes of its parts and is listed once, and no special token takes
+  // part in merging.
   Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
-          const std::vector<int64_t>& special, const std::string& scheme, bool whole_words)
+          const std::vector<int64_t>& special, const std::string& scheme, bool whole_words,
+          const Model& model)
       : vocabulary_(std::move(vocabulary)),
-        byte_ids_(vocabulary_.byte_ids()),
-        is_special_(vocabulary_.size(), false),
+        is_special_(flags(special)),
+        model_(model),
+        symbols_(vocabulary_, model_, is_special_),
+        decoder_(vocabulary_, model_, is_special_),
         merges_(merges.size() / 3),
         has_scheme_(!scheme.empty()),
         scheme_(has_scheme_ ? scheme_from_name(scheme) : Scheme::none),
-        whole_words_(whole_words) {
-    for (const int64_t id : special) is_special_[checked(id)] = true;
-    for (size_t byte = 0; byte < 256; ++byte)
-      if (byte_ids_[byte] == Vocabulary::kNone || is_special_[byte_ids_[byte]])
-        throw std::invalid_argument("no token is the single byte " + std::to_string(byte) +
-                                    "; a byte-level vocabulary has all 256");
+        whole_words_(whole_words),
+        direct_(model_.kind == Model::Kind::bytes ? 1 : 0) {
+    if (model_.unknown != Vocabulary::kNone) checked(model_.unknown);
+    if (model_.kind == Model::Kind::word_piece)
+      word_pieces_.emplace(vocabulary_, model_, is_special_);
     if (merges.size() % 3 != 0)
       throw std::invalid_argument("merges are not triples of left, right, result");
     for (size_t i = 0; i < merges.size(); i += 3)
@@ -111,84 +65,67 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
+  // A rate above 0 drops merges at random, with a seed for each row.
+  struct Noise {
+    double rate = 0;
+    std::span<const uint64_t> seeds;
+  };
+
   // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
-  EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed) const {
+  EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
+                     const Noise& noise) const {
     if (!has_scheme_)
       throw std::invalid_argument("this tokenizer cuts text by a pattern: encode its pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
-    const Lease workspace(*this);
-    EncodedRows rows;
-    rows.offsets.reserve(column.rows() + 1);
-    with_scheme(scheme_, [&](auto constant) {
-      for (size_t row = 0; row < column.rows(); ++row) {
-        encode_text<decltype(constant)::value>(column[row], *cutter, *workspace, rows.ids);
-        rows.end_row();
-      }
+    return with_scheme(scheme_, [&](auto scheme) {
+      return encode_rows(column.rows(), noise, [&](size_t row, Run& run) {
+        encode_text<decltype(scheme)::value>(column[row], *cutter, run);
+      });
     });
-    return rows;
   }
 
-  // Pieces that were cut elsewhere, as (begin, end, -1), or (begin, end, id) for a token that is
-  // cut out whole; row_ends: for each row the number of pieces up to and including it.
+  // What stands in a piece instead of the id of a token.
+  static constexpr int64_t kText = -1;   // text
+  static constexpr int64_t kWhole = -2;  // a pre-token in which nothing merges
+
+  // Text that was cut elsewhere: pieces (begin, end, id of a token, kText or kWhole); row_ends: for
+  // each row the number of pieces up to and including it. A piece of text is one pre-token, or, if
+  // `cut` says so, is cut here.
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
-                            std::span<const int64_t> row_ends) const {
-    if (pieces.size() % 3 != 0)
-      throw std::invalid_argument("pieces are not triples of begin, end, id");
-    const size_t count = pieces.size() / 3;
-    const Lease workspace(*this);
-    EncodedRows rows;
-    rows.offsets.reserve(row_ends.size() + 1);
-    Batch batch(*this, data.data() + data.size(), *workspace, rows.ids);
-    size_t piece = 0;
-    for (const int64_t row_end : row_ends) {
-      if (row_end < 0 || static_cast<uint64_t>(row_end) < piece ||
-          static_cast<uint64_t>(row_end) > count)
-        throw std::invalid_argument("row_ends do not ascend within the pieces");
-      for (; piece < static_cast<uint64_t>(row_end); ++piece) {
-        const int64_t begin = pieces[3 * piece], end = pieces[3 * piece + 1];
-        const int64_t id = pieces[3 * piece + 2];
-        if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data.size())
-          throw std::invalid_argument("piece " + std::to_string(piece) + " lies outside the data");
-        if (id >= 0) {
-          batch.flush();
-          rows.ids.push_back(checked(id));
-        } else if (begin != end) {
-          batch.push(data.data() + begin, data.data() + end);
+                            std::span<const int64_t> row_ends, bool cut, const Noise& noise) const {
+    check_pieces(data, pieces, row_ends);
+    if (cut && !has_scheme_)
+      throw std::invalid_argument("this tokenizer cuts text by a pattern: cut its pieces before");
+    const uint8_t* const readable = data.data() + data.size();
+    return encode_rows(row_ends.size(), noise, [&](size_t row, Run& run) {
+      Words words(*this, readable, run);
+      const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
+      const auto last = static_cast<size_t>(row_ends[row]);
+      for (size_t piece = first; piece < last; ++piece) {
+        const Bytes bytes(data.data() + pieces[3 * piece], data.data() + pieces[3 * piece + 1]);
+        int64_t id = pieces[3 * piece + 2];
+        if (id == kWhole) id = whole_token(bytes);
+        if (id == kText && !cut) {
+          if (!bytes.empty()) words.push(bytes.data(), bytes.data() + bytes.size());
+          continue;
+        }
+        words.flush();
+        if (id == kText) {
+          with_scheme(scheme_, [&](auto scheme) {
+            encode_segment<decltype(scheme)::value>(bytes, readable, run);
+          });
+        } else {
+          run.ids.push_back(checked(id));
         }
       }
-      batch.flush();
-      rows.end_row();
-    }
-    if (piece != count) throw std::invalid_argument("pieces are left over after the last row");
-    return rows;
+      words.flush();
+    });
   }
 
-  // The bytes of each row's tokens, joined. Throws std::invalid_argument naming row and id where
-  // an id has no token.
-  DecodedRows decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets) const {
-    DecodedRows rows;
-    rows.offsets.reserve(std::max<size_t>(offsets.size(), 1));
-    size_t total = 0, at = 0;
-    for (size_t row = 0; row + 1 < offsets.size(); ++row) {
-      if (offsets[row] != static_cast<int64_t>(at) || offsets[row + 1] < offsets[row] ||
-          static_cast<uint64_t>(offsets[row + 1]) > ids.size())
-        throw std::invalid_argument("the offsets of the ids do not ascend from 0 within them");
-      for (; at < static_cast<uint64_t>(offsets[row + 1]); ++at) {
-        if (!vocabulary_.has(ids[at]))
-          throw std::invalid_argument("row " + std::to_string(row) + ": no token has the id " +
-                                      std::to_string(ids[at]));
-        total += vocabulary_[ids[at]].size();
-      }
-      rows.offsets.push_back(static_cast<int64_t>(total));
-    }
-    rows.data.resize(total);
-    uint8_t* out = rows.data.data();
-    for (const uint32_t id : ids.first(at)) {
-      const Bytes token = vocabulary_[id];
-      std::memcpy(out, token.data(), token.size());
-      out += token.size();
-    }
-    return rows;
+  // As Decoder::decode, without the ids in `skipped`.
+  DecodedRows decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets,
+                     const std::vector<int64_t>& skipped) const {
+    return decoder_.decode(ids, offsets, skipped.empty() ? std::vector<bool>() : flags(skipped));
   }
 
  private:
@@ -197,6 +134,13 @@ class Encoder {
     ShortWords short_words;
     LongWords long_words;
     Merger merger;
+  };
+
+  // What encoding a row reads and writes.
+  struct Run {
+    Workspace& workspace;
+    IdArray& ids;
+    std::optional<Dropout> dropout;
   };
 
   // A workspace for the time of one call: taken from those that lie idle, or made.
@@ -229,6 +173,12 @@ class Encoder {
     std::vector<int64_t> ids;
     SpecialMatcher matcher;
   };
+
+  std::vector<bool> flags(const std::vector<int64_t>& ids) const {
+    std::vector<bool> flags(vocabulary_.size(), false);
+    for (const int64_t id : ids) flags[checked(id)] = true;
+    return flags;
+  }
 
   uint32_t checked(int64_t id) const {
     if (id < 0 || !vocabulary_.has(static_cast<uint64_t>(id)))
@@ -271,38 +221,88 @@ class Encoder {
     return made;
   }
 
+  static void check_pieces(Bytes data, std::span<const int64_t> pieces,
+                           std::span<const int64_t> row_ends) {
+    if (pieces.size() % 3 != 0)
+      throw std::invalid_argument("pieces are not triples of begin, end, id");
+    const size_t count = pieces.size() / 3;
+    for (size_t piece = 0; piece < count; ++piece) {
+      const int64_t begin = pieces[3 * piece], end = pieces[3 * piece + 1];
+      if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data.size())
+        throw std::invalid_argument("piece " + std::to_string(piece) + " lies outside the data");
+    }
+    int64_t last = 0;
+    for (const int64_t row_end : row_ends) {
+      if (row_end < last || static_cast<uint64_t>(row_end) > count)
+        throw std::invalid_argument("row_ends do not ascend within the pieces");
+      last = row_end;
+    }
+    if (static_cast<uint64_t>(last) != count)
+      throw std::invalid_argument("pieces are left over after the last row");
+  }
+
+  // Encodes each row with encode_row(row, run).
+  template <typename EncodeRow>
+  EncodedRows encode_rows(size_t rows, const Noise& noise, EncodeRow encode_row) const {
+    const bool is_noisy = noise.rate > 0;
+    if (is_noisy && word_pieces_)
+      throw std::invalid_argument("WordPiece has no merges that could be dropped");
+    if (is_noisy && noise.seeds.size() != rows)
+      throw std::invalid_argument("there is not one seed for each row");
+    const Lease workspace(*this);
+    EncodedRows encoded;
+    encoded.offsets.reserve(rows + 1);
+    Run run{*workspace, encoded.ids, std::nullopt};
+    for (size_t row = 0; row < rows; ++row) {
+      if (is_noisy) run.dropout.emplace(noise.rate, noise.seeds[row]);
+      encoded.add([&] { encode_row(row, run); });
+    }
+    return encoded;
+  }
+
   template <Scheme S>
-  void encode_text(Bytes text, const Cutter& cutter, Workspace& workspace, IdArray& out) const {
+  void encode_text(Bytes text, const Cutter& cutter, Run& run) const {
     const uint8_t* p = text.data();
     const uint8_t* const end = p + text.size();
     while (p != end) {
       size_t which = 0;
       const uint8_t* const cut = cutter.matcher.find(p, end, which);
-      Batch batch(*this, end, workspace, out);
-      Scanner<S> scanner(p, cut);
-      const uint8_t *piece, *piece_end;
-      while (scanner.next(piece, piece_end)) batch.push(piece, piece_end);
-      batch.flush();
+      encode_segment<S>({p, cut}, end, run);
       if (cut == end) return;
-      out.push_back(static_cast<uint32_t>(cutter.ids[which]));
+      run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
       p = cut + cutter.matcher.tokens()[which].size();
     }
   }
 
-  // Pieces on their way to the cache: while some are gathered, the entries of the first ones come
-  // from memory.
-  class Batch {
+  // Never inlined: with one caller alone, the compiler inlines the scanner here.
+  template <Scheme S>
+  [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable, Run& run) const {
+    Words words(*this, readable, run);
+    Scanner<S> scanner(text.data(), text.data() + text.size());
+    const uint8_t *piece, *piece_end;
+    while (scanner.next(piece, piece_end)) words.push(piece, piece_end);
+    words.flush();
+  }
+
+  // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
+  // come from memory.
+  class Words {
    public:
-    // The bytes of pieces and behind them up to `readable` may be read.
-    Batch(const Encoder& encoder, const uint8_t* readable, Workspace& workspace, IdArray& out)
-        : encoder_(encoder), readable_(readable), workspace_(workspace), out_(out) {}
+    // Pre-tokens, and the bytes behind them up to `readable`, may be read.
+    Words(const Encoder& encoder, const uint8_t* readable, Run& run)
+        : encoder_(encoder),
+          direct_(encoder.direct_),
+          readable_(readable),
+          run_(run),
+          workspace_(run.workspace),
+          out_(run.ids) {}
 
     // [begin, end) is not empty.
     void push(const uint8_t* begin, const uint8_t* end) {
       Piece& piece = pieces_[size_];
       piece.begin = begin;
       piece.size = static_cast<size_t>(end - begin);
-      if (piece.size > 1 && piece.size <= ShortWords::kMaxBytes) {
+      if (piece.size > direct_ && piece.size <= ShortWords::kMaxBytes) {
         piece.key = workspace_.short_words.key(begin, piece.size, readable_);
         workspace_.short_words.prefetch(piece.key);
       }
@@ -310,7 +310,12 @@ class Encoder {
     }
 
     void flush() {
-      for (size_t i = 0; i < size_; ++i) encode(pieces_[i]);
+      if (run_.dropout) {
+        for (size_t i = 0; i < size_; ++i)
+          encoder_.encode_with_dropout({pieces_[i].begin, pieces_[i].size}, run_);
+      } else {
+        for (size_t i = 0; i < size_; ++i) encode(pieces_[i]);
+      }
       size_ = 0;
     }
 
@@ -322,7 +327,7 @@ class Encoder {
     };
 
     void encode(const Piece& piece) {
-      if (piece.size == 1) return out_.push_back(encoder_.byte_ids_[*piece.begin]);
+      if (piece.size <= direct_) return out_.push_back(encoder_.symbols_.of_byte(*piece.begin));
       if (piece.size > ShortWords::kMaxBytes) {
         encode_long(piece);
         return;
@@ -341,49 +346,85 @@ class Encoder {
     size_t encode_long(const Piece& piece) {
       LongWords& cache = workspace_.long_words;
       if (piece.size > LongWords::kMaxBytes)
-        return encoder_.merge_piece({piece.begin, piece.size}, workspace_, out_);
+        return encoder_.encode_word({piece.begin, piece.size}, workspace_, out_);
       const LongWords::Key key = cache.key(piece.begin, piece.size, readable_);
       if (const size_t known = cache.lookup(key, out_.reserve(LongWords::kMaxIds))) {
         out_.advance(known);
         return known;
       }
-      const size_t count = encoder_.merge_piece({piece.begin, piece.size}, workspace_, out_);
+      const size_t count = encoder_.encode_word({piece.begin, piece.size}, workspace_, out_);
       const bool is_short = piece.size <= ShortWords::kMaxBytes && count <= ShortWords::kMaxIds;
       if (!is_short && count <= LongWords::kMaxIds) cache.insert(key, out_.last(count), count);
       return count;
     }
 
     const Encoder& encoder_;
+    const size_t direct_;
     const uint8_t* readable_;
+    Run& run_;
     Workspace& workspace_;
     IdArray& out_;
     size_t size_ = 0;
     std::array<Piece, 32> pieces_;
   };
 
-  // Appends the ids of a piece; returns how many.
-  size_t merge_piece(Bytes piece, Workspace& workspace, IdArray& out) const {
+  // Appends the ids of a pre-token; returns how many.
+  size_t encode_word(Bytes word, Workspace& workspace, IdArray& out) const {
+    if (word_pieces_) return word_pieces_->encode(word, out);
     if (whole_words_) {
-      const uint32_t id = vocabulary_.find(piece);
-      if (id != Vocabulary::kNone && !is_special_[id]) {
+      const uint32_t id = find_whole(word);
+      if (id != Vocabulary::kNone) {
         out.push_back(id);
         return 1;
       }
     }
-    uint32_t* const symbols = out.reserve(piece.size());
-    for (size_t i = 0; i < piece.size(); ++i) symbols[i] = byte_ids_[piece[i]];
-    const size_t count = workspace.merger.merge(merges_, symbols, piece.size());
+    uint32_t* const symbols = out.reserve(symbols_.most(word.size()));
+    const size_t count = workspace.merger.merge(merges_, symbols, symbols_.write(word, symbols));
     out.advance(count);
     return count;
   }
 
+  // The same where merges are dropped at random: no word encodes as it did before.
+  void encode_with_dropout(Bytes word, Run& run) const {
+    uint32_t* const symbols = run.ids.reserve(symbols_.most(word.size()));
+    const size_t size = symbols_.write(word, symbols);
+    run.ids.advance(run.workspace.merger.merge_with_dropout(merges_, symbols, size,
+                                                            [&] { return run.dropout->drops(); }));
+  }
+
+  // The token of a pre-token in which nothing merges. Where it has none, the bytes of a model of
+  // bytes are still text.
+  int64_t whole_token(Bytes word) const {
+    const uint32_t id = find_whole(word);
+    if (id != Vocabulary::kNone) return id;
+    if (model_.kind == Model::Kind::bytes) return kText;
+    if (model_.unknown == Vocabulary::kNone)
+      throw Unencodable{std::string(word.begin(), word.end())};
+    return model_.unknown;
+  }
+
+  // The token that is a whole pre-token, or kNone.
+  uint32_t find_whole(Bytes word) const {
+    uint32_t id;
+    if (model_.kind == Model::Kind::characters && !model_.affix.empty()) {
+      id = vocabulary_.find(bytes_of(std::string(word.begin(), word.end()) + model_.affix));
+    } else {
+      id = vocabulary_.find(word);
+    }
+    return id != Vocabulary::kNone && is_special_[id] ? Vocabulary::kNone : id;
+  }
+
   Vocabulary vocabulary_;
-  std::array<uint32_t, 256> byte_ids_;
   std::vector<bool> is_special_;
+  Model model_;
+  Symbols symbols_;
+  Decoder decoder_;
+  std::optional<WordPieces> word_pieces_;
   MergeTable merges_;
   bool has_scheme_;
   Scheme scheme_;
   bool whole_words_;
+  size_t direct_;  // words of so many bytes are a token: 1 for a model of bytes, else 0
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> idle_;

@@ -24,7 +24,16 @@ class Merger {
   size_t merge(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least = 1) {
     if (size <= std::max<size_t>(at_least, 1)) return size;
     return size <= kShort ? merge_short(table, symbols, size, at_least)
-                          : merge_long(table, symbols, size, at_least);
+                          : merge_long(table, symbols, size, at_least, [] { return false; });
+  }
+
+  // The same, but each time a merge is due, each one that could be made is dropped for this time
+  // where drops() says so; it is asked for them in their order, up to the first that is not
+  // dropped. Where all are, the rest stays as it is. (BPE-dropout: Provilkov, Emelianenko and Voita
+  // 2020, algorithm 1, which asks for the others too, whose answers change nothing.)
+  template <typename Drops>
+  size_t merge_with_dropout(const MergeTable& table, uint32_t* symbols, size_t size, Drops drops) {
+    return size <= 1 ? size : merge_long(table, symbols, size, 1, drops);
   }
 
  private:
@@ -56,7 +65,9 @@ class Merger {
     PackedMerge pair;
   };
 
-  size_t merge_long(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least) {
+  template <typename Drops>
+  size_t merge_long(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least,
+                    Drops drops) {
     if (size >= UINT32_MAX) throw std::invalid_argument("a pre-token has 2^32 - 1 bytes or more");
     const auto end = static_cast<uint32_t>(size);
     nodes_.resize(size);
@@ -67,11 +78,13 @@ class Merger {
     }
     std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
 
+    const auto push = [&](uint64_t made) {
+      heap_.push_back(made);
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+    };
     const auto renew = [&](uint32_t i) {
       nodes_[i].pair = table.find(symbols[i], symbols[nodes_[i].next]);
-      if (nodes_[i].pair == kNoMerge) return;
-      heap_.push_back(entry(i));
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+      if (nodes_[i].pair != kNoMerge) push(entry(i));
     };
     size_t left = size;
     while (left > at_least && !heap_.empty()) {
@@ -81,6 +94,10 @@ class Merger {
       const auto i = static_cast<uint32_t>(smallest);
       Node& node = nodes_[i];
       if (node.pair == kNoMerge || entry(i) != smallest) continue;
+      if (drops()) {
+        dropped_.push_back(smallest);
+        continue;
+      }
       symbols[i] = merge_result(node.pair);
       Node& gone = nodes_[node.next];
       gone.pair = node.pair = kNoMerge;
@@ -91,7 +108,10 @@ class Merger {
         renew(i);
       }
       if (i != 0) renew(node.previous);
+      for (const uint64_t again : dropped_) push(again);
+      dropped_.clear();
     }
+    dropped_.clear();
     size_t kept = 0;
     for (uint32_t i = 0; i != end; i = nodes_[i].next) symbols[kept++] = symbols[i];
     if (nodes_.size() > kKeep) release();
@@ -105,10 +125,12 @@ class Merger {
   void release() {
     nodes_ = {};
     heap_ = {};
+    dropped_ = {};
   }
 
   std::vector<Node> nodes_;
   std::vector<uint64_t> heap_;
+  std::vector<uint64_t> dropped_;  // since the last merge
 };
 
 }  // namespace bpe

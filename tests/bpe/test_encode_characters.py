@@ -1,0 +1,196 @@
+"""Byte-pair encoding of characters, with an end of word and an unknown token."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe.errors import EncodingError, TokenizerError, UnknownCharacterError
+from tests.bpe.models import LETTERS, STRANGERS, character_tokenizers, make, reference, texts
+from tests.bpe.texts import byte_strings
+
+# System A of the descriptions: frequencies low 5, lower 2, newest 6, widest 3, new 4.
+STRINGS = [*("<pad>", "<unk>", "<bos>", "<eos>"), "</w>", *"deilnorstw"]
+PAIRS = [
+    *(("n", "e"), ("ne", "w"), ("e", "s"), ("es", "t"), ("est", "</w>"), ("l", "o")),
+    *(("lo", "w"), ("new", "est</w>"), ("low", "</w>"), ("new", "</w>")),
+]
+SPECIAL = STRINGS[:4]
+
+
+def tutorial(**changes: Any) -> bpe.Tokenizer:
+    strings = [*STRINGS, *(left + right for left, right in PAIRS)]
+    model = bpe.CharacterLevel(unknown="<unk>")
+    return make(strings, PAIRS, **{"special": SPECIAL, "model": model, **changes})
+
+
+@pytest.mark.parametrize(
+    ("word", "tokens"),
+    [
+        ("lower", ["low", "e", "r", "</w>"]),
+        ("lowest", ["low", "est</w>"]),
+        ("newest", ["newest</w>"]),
+        ("wide", ["w", "i", "d", "e", "</w>"]),
+        ("low", ["low</w>"]),
+        ("l", ["l", "</w>"]),
+        ("löw", ["l", "<unk>", "w", "</w>"]),
+        ("漢", ["<unk>", "</w>"]),
+        ("</w>", ["<unk>", "<unk>", "w", "<unk>", "</w>"]),
+    ],
+)
+def test_words_of_the_tutorial(word: str, tokens: list[str]) -> None:
+    tokenizer = tutorial()
+    for _ in range(2):  # the second time from the cache
+        assert tokenizer.tokenize(word) == tokens
+        assert [tokenizer.token_text(id_) for id_ in tokenizer.encode(word)] == tokens
+    assert tokenizer.tokenize(f"low {word}") == ["low</w>", *tokens]
+    symbols, _ = tokenizer.explain(word)[-1]
+    assert [symbol.decode() for symbol in symbols] == tokens
+
+
+def test_special_tokens_are_cut_out_before_words_end() -> None:
+    tokenizer = tutorial()
+    assert tokenizer.tokenize("<bos>low<eos>", allowed_special="all") == [
+        *("<bos>", "low</w>", "<eos>")
+    ]
+    plain = tokenizer.tokenize("<eos>")
+    assert plain == ["<unk>", "e", "o", "s", "<unk>", "</w>"]
+    assert tokenizer.encode("<unk>")[0] == 1
+
+
+def test_malformed_bytes_are_unknown_characters() -> None:
+    tokenizer = tutorial()
+    assert tokenizer.tokenize(b"l\xffo") == ["l", "<unk>", "o", "</w>"]
+    assert tokenizer.tokenize(b"\xe6\xbc") == ["<unk>", "<unk>", "</w>"]
+    assert tokenizer.tokenize("漢".encode()) == ["<unk>", "</w>"]
+
+
+@given(tokenizer=character_tokenizers(), samples=st.lists(texts(LETTERS + STRANGERS), max_size=4))
+@settings(deadline=None)
+def test_equals_the_textbook(tokenizer: bpe.Tokenizer, samples: list[str]) -> None:
+    expected = [reference(tokenizer, text.encode()) for text in samples]
+    for _ in range(2):
+        assert tokenizer.encode_arrow(pa.array(samples, pa.string())).to_pylist() == expected
+        assert [tokenizer.encode(text) for text in samples] == expected
+
+
+@given(tokenizer=character_tokenizers(), text=byte_strings())
+@settings(deadline=None, max_examples=60)
+def test_any_bytes_equal_the_textbook(tokenizer: bpe.Tokenizer, text: bytes) -> None:
+    assert tokenizer.encode(text) == reference(tokenizer, text)
+
+
+@given(tokenizer=character_tokenizers(), seed=st.integers())
+@settings(deadline=None, max_examples=30)
+def test_long_words_equal_the_textbook(tokenizer: bpe.Tokenizer, seed: int) -> None:
+    text = "".join(random.Random(seed).choices(LETTERS + STRANGERS, k=150))
+    for size in (62, 63, 64, 65, 150):  # around the change of algorithm
+        assert tokenizer.encode(text[:size]) == reference(tokenizer, text[:size].encode())
+
+
+def test_a_word_of_a_megabyte() -> None:
+    tokenizer = tutorial(pretokenizer=bpe.Pretokenizer("none"))
+    text = "low" * 350_000
+    assert tokenizer.tokenize(text) == ["low"] * 349_999 + ["low</w>"]
+
+
+def test_a_pattern_cuts_words_as_well() -> None:
+    tokenizer = tutorial(pretokenizer=bpe.Pretokenizer(pattern="-"))
+    assert tokenizer.tokenize("low-low") == ["low</w>", "<unk>", "</w>", "low</w>"]
+
+
+# Without an unknown token.
+
+
+@given(
+    tokenizer=character_tokenizers(unknown=False),
+    samples=st.lists(texts(LETTERS + STRANGERS[:2]), max_size=6),
+)
+@settings(deadline=None, max_examples=50)
+def test_rows_with_unknown_characters_are_named(
+    tokenizer: bpe.Tokenizer, samples: list[str]
+) -> None:
+    bad = tuple(row for row, text in enumerate(samples) if set(text) & set(STRANGERS))
+    column = pa.array(samples, pa.string())
+    for _ in range(2):
+        if not bad:
+            ids = tokenizer.encode_arrow(column).to_pylist()
+            assert ids == [reference(tokenizer, text.encode()) for text in samples]
+            continue
+        with pytest.raises(UnknownCharacterError, match=rf"^row {bad[0]}: the character") as caught:
+            tokenizer.encode_arrow(column)
+        assert caught.value.rows == bad
+        assert isinstance(caught.value, EncodingError)
+
+
+def test_an_unknown_character_is_named() -> None:
+    tokenizer = tutorial(model=bpe.CharacterLevel())
+    with pytest.raises(UnknownCharacterError, match=r"^the character 'ö' \(U\+00F6\) has no token"):
+        tokenizer.encode("löw")
+    with pytest.raises(UnknownCharacterError, match=r"^b'\\xff', which is not UTF-8, has no token"):
+        tokenizer.encode(b"l\xffw")
+    column = pa.chunked_array([["low", "low"], ["low", "löw", None, "ö"]])
+    with pytest.raises(UnknownCharacterError, match=r"^row 3: the character 'ö'") as caught:
+        tokenizer.encode_arrow(column)
+    assert caught.value.rows == (3, 5)
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  # our own
+    assert (again.rows, str(again)) == (caught.value.rows, str(caught.value))
+    assert tokenizer.tokenize("low") == ["low</w>"]
+
+
+# What a tokenizer of characters is made of.
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"model": bpe.CharacterLevel("</e>")}, "no token is the end of a word, '</e>'"),
+        ({"special": [*SPECIAL, "</w>"]}, "no token is the end of a word|is a special token"),
+        (
+            {"model": bpe.CharacterLevel(unknown="[UNK]")},
+            r"no token is the unknown token '\[UNK\]'",
+        ),
+        ({"model": bpe.CharacterLevel(unknown="low")}, "is a special token"),
+        ({"model": "characters"}, "the model is 'characters': give ByteLevel"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(TokenizerError, match=named):
+        tutorial(**changes)
+
+
+def test_tokens_are_strings() -> None:
+    with pytest.raises(TokenizerError, match=r"token 1 is b'\\xc3', which is not UTF-8"):
+        bpe.Tokenizer(
+            tokens=[b"</w>", b"\xc3"],
+            merges=[],
+            pretokenizer=bpe.Pretokenizer("words"),
+            model=bpe.CharacterLevel(),
+        )
+
+
+def test_it_is_a_value() -> None:
+    tokenizer = tutorial()
+    assert tokenizer.model == bpe.CharacterLevel(unknown="<unk>")
+    assert not tokenizer.lossless
+    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer  # noqa: S301  # our own
+    assert tutorial(model=bpe.CharacterLevel()) != tokenizer
+
+
+def test_unreachable_tokens() -> None:
+    assert tutorial().unreachable() == []
+    strings = [*STRINGS, "lo", "low", "low</w>", "ow", "ow</w>", "it"]
+    pairs = [("l", "o"), ("o", "w"), ("ow", "</w>"), ("lo", "w"), ("low", "</w>")]
+    tokenizer = tutorial()
+    tokenizer = make(strings, pairs, special=SPECIAL, model=tokenizer.model)
+    assert [tokenizer.token_text(id_) for id_ in tokenizer.unreachable()] == ["it"]
+    # "low" is merged from "l" and "ow" only, and "lo" always comes first.
+    tokenizer = make(strings, [("l", "o"), ("o", "w"), ("l", "ow")], model=tokenizer.model)
+    assert "low" in [tokenizer.token_text(id_) for id_ in tokenizer.unreachable()]
