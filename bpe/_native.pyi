@@ -231,3 +231,12 @@ def random_words(seed: int, first: int, count: int) -> Buffer:
 
 def merges_of_ranks(token_data: Readable, token_offsets: Readable) -> Buffer:
     """The merges (uint32 triples) of a vocabulary whose ids are its ranks."""
+
+def merges_that_happen(token_data: Readable, token_offsets: Readable, merges: Readable) -> Buffer:
+    """Of merges (uint32 triples, the first one first) those that some text needs, in their order.
+
+    Two vocabularies of the same tokens merge every text alike where these are the same.
+
+    Raises:
+        ValueError: a single byte, or a part of a merge, has no token.
+    """

@@ -135,7 +135,7 @@ class Tokenizer:
         *,
         pretokenizer: str | None = None,
         pattern: str | None = None,
-        special_tokens: Mapping[str, int] | None = None,
+        special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
     ) -> Tokenizer:
         """Read a tokenizer file.
 
@@ -145,7 +145,8 @@ class Tokenizer:
             pretokenizer: how text is cut, for formats that do not say it (not tokenizer.json);
                 the published .tiktoken files and GPT-2's pair have theirs as default.
             pattern: a regular expression instead of a name.
-            special_tokens: each with its id, for formats that do not say it.
+            special_tokens: each with its id, or by name where the file (or its publisher) gives
+                it one, for formats that do not say which they are.
 
         Raises:
             TokenizerFileError: the file is broken, or says something that cannot be honoured
@@ -161,13 +162,21 @@ class Tokenizer:
         except (TokenizerError, SpecialTokenError) as error:
             raise TokenizerFileError(f"{path}: {error}") from None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write tokenizer.json; the file appears when it is complete.
+    def save(self, path: str | os.PathLike[str], *, leave_out: Collection[str] = ()) -> None:
+        """Write a tokenizer file; it appears when it is complete.
+
+        Args:
+            path: ``*.tiktoken``; ``*vocab.json`` or ``*merges.txt`` for both of the pair; any
+                other ``*.json``, or a directory that is there, for tokenizer.json.
+            leave_out: what a file that cannot hold it may lack, to be given when it is loaded:
+                any of ``bpe.formats.LEAVE_OUT``.
 
         Raises:
             TokenizerError: the format cannot express this tokenizer; the message says what.
         """
-        write_atomically(Path(path), self.to_json().encode())
+        files = formats.write(self, Path(path), leave_out=leave_out)
+        for name, data in files.contents.items():
+            write_atomically(name, data)
 
     def to_json(self) -> str:
         """The text of tokenizer.json: the same for equal tokenizers; raises as :meth:`save`."""
@@ -175,7 +184,7 @@ class Tokenizer:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256, in hexadecimal, of the tokenizer.json that :meth:`save` writes."""
+        """SHA-256, in hexadecimal, of its tokenizer.json."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     # What it consists of.

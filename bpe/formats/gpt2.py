@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from bpe.errors import TokenizerFileError
-from bpe.formats.huggingface import read_merges, read_tokens, read_vocab, spelled_bytes
-from bpe.formats.parts import TokenizerParts
+from bpe.errors import TokenizerError, TokenizerFileError
+from bpe.formats.huggingface import (
+    read_merges,
+    read_tokens,
+    read_vocab,
+    spelled_bytes,
+    token_names,
+)
+from bpe.formats.limits import (
+    Lack,
+    Ordinary,
+    check_lacks,
+    common_lacks,
+    named_tokens,
+    require_byte_level,
+)
+from bpe.formats.parts import TokenizerFiles, TokenizerParts
+from bpe.formats.special_ids import with_ids
 from bpe.formats.strict_json import Entry, read_bytes, read_json
 from bpe.pretokenize import Pretokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
     from pathlib import Path
+
+    from bpe.formats.special_ids import SpecialIds
+    from bpe.tokenizer import Tokenizer
 
 VOCAB = "vocab.json"
 MERGES = "merges.txt"
@@ -23,7 +42,7 @@ def read(
     merges_path: Path,
     *,
     pretokenizer: Pretokenizer | None = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_tokens: SpecialIds = None,
 ) -> TokenizerParts:
     """Read the two files.
 
@@ -32,8 +51,8 @@ def read(
         merges_path: a line for each merge, left and right with a space between; a first line that
             begins with ``#version`` is skipped.
         pretokenizer: GPT-2's, where the files are to be read as another's.
-        special_tokens: where None, those tokens of the vocabulary that are neither a byte nor made
-            by a merge: GPT-2's ``<|endoftext|>``.
+        special_tokens: by name, or with their ids; where None, those tokens of the vocabulary
+            that are neither a byte nor made by a merge: GPT-2's ``<|endoftext|>``.
 
     Raises:
         TokenizerFileError: a file is broken, or says something that cannot be honoured.
@@ -41,25 +60,24 @@ def read(
     file = read_json(str(vocab_path), read_bytes(vocab_path))
     vocab = read_vocab(file)
     merges = read_merges(Entry(str(merges_path), "merges", _lines(merges_path)), vocab)
-    if special_tokens is None:
+    special = with_ids(vocab_path, special_tokens, known=vocab)
+    if special is None:
         made = set(merges[2::3])
-        special_tokens = {
-            name: id_ for name, id_ in vocab.items() if id_ not in made and len(name) > 1
-        }
-        for name in special_tokens:
+        special = {name: id_ for name, id_ in vocab.items() if id_ not in made and len(name) > 1}
+        for name in special:
             if spelled_bytes(name):
                 file.get(name).fail(
                     "is made by no merge: it may be a special token, or bytes that no text "
                     "encodes to; name the special tokens"
                 )
-    for content, id_ in special_tokens.items():
+    for content, id_ in special.items():
         if vocab.get(content, id_) != id_:
             file.get(content).fail(f"has the id {vocab[content]} here, not {id_}")
     return TokenizerParts(
-        tokens=read_tokens(file, vocab, special_tokens, merges),
+        tokens=read_tokens(file, vocab, special, merges),
         merges=merges,
         pretokenizer=pretokenizer or Pretokenizer("gpt2"),
-        special_tokens=special_tokens,
+        special_tokens=special,
     )
 
 
@@ -71,3 +89,79 @@ def _lines(path: Path) -> list[str]:
     if lines[0].startswith("#version"):
         del lines[0]
     return [line.rstrip("\r") for line in lines if line.rstrip("\r")]
+
+
+_KIND = "vocab.json with merges.txt"
+_VERSION = "#version"
+
+
+def write(
+    tokenizer: Tokenizer, vocab_path: Path, merges_path: Path, *, leave_out: Collection[str] = ()
+) -> TokenizerFiles:
+    """A tokenizer as the two files, as Hugging Face's ``tokenizers`` writes them.
+
+    Special tokens stand in the vocabulary, where the reader knows them by being made by no merge.
+
+    Raises:
+        TokenizerError: the files would silently say something else; the message names what.
+    """
+    require_byte_level(tokenizer, kind=_KIND)
+    lacks = common_lacks(tokenizer)
+    if tokenizer.pretokenizer != Pretokenizer("gpt2"):
+        lacks["pretokenizer"] = Lack("another way to cut text than gpt2's")
+    ordinary = Ordinary(tokenizer)
+    _check_tokens(tokenizer, ordinary)
+    if tokenizer.special_tokens and "special-tokens" in leave_out:
+        lacks["special-tokens"] = Lack(
+            f"the special tokens {named_tokens(tokenizer.special_tokens)}"
+        )
+    check_lacks(
+        lacks,
+        leave_out,
+        kind=_KIND,
+        loading="how text is cut can be given when the files are loaded",
+    )
+    names = token_names(tokenizer, kind=_KIND)
+    special = set(tokenizer.special_tokens.values())
+    kept = {
+        name: id_
+        for id_, name in sorted(names.items())
+        if ordinary.tokens[id_] is not None
+        or (id_ in special and "special-tokens" not in leave_out)
+    }
+    if any(spelled_bytes(name) for name in tokenizer.special_tokens if name in kept):
+        lacks["special-tokens"] = Lack("which tokens are special", told=True)
+    lines = [f"{_VERSION}: 0.2"]
+    lines += (f"{names[left]} {names[right]}" for left, right, _ in tokenizer.merges)
+    # Hugging Face's readers skip every such line, not the first alone.
+    for line in lines[1:]:
+        if line.startswith(_VERSION):
+            raise TokenizerError(f"{_KIND} cannot hold the merge {line!r}: it reads as a comment")
+    vocab = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    contents = {
+        merges_path: ("\n".join(lines) + "\n").encode(),
+        vocab_path: vocab.encode(),
+    }
+    return TokenizerFiles(contents, lacks)
+
+
+def _check_tokens(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
+    """Refuse tokens that the files would make special, or that nobody would look up."""
+    unmade = ordinary.unmade()
+    if unmade and tokenizer.ignore_merges:
+        raise TokenizerError(
+            f"{_KIND} cannot hold tokens that only ignore_merges finds: {ordinary.named(unmade)}"
+        )
+    listed = {made for _, _, made in tokenizer.merges}
+    silent = [id_ for id_ in unmade if id_ not in listed]
+    if silent:
+        raise TokenizerError(
+            f"{_KIND} cannot hold tokens that no merge makes, which would be special there: "
+            f"{ordinary.named(silent)}"
+        )
+    for content, id_ in tokenizer.special_tokens.items():
+        if len(content) == 1:
+            raise TokenizerError(
+                f"{_KIND} cannot hold the special token {content!r} ({id_}): one character is the "
+                "name of a byte there"
+            )

@@ -40,7 +40,7 @@ def to_json(tokenizer: Tokenizer) -> str:
     Raises:
         TokenizerError: the format cannot express it.
     """
-    names = _names(tokenizer)
+    names = token_names(tokenizer)
     added = {**tokenizer.special_tokens, **tokenizer.added_tokens}
     head = {
         "version": "1.0",
@@ -93,8 +93,12 @@ def _lines(items: Iterable[str]) -> str:
     return f"\n      {joined}\n    " if joined else ""
 
 
-def _names(tokenizer: Tokenizer) -> dict[int, str]:
-    """How each token is spelled in the file, by id."""
+def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[int, str]:
+    """How each token is spelled in the file, by id.
+
+    Raises:
+        TokenizerError: two are spelled alike.
+    """
     whole = {id_: content for content, id_ in tokenizer.special_tokens.items()}
     whole |= {id_: content for content, id_ in tokenizer.added_tokens.items()}
     names = {
@@ -106,7 +110,7 @@ def _names(tokenizer: Tokenizer) -> dict[int, str]:
     for id_, content in whole.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=tokenizer.ignore_merges):
             raise TokenizerError(
-                f"tokenizer.json cannot hold the special or added token {content!r}: "
+                f"{kind} cannot hold the special or added token {content!r}: "
                 "it is spelled there like other bytes"
             )
     if len(set(names.values())) != len(names):
@@ -114,7 +118,7 @@ def _names(tokenizer: Tokenizer) -> dict[int, str]:
         for id_, name in names.items():
             if name in ids:
                 raise TokenizerError(
-                    f"tokenizer.json cannot hold both the tokens {ids[name]} and {id_}: it spells "
+                    f"{kind} cannot hold both the tokens {ids[name]} and {id_}: it spells "
                     f"a special token and other bytes both as {name!r}"
                 )
             ids[name] = id_
@@ -304,7 +308,10 @@ def read_tokens(
     for content, id_ in added.items():
         if tokens[id_] is not None:
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
-        tokens[id_] = content.encode()
+        try:
+            tokens[id_] = content.encode()
+        except UnicodeEncodeError:
+            entry.fail(f"{shorten(content)} holds a lone surrogate, which has no UTF-8")
     merging = set(added.values()).intersection(merges)
     for content in added.keys() & vocab.keys():
         if _is_ambiguous(content, merging=added[content] in merging, ignore_merges=ignore_merges):

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from typing_extensions import Buffer
 
+    from bpe.formats.limits import Lack
     from bpe.pretokenize import Pretokenizer
 
 
@@ -35,3 +37,17 @@ class TokenizerParts:
     added_tokens: Mapping[str, int] = field(default_factory=dict)
     ignore_merges: bool = False
     post_processor: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """A tokenizer as the files of a format.
+
+    Attributes:
+        contents: what each file holds, in the order in which they are written.
+        lacks: what the files do not hold, by its name in ``limits.LEAVE_OUT``: to be given again
+            when they are loaded.
+    """
+
+    contents: Mapping[Path, bytes]
+    lacks: Mapping[str, Lack]

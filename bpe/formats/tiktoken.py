@@ -10,19 +10,31 @@ import base64
 import binascii
 import hashlib
 from array import array
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from bpe._native import merges_of_ranks
-from bpe.errors import TokenizerFileError
+from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.ids import id_limit
-from bpe.formats.parts import TokenizerParts
+from bpe.formats.limits import (
+    Lack,
+    Ordinary,
+    check_lacks,
+    common_lacks,
+    named_tokens,
+    require_byte_level,
+)
+from bpe.formats.parts import TokenizerFiles, TokenizerParts
+from bpe.formats.special_ids import with_ids
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.pretokenize import Pretokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
+
+    from bpe.formats.special_ids import SpecialIds
+    from bpe.tokenizer import Tokenizer
 
 
 class _Published(NamedTuple):
@@ -56,7 +68,7 @@ def read(
     path: Path,
     *,
     pretokenizer: Pretokenizer | None = None,
-    special_tokens: Mapping[str, int] | None = None,
+    special_tokens: SpecialIds = None,
 ) -> TokenizerParts:
     """Read a .tiktoken file.
 
@@ -64,7 +76,8 @@ def read(
         path: the file.
         pretokenizer: how text is cut; may be None for r50k_base, cl100k_base and o200k_base as
             OpenAI publishes them, which are recognised by their content.
-        special_tokens: each with its id; None takes the published ones of a recognised file.
+        special_tokens: each with its id, or by name where it is one of a recognised file; None
+            takes all of those.
 
     Raises:
         TokenizerFileError: the file is broken, or it is unknown how it cuts text.
@@ -79,8 +92,10 @@ def read(
     except ValueError as error:
         raise TokenizerFileError(f"{path}: {error}") from None
     published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
-    if special_tokens is None:
-        special_tokens = published.special_tokens if published else {}
+    known = published.special_tokens if published else {}
+    special = with_ids(path, special_tokens, known=known)
+    if special is None:
+        special = known
     if pretokenizer is None:
         if published is None:
             raise TokenizerFileError(
@@ -88,14 +103,24 @@ def read(
                 "(for example pretokenizer='cl100k') or give a pattern"
             )
         pretokenizer = Pretokenizer(published.pretokenizer)
-    _add_special_tokens(path, tokens, special_tokens)
+    _add_special_tokens(path, tokens, special)
     return TokenizerParts(
         tokens=tokens,
         merges=merges,
         pretokenizer=pretokenizer,
-        special_tokens=special_tokens,
+        special_tokens=special,
         ignore_merges=True,
     )
+
+
+def holds_ranks(path: Path) -> bool:
+    """Whether a file begins as a .tiktoken file does, whatever it is called."""
+    with path.open("rb") as file:
+        fields = file.readline(1 << 16).split()
+    try:
+        return len(fields) == 2 and fields[1].isdigit() and bool(base64.b64decode(fields[0]))
+    except ValueError:
+        return False
 
 
 def _tokens(path: Path, data: bytes) -> list[bytes | None]:
@@ -150,3 +175,82 @@ def _add_special_tokens(
                 f"it to {shorten(tokens[id_])}"
             )
         tokens[id_] = content.encode("utf-8", "surrogatepass")
+
+
+_KIND = "a .tiktoken file"
+
+
+def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) -> TokenizerFiles:
+    """A tokenizer as a .tiktoken file, which lists its ordinary tokens by id.
+
+    Raises:
+        TokenizerError: the file would silently say something else; the message names what.
+    """
+    require_byte_level(tokenizer, kind=_KIND)
+    ordinary = Ordinary(tokenizer)
+    _check_merges(tokenizer, ordinary)
+    data = b"".join(
+        base64.b64encode(token) + b" %d\n" % id_
+        for id_, token in enumerate(ordinary.tokens)
+        if token is not None
+    )
+    check_lacks(
+        lacks := _lacks(tokenizer, data),
+        leave_out,
+        kind=_KIND,
+        loading="how text is cut and special tokens can be given when the file is loaded",
+    )
+    return TokenizerFiles({path: data}, lacks)
+
+
+def _lacks(tokenizer: Tokenizer, data: bytes) -> dict[str, Lack]:
+    """What the file does not say, or what would be said of it because OpenAI published it."""
+    lacks = common_lacks(tokenizer)
+    published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
+    known = published.special_tokens if published else {}
+    if tokenizer.special_tokens != known:
+        instead = f", and is known to have {named_tokens(known)}" if known else ""
+        named = named_tokens(tokenizer.special_tokens) or "(none)"
+        lacks["special-tokens"] = Lack(f"the special tokens {named}{instead}")
+    if published is None:
+        # Without one, such a file does not load.
+        lacks["pretokenizer"] = Lack("how text is cut", told=True)
+    elif tokenizer.pretokenizer != Pretokenizer(published.pretokenizer):
+        lacks["pretokenizer"] = Lack(
+            f"another way to cut text than {published.pretokenizer}'s, with which OpenAI "
+            "published these ranks"
+        )
+    return lacks
+
+
+def _check_merges(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
+    """Refuse tokenizers that merge otherwise than the ranks of their tokens imply."""
+    unmade = ordinary.unmade()
+    if unmade and not tokenizer.ignore_merges:
+        raise TokenizerError(
+            f"{_KIND} cannot hold tokens that merging does not give, since tiktoken looks whole "
+            f"pre-tokens up: {ordinary.named(unmade)}"
+        )
+    implied = ordinary.merges_of_ranks()
+    if ordinary.merges == implied:
+        return
+    made, ranked = (dict(_merges(merges)) for merges in (ordinary.merges, implied))
+    for id_ in sorted(made.keys() | ranked.keys()):
+        if made.get(id_) != ranked.get(id_):
+            here, there = (ordinary.named(parts.get(id_, ())) for parts in (made, ranked))
+            raise TokenizerError(
+                f"{_KIND} cannot hold these merges: the ranks imply that {ordinary.named([id_])} "
+                f"is merged from {there or 'nothing'}, and here it is from {here or 'nothing'}"
+            )
+    order = ordinary.merges[2::3]
+    first = next((a, b) for a, b in pairwise(order) if a > b)
+    raise TokenizerError(
+        f"{_KIND} cannot hold these merges: their order is that of the ids, and here "
+        f"{ordinary.named(first[:1])} is merged before {ordinary.named(first[1:])}"
+    )
+
+
+def _merges(flat: list[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The id that each merge makes, and the two ids it is made of."""
+    for left, right, made in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+        yield made, (left, right)

@@ -102,6 +102,15 @@ Buffer merges_from_ranks(const py::buffer& token_data, const py::buffer& token_o
   return Buffer(merges_of_ranks(Vocabulary(span_of(data), span_of(offsets))));
 }
 
+Buffer listed_merges_that_happen(const py::buffer& token_data, const py::buffer& token_offsets,
+                                 const py::buffer& merges) {
+  const View<uint8_t> data(token_data);
+  const View<int64_t> offsets(token_offsets);
+  const View<uint32_t> triples(merges);
+  py::gil_scoped_release release;
+  return Buffer(merges_that_happen(Vocabulary(span_of(data), span_of(offsets)), span_of(triples)));
+}
+
 }  // namespace
 
 void bind_encoder(py::module_& module) {
@@ -119,6 +128,8 @@ void bind_encoder(py::module_& module) {
   module.def("random_words", &random_words, py::arg("seed"), py::arg("first"), py::arg("count"));
   module.def("merges_of_ranks", &merges_from_ranks, py::arg("token_data"),
              py::arg("token_offsets"));
+  module.def("merges_that_happen", &listed_merges_that_happen, py::arg("token_data"),
+             py::arg("token_offsets"), py::arg("merges"));
 }
 
 }  // namespace bpe

@@ -1,17 +1,18 @@
-// The merges of a vocabulary that is given by ranks alone, as tiktoken's files give it.
+// Which merges ever happen, of those listed or of those that ranks alone imply, as in tiktoken's
+// files.
 //
-// There two neighbours merge whenever their bytes together are a token, and the rank of the merge
-// is that token's id. Any split of a token into two tokens may be such a merge, but at most one of
-// them ever happens: when a token is made somewhere in a text, all merges inside its bytes came in
-// the order in which they come when its bytes stand alone, because each was then the smallest,
-// leftmost one inside these bytes too, and none crossed their border. So the last merge of its
-// bytes alone is the only one that makes it; a token that its own bytes do not merge to is never
-// made by merging at all.
+// Of all merges that make the same token, at most one happens: when a token is made somewhere in a
+// text, all merges inside its bytes came in the order in which they come when its bytes stand
+// alone, because each was then the smallest, leftmost one inside these bytes too, and none crossed
+// their border. So the last merge of its bytes alone is the only one that makes it; a token that
+// its own bytes do not merge to is never made by merging at all. Two vocabularies of the same
+// tokens whose merges that happen are the same, in the same order, merge every text alike.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -86,25 +87,56 @@ void for_each_split(const Vocabulary& vocabulary, const std::vector<uint32_t>& p
 // and each takes dozens of bytes of memory.
 inline constexpr size_t kMaxSplits = size_t{1} << 24;
 
-}  // namespace ranked
-
-// The one merge that makes each token, as (left, right, result) in the order of their ranks; tokens
-// that no merge makes are missing. Throws std::invalid_argument where a single byte has no token,
-// and where tokens can be written as two tokens in more than kMaxSplits ways.
-inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
+// The id of each single byte. Throws std::invalid_argument where one has no token.
+inline std::array<uint32_t, 256> all_byte_ids(const Vocabulary& vocabulary) {
   const auto byte_ids = vocabulary.byte_ids();
   for (size_t byte = 0; byte < 256; ++byte)
     if (byte_ids[byte] == Vocabulary::kNone)
       throw std::invalid_argument("no token is the single byte " + std::to_string(byte));
+  return byte_ids;
+}
 
+template <typename F>
+void for_each_longer_token(const Vocabulary& vocabulary, F&& f) {
+  for (uint32_t id = 0; id < vocabulary.size(); ++id)
+    if (vocabulary.has(id) && vocabulary[id].size() > 1) f(id);
+}
+
+// The one merge of `table` that makes each token, as (left, right, result), by rank.
+inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
+                                                const std::array<uint32_t, 256>& byte_ids,
+                                                const MergeTable& table) {
+  struct Last {
+    uint32_t rank, left, right, result;
+  };
+  std::vector<Last> found;
+  std::vector<uint32_t> symbols;
+  Merger merger;
+  for_each_longer_token(vocabulary, [&](uint32_t id) {
+    symbols.clear();
+    for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
+    if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return;
+    const PackedMerge last = table.find(symbols[0], symbols[1]);
+    if (last != kNoMerge) found.push_back({merge_rank(last), symbols[0], symbols[1], id});
+  });
+  std::ranges::sort(found, {}, &Last::rank);
+  std::vector<uint32_t> merges;
+  for (const Last& one : found) merges.insert(merges.end(), {one.left, one.right, one.result});
+  return merges;
+}
+
+}  // namespace ranked
+
+// The merges of a vocabulary that is given by ranks alone: two neighbours merge whenever their
+// bytes together are a token, and the rank of the merge is that token's id. Tokens that no merge
+// makes are missing. Throws std::invalid_argument where a single byte has no token, and where
+// tokens can be written as two tokens in more than kMaxSplits ways.
+inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
+  const auto byte_ids = ranked::all_byte_ids(vocabulary);
   const auto prefixes = ranked::affix_links(vocabulary, false);
   const auto suffixes = ranked::affix_links(vocabulary, true);
-  const auto each_token = [&](auto&& f) {
-    for (uint32_t id = 0; id < vocabulary.size(); ++id)
-      if (vocabulary.has(id) && vocabulary[id].size() > 1) f(id);
-  };
   size_t splits = 0;
-  each_token([&](uint32_t id) {
+  ranked::for_each_longer_token(vocabulary, [&](uint32_t id) {
     ranked::for_each_split(vocabulary, prefixes, suffixes, id,
                            [&](uint32_t, uint32_t) { ++splits; });
     if (splits > ranked::kMaxSplits)
@@ -113,22 +145,29 @@ inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
                                   " ways: no vocabulary of text");
   });
   MergeTable table(splits);
-  each_token([&](uint32_t id) {
+  ranked::for_each_longer_token(vocabulary, [&](uint32_t id) {
     ranked::for_each_split(vocabulary, prefixes, suffixes, id, [&](uint32_t left, uint32_t right) {
       table.insert(left, right, pack_merge(id, id));
     });
   });
 
-  std::vector<uint32_t> merges;
-  std::vector<uint32_t> symbols;
-  Merger merger;
-  each_token([&](uint32_t id) {
-    symbols.clear();
-    for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
-    if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return;
-    merges.insert(merges.end(), {symbols[0], symbols[1], id});
-  });
-  return merges;
+  return ranked::merges_that_happen(vocabulary, byte_ids, table);
+}
+
+// Of a list of merges, (left, right, result) with the first merge first, those that happen. Throws
+// std::invalid_argument where a single byte or a part of a merge has no token.
+inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
+                                                std::span<const uint32_t> merges) {
+  const auto byte_ids = ranked::all_byte_ids(vocabulary);
+  MergeTable table(merges.size() / 3);
+  for (size_t i = 0; i + 2 < merges.size(); i += 3) {
+    for (const uint32_t id : merges.subspan(i, 3))
+      if (!vocabulary.has(id))
+        throw std::invalid_argument("merge " + std::to_string(i / 3) + " is of the id " +
+                                    std::to_string(id) + ", which no token has");
+    table.insert(merges[i], merges[i + 1], pack_merge(static_cast<uint32_t>(i / 3), merges[i + 2]));
+  }
+  return ranked::merges_that_happen(vocabulary, byte_ids, table);
 }
 
 }  // namespace bpe

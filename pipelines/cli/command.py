@@ -189,7 +189,7 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
 
 def _nothing(ctx: click.Context, name: str) -> Any:
     option = next(param for param in ctx.command.params if param.name == name)
-    return () if option.multiple else option.default
+    return () if option.multiple else option.to_info_dict()["default"]  # None, not click's unset
 
 
 def stack(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.cli.convert import convert
 from pipelines.cli.count import count
 from pipelines.cli.decode import decode
 from pipelines.cli.encode import encode
@@ -75,7 +76,7 @@ def bpe() -> None:
     """
 
 
-for _command in (count, train, encode, run, verify, decode, show):
+for _command in (count, train, encode, run, verify, decode, convert, show):
     bpe.add_command(_command)
 
 

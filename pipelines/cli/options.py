@@ -123,6 +123,30 @@ def pretoken_options() -> Callable[[Any], Any]:
     )
 
 
+def special_ids_option() -> Callable[[Any], Any]:
+    """Special tokens of a tokenizer file that does not say which they are."""
+    return click.option(
+        "--special-token",
+        "special_token",
+        multiple=True,
+        metavar="TOKEN[=ID]",
+        help="Special token of a file that does not say so (.tiktoken, vocab.json), with its id; "
+        "without, where the file or its publisher gives it one; repeatable.",
+    )
+
+
+def special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
+    """The values of :func:`special_ids_option`: ids by token; None where none is given."""
+    found: dict[str, int | None] = {}
+    for one in given:
+        match = re.fullmatch(r"(.+)=([0-9]{1,10})", one, re.DOTALL)
+        content, id_ = (match[1], int(match[2])) if match else (one, None)
+        if content in found:
+            raise click.UsageError(f"--special-token {content!r} is given twice: leave one out")
+        found[content] = id_
+    return found or None
+
+
 def vocabulary_options() -> Callable[[Any], Any]:
     """What to train."""
     return stack(

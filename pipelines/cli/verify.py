@@ -1,7 +1,8 @@
-"""``bpe verify``: is an output what its manifest, or the text itself, says?"""
+"""``bpe verify``: is an output, or a tokenizer file, what it says?"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,35 +11,46 @@ from pipelines.cli import options
 from pipelines.cli.command import JobCommand
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
+from pipelines.cli.verify_tokenizer import is_tokenizer, verify_tokenizer
 
 
 @click.command(
     cls=JobCommand,
-    short_help="Check an output against its manifest, or the text itself.",
+    short_help="Check an output (against its input too), or a tokenizer file.",
     example="""
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
+bpe verify model/tokenizer.json
 """,
 )
-@click.argument("directory", metavar="DIR")
+@click.argument("path", metavar="PATH")
 @options.input_options(required=False)
+@options.cut_options(default=None)
 @options.config_option()
 @options.report_options()
 @click.pass_context
 def verify(ctx: click.Context, /, **_: Any) -> None:
-    """Check encoded output or counts.
+    """Check encoded output, counts, or a tokenizer.
 
-    Without --input: every part against the manifest (sizes, SHA-256, rows, tokens). With --input,
-    given as when the output was made: also that every document of the corpus is there once and
-    decodes to its own bytes, or that counting the corpus again gives the same. (Encoded output
-    knows how its documents were read; for counts, --format and its like are given again.) Exit
-    status 0: all is right; 1: something is not, and the first difference is named.
+    Encoded output and counts, without --input: every part against the manifest (sizes, SHA-256,
+    rows, tokens). With --input, given as when the output was made: also that every document of the
+    corpus is there once and decodes to its own bytes, or that counting the corpus again gives the
+    same. (Encoded output knows how its documents were read; for counts, --format and its like are
+    given again.)
+
+    A tokenizer file, of any format that bpe convert knows: it is read in full, and each token that
+    cannot be encoded to itself is listed.
+
+    Exit status 0: all is right; 1: something is not, and what is named.
     """
+    if is_tokenizer(Path(ctx.params["path"])):
+        verify_tokenizer(ctx)
+        return
     inputs = options.input_settings(ctx) if ctx.params["input"] else None
     set_up_logging()
     from pipelines import jobs
 
     summary = jobs.verify(
-        directory=ctx.params["directory"], inputs=inputs, progress=options.progress(ctx)
+        directory=ctx.params["path"], inputs=inputs, progress=options.progress(ctx)
     )
     show_summary(ctx, verify=summary)

@@ -15,7 +15,7 @@ from tests.cli.process import bpe, environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ("count", "train", "encode", "run", "verify", "decode", "show")
+NAMES = ("count", "train", "encode", "run", "verify", "decode", "convert", "show")
 COUNT = ("count", "--input", "a.txt", "--output", "out")
 TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
 
@@ -31,7 +31,9 @@ def error(*arguments: str | Path, status: int = 2, **more: Path) -> str:
 
 def test_help_lists_the_commands_in_the_order_of_a_job() -> None:
     done = bpe("--help")
-    listed = [line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()[:7]]
+    listed = [
+        line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()[: len(NAMES)]
+    ]
     assert tuple(listed) == NAMES
     assert done.stderr == ""
 
@@ -113,7 +115,7 @@ def test_version() -> None:
         ((*TRAIN, "--ties", "random"), "'random' is not one of 'bytes-min'"),
         (("run",), "Missing argument 'CONFIG.yaml'"),
         (("run", "missing.yaml"), "missing.yaml: cannot read the configuration"),
-        (("verify",), "Missing argument 'DIR'"),
+        (("verify",), "Missing argument 'PATH'"),
         (("verify", "a", "b"), "unexpected argument 'b'"),
         (("decode",), "Missing argument 'DIR'"),
         (("show", "tokenizer.json"), "Missing argument 'WORD...'"),

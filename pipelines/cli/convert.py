@@ -1,0 +1,122 @@
+"""``bpe convert``: a tokenizer from one file format to another."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli import options
+from pipelines.cli.command import Command, choose
+from pipelines.cli.report import show_json
+from pipelines.progress import many
+
+if TYPE_CHECKING:
+    from bpe import Tokenizer
+
+# As in bpe.formats.LEAVE_OUT (a test compares); bpe is not imported for `--help`.
+LEAVE_OUT = ("pretokenizer", "special-tokens", "added-tokens", "post-processor")
+
+
+@click.command(
+    cls=Command,
+    short_help="Convert a tokenizer to another file format.",
+    example="""
+bpe convert r50k_base.tiktoken gpt2/tokenizer.json
+bpe convert model/tokenizer.json model/vocab.json
+bpe convert model/tokenizer.json model.tiktoken --leave-out special-tokens
+bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end|>=5000'
+""",
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@options.cut_options(default=None)
+@options.special_ids_option()
+@click.option(
+    "--leave-out",
+    "leave_out",
+    type=click.Choice(LEAVE_OUT),
+    multiple=True,
+    metavar="NAME",
+    help=f"What TO may silently lack where its format cannot hold it: {', '.join(LEAVE_OUT)}; "
+    "repeatable.",
+)
+@click.option("--overwrite/--no-overwrite", default=False, show_default=False, help="Replace TO.")
+@options.json_option()
+@options.traceback_option()
+@click.pass_context
+def convert(
+    ctx: click.Context,
+    /,
+    source: str,
+    target: str,
+    pretokenizer: str | None,
+    pattern: str | None,
+    special_token: tuple[str, ...],
+    leave_out: tuple[str, ...],
+    overwrite: bool,
+    **_: Any,
+) -> None:
+    """Write the tokenizer of FROM to TO; the names say the formats.
+
+    tokenizer.json (Hugging Face), *.tiktoken, and *vocab.json with *merges.txt (name either; both
+    are written). Ids, merges and the way text is cut stay the same, or nothing is written: what TO
+    cannot hold is an error that names it, unless --leave-out does. What has to be given again when
+    TO is loaded is printed.
+    """
+    import bpe
+    from bpe import formats
+    from bpe.files import write_atomically
+
+    choose(ctx, "pretokenizer", "pattern")
+    tokenizer = bpe.Tokenizer.load(
+        source,
+        pretokenizer=pretokenizer,
+        pattern=pattern,
+        special_tokens=options.special_ids(special_token),
+    )
+    files = formats.write(tokenizer, Path(target), leave_out=leave_out)
+    for path in files.contents:
+        if path.exists() and not overwrite:
+            raise click.ClickException(f"{path} is there already: give --overwrite to replace it")
+    for path, data in files.contents.items():
+        write_atomically(path, data)
+    lacks = {name: lack.what for name, lack in files.lacks.items()}
+    summary = {
+        "from": source,
+        "to": [str(path) for path in files.contents],
+        "tokens": len(tokenizer),
+        "merges": len(tokenizer.merges),
+        "lacks": lacks,
+        "give": _arguments(tokenizer, lacks),
+    }
+    if ctx.params["json"]:
+        show_json(summary)
+        return
+    click.echo(_as_text(summary))
+
+
+def _arguments(tokenizer: Tokenizer, lacks: dict[str, str]) -> list[str]:
+    """The options with which a file that lacks something loads as the same tokenizer."""
+    given = []
+    if "pretokenizer" in lacks:
+        cut = tokenizer.pretokenizer
+        given += ["--pattern", cut.pattern] if cut.pattern else ["--pretokenizer", cut.name or ""]
+    if "special-tokens" in lacks:
+        for content, id_ in tokenizer.special_tokens.items():
+            given += ["--special-token", f"{content}={id_}"]
+    return given
+
+
+def _as_text(summary: dict[str, Any]) -> str:
+    size = f"{many(summary['tokens'], 'token')}, {many(summary['merges'], 'merge')}"
+    lines = [
+        f"{'converted':10}{summary['from']}: {size}",
+        f"{'':10}{', '.join(summary['to'])}",
+    ]
+    lines += (f"{'':10}does not hold {what}" for what in summary["lacks"].values())
+    if summary["give"]:
+        lines.append(f"{'':10}give when it is loaded: {shlex.join(summary['give'])}")
+    return "\n".join(lines)

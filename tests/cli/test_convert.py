@@ -1,0 +1,165 @@
+"""``bpe convert`` and ``bpe verify`` of tokenizer files."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bpe as library
+from bpe import formats
+from pipelines.cli import convert as command
+from tests.bpe.vocabularies import BYTES
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = "the thorn, the other 123 <s>"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A trained tokenizer.json with a special token, cut as cl100k cuts."""
+    counts = library.count_pretokens([TEXT] * 3, pretokenizer="cl100k")
+    tokenizer = library.train(counts, vocab_size=270, special_tokens=["<s>"])
+    path = tmp_path / "model" / "tokenizer.json"
+    tokenizer.save(path)
+    return path
+
+
+def test_the_names_are_those_of_the_library() -> None:
+    assert command.LEAVE_OUT == formats.LEAVE_OUT
+
+
+@pytest.mark.parametrize("target", ["x.tiktoken", "vocab.json", "deep/x_merges.txt"])
+def test_there_and_back_with_what_is_printed(target: str, model: Path, tmp_path: Path) -> None:
+    given = ("--leave-out", "special-tokens", "--leave-out", "pretokenizer")
+    done = bpe("convert", model, tmp_path / target, *given, "--json")
+    summary = json.loads(done.stdout)
+    assert summary["tokens"] == 270
+    assert all((tmp_path / path).is_file() for path in summary["to"])
+    assert set(summary["lacks"]) == {"pretokenizer", "special-tokens"}
+    assert summary["give"] == ["--pretokenizer", "cl100k", "--special-token", "<s>=0"]
+    back = tmp_path / "back.json"
+    shown = bpe("convert", tmp_path / target, back, *summary["give"]).stdout
+    assert shown.startswith("converted ")
+    loaded, first = library.Tokenizer.load(back), library.Tokenizer.load(model)
+    assert loaded.encode(TEXT, allowed_special="all") == first.encode(TEXT, allowed_special="all")
+    assert loaded.tokens == first.tokens
+
+
+def test_what_is_not_in_the_file_is_said(model: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.tiktoken"
+    done = bpe("convert", model, target, status=1)
+    assert "a .tiktoken file cannot hold the special tokens '<s>' (0)" in done.stderr
+    assert "--leave-out" in done.stderr
+    assert not target.exists()
+    done = bpe("convert", model, target, "--leave-out", "special-tokens")
+    assert "does not hold how text is cut" in done.stdout
+    assert "does not hold the special tokens '<s>' (0)" in done.stdout
+    line = next(line for line in done.stdout.splitlines() if "give when" in line)
+    words = shlex.split(line.split(": ", 1)[1])
+    assert words == ["--pretokenizer", "cl100k", "--special-token", "<s>=0"]
+
+
+def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:
+    pattern = "[a-z]+|[^a-z]"
+    pair = tmp_path / "vocab.json"
+    bpe("convert", model, pair, "--leave-out", "pretokenizer")
+    done = bpe("convert", pair, tmp_path / "x.json", "--pattern", pattern)
+    assert "does not hold" not in done.stdout
+    done = bpe("convert", tmp_path / "x.json", pair, status=1)
+    assert "cannot hold another way to cut text than gpt2's" in done.stderr
+    done = bpe("convert", tmp_path / "x.json", pair, "--leave-out=pretokenizer", status=1)
+    assert "vocab.json is there already: give --overwrite" in done.stderr or (
+        "merges.txt is there already: give --overwrite" in done.stderr
+    )
+    done = bpe("convert", tmp_path / "x.json", pair, "--leave-out=pretokenizer", "--overwrite")
+    assert f"--pattern '{pattern}'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "named"),
+    [
+        (("absent.json", "x.json"), 1, "absent.json: No such file"),
+        (("model/tokenizer.json", "x.bin"), 1, "not known as a tokenizer file by its name"),
+        (("model/tokenizer.json",), 2, "Missing argument 'TO'"),
+        (("model/tokenizer.json", "x.json", "--leave-out", "merges"), 2, "'merges' is not one of"),
+        (("model/tokenizer.json", "x.json", "--pretokenizer", "gpt2"), 1, "says itself how"),
+        (("model", "x.json", "--special-token", "a=1"), 1, "says itself how"),
+        (("model", "x.json", "--special-token", "a", "--special-token", "a"), 2, "given twice"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    arguments: tuple[str, ...], status: int, named: str, model: Path, tmp_path: Path
+) -> None:
+    done = bpe("convert", *arguments, cwd=tmp_path, status=status)
+    assert named in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+# bpe verify FILE
+
+
+def broken() -> library.Tokenizer:
+    """Nothing merges to its token 257."""
+    return library.Tokenizer(
+        tokens=[*BYTES, b"ab", b"abc", b"a b"],
+        merges=[(97, 98, 256)],
+        pretokenizer=library.Pretokenizer("gpt2"),
+        special_tokens={"a b": 258},
+    )
+
+
+def test_a_token_that_cannot_be_encoded_is_named(tmp_path: Path) -> None:
+    broken().save(tmp_path / "tokenizer.json")
+    for place in (tmp_path, tmp_path / "tokenizer.json"):
+        done = bpe("verify", place, status=1)
+        assert "token 257 'abc' cannot be encoded to itself" in done.stdout
+        assert done.stdout.count("cannot be encoded") == 1
+    done = bpe("verify", tmp_path, "--json", status=1)
+    assert json.loads(done.stdout)["unreachable"] == [{"id": 257, "token": "abc"}]
+
+
+def test_all_formats_can_be_verified(model: Path, tmp_path: Path) -> None:
+    given = ("--leave-out", "special-tokens", "--leave-out", "pretokenizer")
+    for name in ("vocab.json", "x.tiktoken"):
+        bpe("convert", model, tmp_path / name, *given)
+    for path in (model, tmp_path / "vocab.json", tmp_path / "merges.txt"):
+        assert "each token is what its own bytes merge to" in bpe("verify", path).stdout
+    done = bpe("verify", tmp_path / "x.tiktoken", status=1)
+    assert "does not say how text is cut" in done.stderr
+    done = bpe("verify", tmp_path / "x.tiktoken", "--pretokenizer", "cl100k", "--json")
+    assert json.loads(done.stdout)["unreachable"] == []
+
+
+def test_text_that_is_cut_is_told_apart(tmp_path: Path) -> None:
+    tokenizer = library.Tokenizer(
+        tokens=[*BYTES, b"a ", b"a b"],
+        merges=[(97, 32, 256), (256, 98, 257)],
+        pretokenizer=library.Pretokenizer("gpt2"),
+    )
+    tokenizer.save(tmp_path / "t.json")
+    done = bpe("verify", tmp_path / "t.json", "--json")
+    assert [one["id"] for one in json.loads(done.stdout)["cut"]] == [256, 257]
+    assert "token 257 'a b' is text that is cut" in bpe("verify", tmp_path / "t.json").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "named"),
+    [
+        (("absent.json",), 1, "absent.json: No such file"),
+        (("half.json",), 1, "half.json: is not JSON"),
+        (("model", "--input", "x"), 2, "--input goes with encoded output or counts"),
+    ],
+)
+def test_what_is_no_tokenizer(
+    arguments: tuple[str, ...], status: int, named: str, model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "half.json").write_text(model.read_text()[:-100])
+    done = bpe("verify", *arguments, cwd=tmp_path, status=status)
+    assert named in done.stderr
