@@ -100,5 +100,6 @@ def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) ->
         if size is None:
             return unknown
         taken, rest = (*taken, start + rest[:size]), rest[size:]
-        steps.append(MergeStep((*taken, prefix + rest) if rest else taken, None))
+        if rest:  # else the last step shows it already
+            steps.append(MergeStep((*taken, prefix + rest), None))
     return steps

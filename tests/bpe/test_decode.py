@@ -3,8 +3,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import bpe
 from bpe.errors import EncodingError
+from bpe.reference.decode import decode as reference_decode
+from tests.bpe.models import character_tokenizers, make
 from tests.bpe.texts import strings
 from tests.bpe.vocabularies import SPECIAL, small_tokenizer
 
@@ -83,3 +87,57 @@ def test_what_is_not_ids_is_refused() -> None:
     for array in (pa.array(["a"]), pa.array([1]), pa.array([[1.0]])):
         with pytest.raises(TypeError, match="lists of integers"):
             tokenizer.decode_arrow(array)
+
+
+# Characters, and what is left out.
+
+
+@given(tokenizer=character_tokenizers(), data=st.data())
+@settings(deadline=None)
+def test_words_of_characters_are_joined_as_in_the_textbook(
+    tokenizer: bpe.Tokenizer, data: st.DataObject
+) -> None:
+    rows = data.draw(st.lists(st.lists(st.integers(0, len(tokenizer) - 1), max_size=8), max_size=4))
+    tokens = [[tokenizer.token_bytes(id_) for id_ in ids] for ids in rows]
+    expected = [reference_decode(row, model=tokenizer.model, special=[b"<unk>"]) for row in tokens]
+    assert [tokenizer.decode_bytes(ids) for ids in rows] == expected
+    column = pa.array(rows, pa.list_(pa.uint32()))
+    assert tokenizer.decode_arrow(column).to_pylist() == expected
+    kept = [[token for token in row if token != b"<unk>"] for row in tokens]
+    expected = [reference_decode(row, model=tokenizer.model) for row in kept]
+    decoded = tokenizer.decode_arrow(column, skip_special_tokens=True)
+    assert decoded.to_pylist() == expected
+    assert [tokenizer.decode_bytes(ids, skip_special_tokens=True) for ids in rows] == expected
+
+
+def test_words_come_back_with_single_spaces() -> None:
+    model = bpe.CharacterLevel(unknown="<unk>")
+    strings = ["<unk>", "<bos>", "<eos>", "</w>", "a", "b", "ab", "b</w>"]
+    pairs = [("a", "b"), ("b", "</w>")]
+    tokenizer = make(strings, pairs, model=model, special=strings[:3])
+    assert tokenizer.decode(tokenizer.encode("  ab\tb a\n")) == "ab b a"
+    ids = tokenizer.encode("<bos>ab b<eos>", allowed_special="all")
+    assert tokenizer.decode(ids) == "<bos>ab b <eos>"
+    assert tokenizer.decode(ids, skip_special_tokens=True) == "ab b"
+    assert tokenizer.decode([3]) == ""
+    assert tokenizer.decode([3, 3]) == " "
+    assert tokenizer.decode([4, 5]) == "ab"
+    assert tokenizer.decode([]) == ""
+    for bad in (-1, 8, 2**40):
+        with pytest.raises(EncodingError, match=f"no token has the id {bad}"):
+            tokenizer.decode([4, bad])
+
+
+def test_special_tokens_are_left_out_where_asked() -> None:
+    tokenizer = small_tokenizer(added_tokens=("<tool>",))
+    text = "a<|end|>b<tool>c<|endoftext|>"
+    ids = tokenizer.encode(text, allowed_special="all")
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.decode(ids, skip_special_tokens=True) == "ab<tool>c"
+    assert tokenizer.decode_bytes(ids, skip_special_tokens=True) == b"ab<tool>c"
+    rows = pa.array([ids, None, [], ids[:2]], pa.list_(pa.uint32()))
+    assert tokenizer.decode_arrow(rows, skip_special_tokens=True).to_pylist() == [
+        *(b"ab<tool>c", None, b"", b"a")
+    ]
+    with pytest.raises(EncodingError, match=f"no token has the id {10**9}"):
+        tokenizer.decode([10**9], skip_special_tokens=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import bpe
-from bpe.errors import BpeError, TokenizerError
+from bpe.errors import BpeError, EncodingError, TokenizerError
 from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
 
@@ -203,3 +203,17 @@ def test_a_trained_tokenizer_reaches_all_its_tokens() -> None:
     tokenizer = bpe.train(bpe.count_pretokens(texts, pretokenizer="cl100k"), vocab_size=2000)
     assert len(tokenizer) == 2000
     assert tokenizer.unreachable() == []
+
+
+def test_tokens_are_spelled_as_in_the_file() -> None:
+    tokenizer = small_tokenizer(added_tokens=("<tool>",))
+    text = "the é\n<tool><|end|>"
+    tokens = tokenizer.tokenize(text, allowed_special="all")
+    assert tokens[-3:] == ["Ċ", "<tool>", "<|end|>"]
+    assert tokens[:2] == ["the", "Ġ"]
+    vocab = json.loads(tokenizer.to_json())["model"]["vocab"]
+    ids = tokenizer.encode(text, allowed_special="all")
+    assert [vocab[token] for token in tokens if token in vocab] == ids[: len(tokens)]
+    assert tokenizer.tokenize("") == []
+    with pytest.raises(EncodingError, match="no token has the id 99999"):
+        tokenizer.token_text(99999)

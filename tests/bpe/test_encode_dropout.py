@@ -1,0 +1,247 @@
+"""BPE-dropout: merges dropped at random, and the same ones every time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe.errors import EncodingError
+from bpe.reference.dropout import SplitMix64
+from tests.bpe.models import LETTERS, character_tokenizers, make, reference, texts
+from tests.bpe.texts import byte_strings, library_sources
+from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
+
+RATES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]) | st.floats(0, 1)
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+def ranked(table: MergeTable) -> bpe.Tokenizer:
+    tokens, merges = table
+    return bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=bpe.Pretokenizer("gpt2"))
+
+
+# Against the textbook.
+
+
+@given(table=merge_tables(), text=st.text("abc ", max_size=60), rate=RATES, seed=SEEDS)
+@settings(deadline=None)
+def test_equals_the_textbook(table: MergeTable, text: str, rate: float, seed: int) -> None:
+    tokenizer = ranked(table)
+    ids = tokenizer.encode(text, dropout=rate, seed=seed)
+    assert ids == reference(tokenizer, text.encode(), dropout=rate, seed=seed)
+    assert tokenizer.decode(ids) == text
+
+
+@given(tokenizer=character_tokenizers(), text=texts(), rate=RATES, seed=SEEDS)
+@settings(deadline=None)
+def test_characters_equal_the_textbook(
+    tokenizer: bpe.Tokenizer, text: str, rate: float, seed: int
+) -> None:
+    ids = tokenizer.encode(text, dropout=rate, seed=seed)
+    assert ids == reference(tokenizer, text.encode(), dropout=rate, seed=seed)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@given(text=byte_strings(), rate=RATES, seed=SEEDS)
+@settings(deadline=None, max_examples=40)
+def test_any_bytes_equal_the_textbook(whole: bool, text: bytes, rate: float, seed: int) -> None:
+    tokenizer = small_tokenizer("cl100k", ignore_merges=whole)
+    ids = tokenizer.encode(text, dropout=rate, seed=seed)
+    assert ids == reference(tokenizer, text, dropout=rate, seed=seed)
+    assert tokenizer.decode_bytes(ids) == text
+
+
+@given(table=merge_tables(), rate=RATES, seed=SEEDS)
+@settings(deadline=None, max_examples=30)
+def test_long_pieces_equal_the_textbook(table: MergeTable, rate: float, seed: int) -> None:
+    tokenizer = ranked(table)
+    text = "".join(random.Random(seed).choices("abc", k=150))
+    ids = tokenizer.encode(text, dropout=rate, seed=seed)
+    assert ids == reference(tokenizer, text.encode(), dropout=rate, seed=seed)
+
+
+# The ends, and what lies between.
+
+
+@given(text=byte_strings(), seed=SEEDS)
+@settings(deadline=None, max_examples=40)
+def test_no_dropout_is_plain_encoding_and_full_dropout_single_bytes(text: bytes, seed: int) -> None:
+    for whole in (False, True):
+        tokenizer = small_tokenizer("gpt2", ignore_merges=whole)
+        plain = tokenizer.encode(text)
+        assert tokenizer.encode(text, dropout=0, seed=seed) == plain
+        bytes_ = [tokenizer.token_id(bytes([byte])) for byte in text]
+        assert tokenizer.encode(text, dropout=1, seed=seed) == bytes_
+        assert tokenizer.encode(text) == plain  # nothing of it stays in a cache
+
+
+def test_full_dropout_leaves_characters_and_the_end_of_word() -> None:
+    tokenizer = make(
+        ["</w>", "l", "o", "lo", "lo</w>"],
+        [("l", "o"), ("lo", "</w>")],
+        model=bpe.CharacterLevel(),
+    )
+    assert tokenizer.tokenize("lo lo", dropout=1) == ["l", "o", "</w>"] * 2
+    assert tokenizer.tokenize("lo lo") == ["lo</w>"] * 2
+
+
+def test_every_way_to_drop_has_its_probability() -> None:
+    # "aab" with (a, a) before (a, b): a step has two candidates, then the word is done, because
+    # neither "aa b" nor "a ab" merges further.
+    tokenizer = make(
+        ["a", "b", "aa", "ab"],
+        [("a", "a"), ("a", "b")],
+        model=bpe.CharacterLevel(end_of_word=""),
+    )
+    rows, rate = 40_000, 0.3
+    column = pa.array(["aab"] * rows)
+    found = Counter(map(tuple, tokenizer.encode_arrow(column, dropout=rate, seed=5).to_pylist()))
+    expected = {(2, 1): 1 - rate, (0, 3): rate * (1 - rate), (0, 0, 1): rate * rate}
+    assert found.keys() == expected.keys()
+    for ids, probability in expected.items():
+        deviation = math.sqrt(rows * probability * (1 - probability))
+        assert abs(found[ids] - rows * probability) < 5 * deviation
+
+
+def test_special_tokens_stay_whole() -> None:
+    tokenizer = small_tokenizer(added_tokens=("<tool>",))
+    text = "the<tool>other<|end|>thing"
+    ids = tokenizer.encode(text, allowed_special="all", dropout=1)
+    assert [id_ for id_ in ids if len(tokenizer.token_bytes(id_)) > 1] == [
+        tokenizer.added_tokens["<tool>"],
+        tokenizer.special_tokens["<|end|>"],
+    ]
+    assert tokenizer.decode(ids) == text
+
+
+def test_a_pattern_gives_the_same_as_the_name() -> None:
+    named, by_value = small_tokenizer("gpt2"), small_tokenizer(None, pattern=bpe.PATTERNS["gpt2"])
+    column = pa.array([*library_sources(100_000), None, b""])
+    assert named.encode_arrow(column, dropout=0.2, seed=3) == by_value.encode_arrow(
+        column, dropout=0.2, seed=3
+    )
+
+
+def test_a_piece_of_a_megabyte() -> None:
+    tokenizer = small_tokenizer("none")
+    for text in (b"a" * 2**20, b" the" * 2**18):
+        ids = tokenizer.encode(text, dropout=0.5)
+        assert tokenizer.decode_bytes(ids) == text
+
+
+# Reproducible, however rows are dealt out.
+
+
+@pytest.fixture(scope="module")
+def column() -> pa.Array:
+    sources = [source.decode("utf-8", "replace") for source in library_sources(300_000)]
+    return pa.array([*sources, None, "", "a b"], pa.string())
+
+
+def test_a_seed_gives_the_same_ids_and_another_gives_others(column: pa.Array) -> None:
+    tokenizer = small_tokenizer("gpt2")
+    once = tokenizer.encode_arrow(column, dropout=0.1, seed=7)
+    assert tokenizer.encode_arrow(column, dropout=0.1, seed=7) == once
+    assert tokenizer.encode_arrow(column, dropout=0.1, seed=8) != once
+    assert tokenizer.encode_arrow(column, dropout=0.2, seed=7) != once
+    assert once != tokenizer.encode_arrow(column)
+    decoded = tokenizer.decode_arrow(once)
+    assert decoded.cast(pa.string()) == column
+
+
+def test_rows_do_not_depend_on_chunks_slices_or_threads(column: pa.Array) -> None:
+    tokenizer = small_tokenizer("gpt2")
+    rows = tokenizer.encode_arrow(column, dropout=0.1, seed=7).to_pylist()
+    cuts = [0, 1, 1, 5, len(column)]
+    parts = [column.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
+    chunked = tokenizer.encode_arrow(pa.chunked_array(parts), dropout=0.1, seed=7)
+    assert chunked.to_pylist() == rows
+    seeds = bpe.row_seeds(7, len(column))
+    assert tokenizer.encode_arrow(column, dropout=0.1, seeds=seeds).to_pylist() == rows
+
+    def encode(part: int) -> Any:
+        first, end = cuts[part], cuts[part + 1]
+        own = bpe.row_seeds(7, end - first, first=first)
+        return tokenizer.encode_arrow(parts[part], dropout=0.1, seeds=own).to_pylist()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(itertools.chain(*pool.map(encode, range(4)))) == rows
+    for row in (0, 1, len(column) - 1):
+        single = tokenizer.encode_arrow(
+            column.slice(row, 1), dropout=0.1, seeds=seeds[row : row + 1]
+        )
+        assert single.to_pylist() == [rows[row]]
+    assert tokenizer.encode(column[0].as_py(), dropout=0.1, seed=7) == rows[0]
+
+
+@given(seed=SEEDS, first=st.integers(0, 50), rows=st.integers(0, 20))
+def test_seeds_of_rows_are_splitmix64(seed: int, first: int, rows: int) -> None:
+    random_numbers = SplitMix64(seed)
+    numbers = [random_numbers.next() for _ in range(first + rows)]
+    assert bpe.row_seeds(seed, rows, first=first).to_pylist() == numbers[first:]
+
+
+def test_seeds_of_all_forms() -> None:
+    tokenizer = small_tokenizer("gpt2")
+    column = pa.array(["the other thing"] * 3)
+    numbers = [1, 2**63, 2**64 - 1]
+    rows = tokenizer.encode_arrow(column, dropout=0.3, seeds=numbers)
+    for seeds in (
+        tuple(numbers),
+        pa.array(numbers, pa.uint64()),
+        pa.array([0, *numbers], pa.uint64())[1:],
+        pa.chunked_array([numbers[:1], numbers[1:]], pa.uint64()),
+    ):
+        assert tokenizer.encode_arrow(column, dropout=0.3, seeds=seeds) == rows
+    # Without dropout they are not looked at.
+    assert tokenizer.encode_arrow(column, seeds=[]) == tokenizer.encode_arrow(column)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan, math.inf, "0.1", None])
+def test_a_rate_that_is_no_probability(rate: Any) -> None:
+    with pytest.raises(EncodingError, match=r"dropout .* is not a number from 0 to 1"):
+        small_tokenizer().encode("a", dropout=rate)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1", None])
+def test_a_seed_that_is_no_number(seed: Any) -> None:
+    for call in (small_tokenizer().encode, small_tokenizer().tokenize):
+        with pytest.raises(EncodingError, match=r"seed .* is not a number from 0 to 2\^64 - 1"):
+            call("a", dropout=0.5, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "named"),
+    [
+        ([1], r"1 seeds, 0 of them null, for 2 texts"),
+        ([1, None], r"2 seeds, 1 of them null, for 2 texts"),
+        ([1, -1], r"not numbers from 0 to 2\^64 - 1"),
+        ([1, 2**64], r"not numbers from 0 to 2\^64 - 1"),
+        (pa.array([1, -1]), r"not numbers from 0 to 2\^64 - 1"),
+        (pa.array(["a", "b"]), r"not numbers from 0 to 2\^64 - 1"),
+        (5, r"not numbers from 0 to 2\^64 - 1"),
+    ],
+)
+def test_seeds_that_are_no_numbers(seeds: Any, named: str) -> None:
+    with pytest.raises(EncodingError, match=named):
+        small_tokenizer().encode_arrow(pa.array(["a", "b"]), dropout=0.5, seeds=seeds)
+
+
+def test_word_pieces_have_no_merges_to_drop() -> None:
+    tokenizer = make(["[UNK]", *LETTERS], special=["[UNK]"], model=bpe.WordPiece())
+    assert tokenizer.encode("a", dropout=0) == [1]
+    with pytest.raises(EncodingError, match="WordPiece has no merges that could be dropped"):
+        tokenizer.encode("a", dropout=0.1)

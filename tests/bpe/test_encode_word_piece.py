@@ -1,0 +1,169 @@
+"""WordPiece: the longest token first, against the textbook and Hugging Face's tokenizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import tokenizers
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tokenizers import decoders, models, pre_tokenizers
+
+import bpe
+from bpe.errors import TokenizerError
+from bpe.reference.decode import decode as reference_decode
+from tests.bpe.models import LETTERS, STRANGERS, make, reference, texts, word_pieces
+from tests.bpe.texts import byte_strings, library_sources
+
+STRINGS = ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", "u", "##n", "want"]
+
+
+def bert(**changes: Any) -> bpe.Tokenizer:
+    settings: dict[str, Any] = {"special": STRINGS[:3], "model": bpe.WordPiece()}
+    return make(STRINGS, **{**settings, **changes})
+
+
+def huggingface(tokenizer: bpe.Tokenizer) -> tokenizers.Tokenizer:
+    """The same in ``tokenizers``."""
+    model = tokenizer.model
+    assert isinstance(model, bpe.WordPiece)
+    vocab = {tokenizer.token_text(id_): id_ for id_, token in enumerate(tokenizer.tokens) if token}
+    theirs = tokenizers.Tokenizer(
+        models.WordPiece(
+            vocab,
+            unk_token=model.unknown,
+            continuing_subword_prefix=model.prefix,
+            max_input_chars_per_word=model.max_characters,
+        )
+    )
+    theirs.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    theirs.decoder = decoders.WordPiece(prefix=model.prefix, cleanup=False)
+    return theirs
+
+
+@pytest.mark.parametrize(
+    ("word", "tokens"),
+    [
+        ("unaffable", ["un", "##aff", "##able"]),
+        ("unaffa", ["un", "##aff", "##a"]),
+        ("aff", ["aff"]),
+        ("affn", ["aff", "##n"]),
+        ("unwanted", ["[UNK]"]),  # "##want" is no token
+        ("unaffabl", ["[UNK]"]),
+        ("unaffé", ["[UNK]"]),
+        ("##a", ["##a"]),
+        ("a" * 101, ["[UNK]"]),
+    ],
+)
+def test_words(word: str, tokens: list[str]) -> None:
+    tokenizer = bert()
+    for _ in range(2):  # the second time from the cache
+        assert tokenizer.tokenize(word) == tokens
+    assert tokenizer.encode(word) == huggingface(tokenizer).encode(word).ids
+    symbols, merge = tokenizer.explain(word)[-1]
+    assert ([symbol.decode() for symbol in symbols], merge) == (tokens, None)
+
+
+def test_explain_takes_tokens_from_the_front() -> None:
+    assert [symbols for symbols, _ in bert().explain("unaffable")] == [
+        (b"unaffable",),
+        (b"un", b"##affable"),
+        (b"un", b"##aff", b"##able"),
+    ]
+    assert [symbols for symbols, _ in bert().explain("want")] == [(b"want",)]
+    assert [symbols for symbols, _ in bert().explain("unwanted")] == [(b"unwanted",), (b"[UNK]",)]
+    assert bert().explain("") == [((), None)]
+
+
+@given(tokenizer=word_pieces(), samples=st.lists(texts(LETTERS + STRANGERS[:2]), max_size=4))
+@settings(deadline=None, max_examples=200)
+def test_equals_the_textbook_and_hugging_face(tokenizer: bpe.Tokenizer, samples: list[str]) -> None:
+    theirs = huggingface(tokenizer)
+    expected = [theirs.encode(text).ids for text in samples]
+    assert [reference(tokenizer, text.encode()) for text in samples] == expected
+    for _ in range(2):
+        assert tokenizer.encode_arrow(pa.array(samples, pa.string())).to_pylist() == expected
+        assert [tokenizer.encode(text) for text in samples] == expected
+    for ids in expected:
+        assert tokenizer.decode(ids) == theirs.decode(ids)
+
+
+@given(tokenizer=word_pieces(), ids=st.lists(st.integers(0, 20), max_size=8))
+@settings(deadline=None)
+def test_decoding_equals_the_textbook_and_hugging_face(
+    tokenizer: bpe.Tokenizer, ids: list[int]
+) -> None:
+    ids = [id_ % len(tokenizer) for id_ in ids]
+    tokens = [tokenizer.token_bytes(id_) for id_ in ids]
+    decoded = tokenizer.decode(ids)
+    assert decoded == reference_decode(tokens, model=tokenizer.model).decode()
+    assert decoded == huggingface(tokenizer).decode(ids, skip_special_tokens=False)
+
+
+@given(tokenizer=word_pieces(), text=byte_strings())
+@example(tokenizer=bert(), text=b"un\xff")
+@example(tokenizer=bert(), text=b"\xe6\xbc")
+@settings(deadline=None, max_examples=100)
+def test_any_bytes_equal_the_textbook(tokenizer: bpe.Tokenizer, text: bytes) -> None:
+    assert tokenizer.encode(text) == reference(tokenizer, text)
+
+
+def test_words_of_real_text() -> None:
+    text = b" ".join(library_sources(100_000)).decode("utf-8", "replace")
+    words = sorted(set(text.split()))
+    parts = {word[i:j] for word in words[::5] for i in range(3) for j in (i + 2, i + 3, i + 6)}
+    parts -= {""}
+    parts |= set(text) - set(" \t\n\r\v\f_")
+    strings = ["[UNK]", *sorted(parts), *(f"##{part}" for part in sorted(parts))]
+    tokenizer = make(dict.fromkeys(strings), special=["[UNK]"], model=bpe.WordPiece())
+    ids = tokenizer.encode(" ".join(words))
+    assert ids == huggingface(tokenizer).encode(" ".join(words)).ids
+    assert len(set(ids)) > 300
+    assert 0 in ids
+
+
+def test_the_longest_word_is_counted_in_characters() -> None:
+    strings = ["[UNK]", "é", "##é"]
+    model = bpe.WordPiece(max_characters=3)
+    tokenizer = make(strings, special=["[UNK]"], model=model)
+    assert tokenizer.tokenize("ééé") == ["é", "##é", "##é"]
+    assert tokenizer.tokenize("éééé") == ["[UNK]"]
+
+
+def test_special_tokens_are_no_pieces() -> None:
+    tokenizer = bert()
+    assert tokenizer.tokenize("[CLS] un", allowed_special="all") == ["[CLS]", "un"]
+    assert tokenizer.tokenize("[CLS] un") == ["[UNK]", "un"]
+
+
+def test_a_megabyte() -> None:
+    tokenizer = make(
+        ["[UNK]", "a", "##a"],
+        special=["[UNK]"],
+        model=bpe.WordPiece(max_characters=2**32 - 1),
+    )
+    assert tokenizer.encode("a" * 2**20) == [1] + [2] * (2**20 - 1)
+    assert tokenizer.encode("a" * 2**20 + "b") == [0]
+    assert bert().encode("a" * 2**20) == [0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"model": bpe.WordPiece(unknown="<unk>")}, "no token is the unknown token '<unk>'"),
+        ({"pairs": [("un", "##aff")]}, "has no merges|result is not"),
+        ({"ignore_merges": True}, "a WordPiece model has no merges"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(changes: dict[str, Any], named: str) -> None:
+    strings = [*STRINGS, "un##aff"]
+    with pytest.raises(TokenizerError, match=named):
+        make(strings, changes.pop("pairs", ()), **{"model": bpe.WordPiece(), **changes})
+
+
+def test_unreachable_tokens() -> None:
+    strings = ["[UNK]", "[SEP]", "un", "##aff", "abcd", "##bcdef"]
+    tokenizer = make(strings, special=["[SEP]"], model=bpe.WordPiece(max_characters=6))
+    assert [tokenizer.token_text(id_) for id_ in tokenizer.unreachable()] == ["##bcdef"]
