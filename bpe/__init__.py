@@ -1,6 +1,7 @@
 """Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
 
-from bpe.counts import PretokenCounts, count_pretokens
+from bpe.counts import PretokenCounts
+from bpe.counts_texts import count_pretokens
 from bpe.dropout import row_seeds
 from bpe.errors import (
     BpeError,
@@ -15,12 +16,16 @@ from bpe.errors import (
 )
 from bpe.explain import MergeStep
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.never_split import NEVER_SPLIT
+from bpe.normalize import NORMALIZERS
 from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.tokenizer import Tokenizer
 from bpe.train import TIES, train
 from bpe.training import TrainedMerge, Training
 
 __all__ = [
+    "NEVER_SPLIT",
+    "NORMALIZERS",
     "PATTERNS",
     "PRETOKENIZERS",
     "TIES",

@@ -175,7 +175,7 @@ class TextEncoder:
     ) -> tuple[Buffer, Buffer]:
         """Ids (uint32) and offsets (int64); ``texts`` are the rows where Python has to cut them."""
         try:
-            if self._pretokenizer.is_native:
+            if self._pretokenizer.is_native and not self._pretokenizer.normalizer:
                 ids, offsets, unencodable = self._core.encode(
                     column, list(whole.values()), dropout=noise.dropout, seeds=noise.seeds
                 )

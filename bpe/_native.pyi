@@ -106,6 +106,15 @@ class CountRun:
     def misplaced(self, shard: int, shards: int) -> int:
         """The first row whose key belongs to another shard, or -1."""
 
+def prune_run(run: CountRun, below: int) -> tuple[CountRun, int, int, int, Buffer]:
+    """The rows with a count of at least ``below``, and what the others were.
+
+    Returns:
+        the run; of the others their number, occurrences and bytes, and how often each pair of
+        adjacent bytes occurred (65,536 int64, at ``first << 8 | second``), then how often each
+        byte was the last (256).
+    """
+
 def merge_runs(runs: list[CountRun]) -> CountRun:
     """Adds counts, keeps the earliest place; OverflowError past 2^63 - 1."""
 

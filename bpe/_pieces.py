@@ -24,19 +24,21 @@ def cut_texts(
         whole: the tokens that are cut out first, with their ids.
 
     Returns:
-        All texts in one; int64 triples (begin, end, id of a whole token or -1), byte offsets into
-        it; for each row the number of pieces up to and including it.
+        All texts in one, normalized; int64 triples (begin, end, id of a whole token or -1) of bytes
+        in it; for each row the number of pieces up to and including it.
     """
     cutter, ids = SpecialCutter(list(whole)), list(whole.values())
     data, pieces, row_ends = bytearray(), array("q"), array("q")
     for text in texts:
-        start = len(data)
-        data += text
         for begin, end, which in cutter.cut(text):
+            start, part = len(data), text[begin:end]
             if which is not None:
-                pieces.extend((start + begin, start + end, ids[which]))
+                data += part
+                pieces.extend((start, len(data), ids[which]))
                 continue
-            for first, last in pretokenizer.spans(text[begin:end]):
-                pieces.extend((start + begin + first, start + begin + last, -1))
+            part = pretokenizer.normalize(part)
+            data += part
+            for first, last in pretokenizer.spans(part):
+                pieces.extend((start + first, start + last, -1))
         row_ends.append(len(pieces) // 3)
     return bytes(data), pieces, row_ends

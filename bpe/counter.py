@@ -69,14 +69,14 @@ class PretokenCounter:
         if places is not None and (places.type != pa.int64() or places.null_count):
             raise ValueError(f"places must be int64 without nulls, not {places.type}")
         numbers = None if places is None else int64_bytes(places)
-        if self._pretokenizer.is_native:
+        if self._pretokenizer.is_native and not self._pretokenizer.normalizer:
             return self._counter.add(column, numbers)
         total = 0
         for row, text in enumerate(texts):
-            spans = self._spans(text.as_buffer().to_pybytes())
+            data, spans = self._cut(text.as_buffer().to_pybytes())
             place = None if numbers is None else numbers[8 * row : 8 * row + 8]
             row_ends = array("q", [len(spans) // 2])
-            total += self._counter.add_pieces(text.as_buffer(), spans, row_ends, place)
+            total += self._counter.add_pieces(data, spans, row_ends, place)
         return total
 
     def drain(self, shards: int) -> list[CountRun]:
@@ -86,11 +86,13 @@ class PretokenCounter:
         """
         return self._counter.drain(shards)
 
-    def _spans(self, text: bytes) -> array[int]:
-        """Begin and end of every pre-token of a text, for a pattern."""
-        spans = array("q")
+    def _cut(self, text: bytes) -> tuple[bytes, array[int]]:
+        """A text normalized, and begin and end of each of its pre-tokens."""
+        data, spans = bytearray(), array("q")
         for begin, end, special in self._cutter.cut(text):
             if special is None:
-                for first, last in self._pretokenizer.spans(text[begin:end]):
-                    spans.extend((begin + first, begin + last))
-        return spans
+                part = self._pretokenizer.normalize(text[begin:end])
+                for first, last in self._pretokenizer.spans(part):
+                    spans.extend((len(data) + first, len(data) + last))
+                data += part
+        return bytes(data), spans

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property
+from math import lcm
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,17 +18,16 @@ import pyarrow.compute as pc
 
 from bpe._native import CountRun, merge_runs
 from bpe._text import utf8
-from bpe.counter import PretokenCounter
 from bpe.counts_directory import read_counts, write_counts
 from bpe.counts_files import run_from_table, run_table
 from bpe.counts_manifest import CountedInput, CountsManifest, Totals
+from bpe.counts_pruning import Pruned, prune
 from bpe.errors import CountsError
 from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens
 
-__all__ = ["PretokenCounts", "Totals", "count_pretokens"]
+__all__ = ["PretokenCounts", "Totals", "combine"]
 
-_BLOCK_BYTES = 4 << 20
 _MAX_COUNT = 2**63 - 1
 
 
@@ -44,6 +45,9 @@ class PretokenCounts:
         order_span: where order is tracked, all places of documents lie in ``range(order_span)``;
             None where it is not.
         inputs: the files that were counted, where they are known.
+        prune: what was dropped for being rare; None where nothing was to be dropped.
+        scale: counts, totals and what was pruned are in units of ``1 / scale``: one occurrence
+            counts ``scale``. More than 1 only where weights are fractions.
 
     Raises:
         CountsError: the parts contradict each other, or the counts add up to more than 2^63 - 1.
@@ -55,6 +59,8 @@ class PretokenCounts:
     totals: Totals
     order_span: int | None = None
     inputs: tuple[CountedInput, ...] = ()
+    prune: Pruned | None = None
+    scale: int = 1
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
@@ -62,10 +68,14 @@ class PretokenCounts:
             total = self.run.total()
         except OverflowError as error:
             raise CountsError(f"{error}: these counts cannot be held in 64 bits") from error
-        if total != self.totals.pretokens:
+        dropped = self.prune.occurrences if self.prune else 0
+        if total + dropped != self.totals.pretokens:
             raise CountsError(
-                f"the counts add up to {total}, the totals say {self.totals.pretokens} pre-tokens"
+                f"the counts add up to {total}{f' and {dropped} pruned' if dropped else ''}, "
+                f"the totals say {self.totals.pretokens} pre-tokens"
             )
+        if type(self.scale) is not int or self.scale < 1:
+            raise CountsError(f"scale is {self.scale!r}, it must be an int from 1 upwards")
         if (self.order_span is None) != (self.first_documents is None):
             raise CountsError(
                 f"order_span is {self.order_span}, but the counts "
@@ -105,10 +115,10 @@ class PretokenCounts:
         return len(self.run)
 
     def __repr__(self) -> str:
-        how = self.pretokenizer.name or f"pattern {self.pretokenizer.pattern!r}"
+        unit = f" in units of 1/{self.scale}" if self.scale > 1 else ""
         return (
             f"<PretokenCounts: {len(self):,} distinct of {self.totals.pretokens:,} pre-tokens "
-            f"({how}) in {self.totals.documents:,} documents>"
+            f"({self.pretokenizer}) in {self.totals.documents:,} documents{unit}>"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -119,6 +129,8 @@ class PretokenCounts:
             and self.special_tokens == other.special_tokens
             and self.totals == other.totals
             and self.order_span == other.order_span
+            and self.prune == other.prune
+            and self.scale == other.scale
             and self._table.equals(other._table)
         )
 
@@ -136,28 +148,7 @@ class PretokenCounts:
         """
         if not isinstance(other, PretokenCounts):
             return NotImplemented
-        for what in ("pretokenizer", "special_tokens"):
-            mine, its = getattr(self, what), getattr(other, what)
-            if mine != its:
-                raise CountsError(
-                    f"counts with different {what} cannot be added: {mine!r} and {its!r}; "
-                    "count one of the corpora again"
-                )
-        if (self.order_span is None) != (other.order_span is None):
-            raise CountsError("counts that track order cannot be added to counts that do not")
-        shift = self.order_span or 0
-        try:
-            run = merge_runs([self.run, _shifted(other.run, shift)])
-        except OverflowError as error:
-            raise CountsError(str(error)) from error
-        return PretokenCounts(
-            run=run,
-            pretokenizer=self.pretokenizer,
-            special_tokens=self.special_tokens,
-            totals=self.totals + other.totals,
-            order_span=None if other.order_span is None else shift + other.order_span,
-            inputs=tuple(sorted(self.inputs + other.inputs)),
-        )
+        return combine([(self, Fraction(1)), (other, Fraction(1))])
 
     def __mul__(self, times: int) -> PretokenCounts:
         """The counts of a corpus that holds this one ``times`` times, one after the other.
@@ -175,16 +166,28 @@ class PretokenCounts:
         except (pa.ArrowInvalid, OverflowError) as error:
             raise CountsError(f"{times} times a count passes 2^63 - 1") from error
         index = table.schema.get_field_index("count")
-        return PretokenCounts(
+        return replace(
+            self,
             run=run_from_table(table.set_column(index, "count", counts), where="counts"),
-            pretokenizer=self.pretokenizer,
-            special_tokens=self.special_tokens,
             totals=self.totals * times,
             order_span=None if self.order_span is None else self.order_span * times,
-            inputs=self.inputs,
+            prune=self.prune and self.prune * times,
         )
 
     __rmul__ = __mul__
+
+    def pruned(self, below: int) -> PretokenCounts:
+        """The counts without the pre-tokens that occur fewer than ``below`` times.
+
+        ``totals`` stay those of the corpus, ``prune`` says what was dropped.
+
+        Raises:
+            CountsError: ``below`` is not positive, or a number passes 2^63 - 1.
+        """
+        limit = below * self.scale if type(below) is int else below
+        run, losses = prune(self.run, limit)
+        pruned = losses.pruned(limit)
+        return replace(self, run=run, prune=self.prune + pruned if self.prune else pruned)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Each pre-token with its count, in byte order."""
@@ -211,6 +214,8 @@ class PretokenCounts:
             totals=self.totals,
             inputs=self.inputs,
             parts=(),
+            prune=self.prune,
+            scale=self.scale,
         )
         write_counts(Path(directory), self.run, manifest, shards=shards)
 
@@ -230,6 +235,8 @@ class PretokenCounts:
                 totals=manifest.totals,
                 order_span=manifest.order_span,
                 inputs=manifest.inputs,
+                prune=manifest.prune,
+                scale=manifest.scale,
             )
         except CountsError as error:
             raise CountsError(f"{directory}: {error}") from error
@@ -239,8 +246,8 @@ class PretokenCounts:
         cls,
         items: Mapping[str, int] | Mapping[bytes, int] | Iterable[tuple[str | bytes, int]],
         *,
-        pretokenizer: str = "none",
-        pattern: str | None = None,
+        pretokenizer: str | Pretokenizer = "none",
+        pattern: str | Sequence[str] | None = None,
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
     ) -> PretokenCounts:
@@ -257,7 +264,7 @@ class PretokenCounts:
         first: dict[bytes, int] = {}
         documents = size = 0
         for item, count in items.items() if isinstance(items, Mapping) else items:
-            key = _bytes_of(item, f"item {documents}")
+            key = text_bytes(item, f"item {documents}")
             if not key:
                 raise CountsError(f"item {documents} is empty: a pre-token is never empty")
             if type(count) is not int or count < 1:
@@ -287,91 +294,92 @@ class PretokenCounts:
         )
 
 
-def count_pretokens(
-    texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray,
-    *,
-    pretokenizer: str = "gpt2",
-    pattern: str | None = None,
-    special_tokens: Sequence[str] = (),
-    track_order: bool = False,
+def combine(
+    weighted: Iterable[tuple[PretokenCounts, Fraction | int]], *, names: Sequence[str] = ()
 ) -> PretokenCounts:
-    """Count the pre-tokens of texts; each text is one document.
+    """The counts of several corpora, each times its weight; documents in the order given.
+
+    Exact: everything is multiplied by the least common multiple of the denominators, and
+    :attr:`PretokenCounts.scale` says so.
 
     Args:
-        texts: str or bytes (which may be malformed UTF-8), or an Arrow array of strings.
-        pretokenizer: a name of :data:`bpe.PRETOKENIZERS`.
-        pattern: a regular expression in its place.
-        special_tokens: cut out of the texts before, and not counted.
-        track_order: keep where each pre-token was first seen, for ``ties="first-seen"``.
+        weighted: counts with their weights, which are above 0.
+        names: what to call them in errors, such as their directories.
 
     Raises:
-        CountsError: a text is null or no text; the message names its row.
-        EncodingError: a str has a lone surrogate.
-        PretokenizerError, SpecialTokenError: the arguments are wrong.
+        CountsError: there are none, a weight is not positive, they were cut in different ways,
+            only some track order, or a count passes 2^63 - 1.
 
     Example:
-        >>> dict(count_pretokens(["to be or not to be"], pretokenizer="words").items())
-        {b'be': 2, b'not': 1, b'or': 1, b'to': 2}
+        >>> day = PretokenCounts.from_items({"low": 5})
+        >>> both = combine([(day, Fraction(1)), (day, Fraction(1, 2))])
+        >>> dict(both.items()), both.scale
+        ({b'low': 15}, 2)
     """
-    cut = Pretokenizer.of(pretokenizer, pattern)
-    special = check_special_tokens(special_tokens)
-    counter = PretokenCounter(cut, special_tokens=special, track_order=track_order)
-    documents = size = pretokens = 0
-    for block in _blocks(texts):
-        rows = range(documents, documents + len(block))
-        pretokens += counter.add(block, pa.array(rows, pa.int64()) if track_order else None)
-        documents += len(block)
-        size += pc.sum(pc.binary_length(block)).as_py() or 0
+    pairs = [(counts, Fraction(weight) / counts.scale) for counts, weight in weighted]
+    if not pairs:
+        raise CountsError("no counts to add up")
+    titles = list(names) or [f"counts {i}" for i in range(len(pairs))]
+    for (_, factor), title in zip(pairs, titles, strict=True):
+        if factor <= 0:
+            raise CountsError(f"{title}: the weight is {factor}, it must be above 0")
+    first = pairs[0][0]
+    for (counts, _), title in zip(pairs[1:], titles[1:], strict=True):
+        _check_agreement(first, counts, titles=(titles[0], title))
+    scale = lcm(*(factor.denominator for _, factor in pairs))
+    runs, totals, span = [], Totals(), 0
+    prune: Pruned | None = None
+    for (counts, factor), title in zip(pairs, titles, strict=True):
+        times = int(factor * scale)
+        try:
+            more = counts if times == 1 else counts * times
+        except CountsError as error:
+            raise CountsError(f"{title}: {error}") from error
+        runs.append(_shifted(more.run, span))
+        totals += more.totals
+        span += counts.order_span or 0
+        if more.prune is not None:
+            prune = prune + more.prune if prune else more.prune
+    try:
+        run = merge_runs(runs)
+    except OverflowError as error:
+        raise CountsError(str(error)) from error
     return PretokenCounts(
-        run=merge_runs(counter.drain(1)),
-        pretokenizer=cut,
-        special_tokens=special,
-        totals=Totals(documents=documents, bytes=size, pretokens=pretokens),
-        order_span=documents if track_order else None,
+        run=run,
+        pretokenizer=first.pretokenizer,
+        special_tokens=first.special_tokens,
+        totals=totals,
+        order_span=None if first.order_span is None else span,
+        inputs=tuple(sorted(file for counts, _ in pairs for file in counts.inputs)),
+        prune=prune,
+        scale=scale,
     )
 
 
-def _blocks(texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The texts as Arrow arrays without nulls."""
-    if isinstance(texts, (str, bytes)):
-        raise CountsError("texts is a single text: give a list, [text]")
-    if isinstance(texts, (pa.Array, pa.ChunkedArray)):
-        row = 0
-        for block in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            if block.null_count:
-                null = row + pc.index(pc.is_null(block), pa.scalar(True)).as_py()
-                raise CountsError(f"text {null} is null: drop it, or fill it with an empty string")
-            yield _text_array(block)
-            row += len(block)
-        return
-    held: list[bytes] = []
-    size = 0
-    for row, text in enumerate(texts):
-        held.append(_bytes_of(text, f"text {row}"))
-        size += len(held[-1])
-        if size >= _BLOCK_BYTES:
-            yield pa.array(held, pa.large_binary())
-            held, size = [], 0
-    if held:
-        yield pa.array(held, pa.large_binary())
-
-
-def _text_array(array: pa.Array) -> pa.Array:
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        return _text_array(array.dictionary_decode())
-    is_text = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_binary,
-        pa.types.is_large_binary,
+def _check_agreement(
+    one: PretokenCounts, other: PretokenCounts, *, titles: tuple[str, str]
+) -> None:
+    """Raise CountsError unless both texts were cut in the same way."""
+    mine, its = (
+        {**counts.pretokenizer.settings, "special_tokens": list(counts.special_tokens)}
+        for counts in (one, other)
     )
-    if not any(check(kind) for check in is_text):
-        raise CountsError(f"texts are an Arrow array of {kind}: cast them to large_string first")
-    return array
+    for what, value in mine.items():
+        if value != its[what]:
+            raise CountsError(
+                f"counts with different {what} cannot be added: {titles[0]} has {value!r}, "
+                f"{titles[1]} has {its[what]!r}; count one of the corpora again"
+            )
+    if (one.order_span is None) != (other.order_span is None):
+        raise CountsError(
+            "counts that track order cannot be added to counts that do not: "
+            f"{titles[1 if one.order_span is None else 0]} does; count the other with "
+            "--track-order (track_order=True)"
+        )
 
 
-def _bytes_of(text: object, what: str) -> bytes:
+def text_bytes(text: object, what: str) -> bytes:
+    """A text as UTF-8; ``what`` names it in errors."""
     if not isinstance(text, (str, bytes)):
         raise CountsError(f"{what} is {text!r:.60}, not a str")
     return utf8(text, what=what)

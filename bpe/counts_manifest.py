@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from bpe.counts_pruning import Pruned
 from bpe.errors import BpeError, CountsError
 from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens
@@ -105,6 +106,8 @@ class CountsManifest:
         totals: what was counted.
         inputs: the files it came from.
         parts: one for each shard, in order.
+        prune: what was dropped for being rare.
+        scale: all counts are in units of ``1 / scale``.
     """
 
     pretokenizer: Pretokenizer
@@ -113,6 +116,8 @@ class CountsManifest:
     totals: Totals
     inputs: tuple[CountedInput, ...]
     parts: tuple[CountsPart, ...]
+    prune: Pruned | None = None
+    scale: int = 1
 
     def to_json(self) -> str:
         """The text of the file: the same for the same manifest, and ASCII."""
@@ -121,9 +126,7 @@ class CountsManifest:
         document = {
             "kind": KIND,
             "version": VERSION,
-            "pretokenizer": self.pretokenizer.name,
-            "pattern": self.pretokenizer.pattern,
-            "normalizer": None,
+            **self.pretokenizer.settings,
             "special_tokens": list(self.special_tokens),
             "order_span": self.order_span,
             "totals": {
@@ -131,7 +134,8 @@ class CountsManifest:
                 "distinct_pretokens": sum(part.rows for part in self.parts),
                 "failures": failures,
             },
-            "pruned": None,
+            "pruned": None if self.prune is None else asdict(self.prune),
+            "scale": self.scale,
             "inputs": [asdict(file) for file in self.inputs],
             "parts": [asdict(part) for part in self.parts],
         }
@@ -158,14 +162,9 @@ class CountsManifest:
                 f"{where} has version {version}, this library reads {VERSION}: "
                 "use the release of beam-bpe that wrote it, or count again"
             )
-        for field in ("normalizer", "pruned"):
-            root.get(field, type(None))
         try:
             manifest = cls(
-                pretokenizer=Pretokenizer(
-                    name=root.get("pretokenizer", str, type(None)),
-                    pattern=root.get("pattern", str, type(None)),
-                ),
+                pretokenizer=_pretokenizer(root),
                 special_tokens=check_special_tokens(root.items("special_tokens", str)),
                 order_span=root.get("order_span", int, type(None)),
                 totals=_totals(root),
@@ -182,6 +181,8 @@ class CountsManifest:
                     )
                     for entry in root.objects("parts")
                 ),
+                prune=_pruned(root),
+                scale=root.size("scale", default=1),
             )
         except BpeError as error:
             message = str(error)
@@ -194,6 +195,24 @@ class CountsManifest:
                 f"{where} tells of {distinct} distinct pre-tokens, but its parts have {rows} rows"
             )
         return manifest
+
+
+def _pretokenizer(root: _Object) -> Pretokenizer:
+    pattern = root.get("pattern", str, list, type(None))
+    return Pretokenizer(
+        root.get("pretokenizer", str, type(None)),
+        tuple(root.items("pattern", str)) if isinstance(pattern, list) else pattern,
+        normalizer=tuple(root.items("normalizer", str, default=())),
+        never_split=tuple(root.items("never_split", str, default=())),
+    )
+
+
+def _pruned(root: _Object) -> Pruned | None:
+    value = root.get("pruned", dict, type(None))
+    if value is None:
+        return None
+    entry = _Object(value, f"{root.where}: pruned")
+    return Pruned(**{field.name: entry.size(field.name) for field in fields(Pruned)})
 
 
 def _totals(root: _Object) -> Totals:
@@ -236,13 +255,20 @@ class _Object:
             raise CountsError(f"{self.where}: {name} is {value!r:.60}, it must be {expected}")
         return value
 
-    def size(self, name: str) -> int:
-        value: int = self.get(name, int)
+    def size(self, name: str, *, default: int | None = None) -> int:
+        value: int = (
+            default if default is not None and name not in self._fields else self.get(name, int)
+        )
         if value < 0:
             raise CountsError(f"{self.where}: {name} is negative: {value}")
         return value
 
-    def items(self, name: str, kind: type) -> list[Any]:
+    def items(
+        self, name: str, kind: type, *, default: Sequence[Any] | None = None
+    ) -> Sequence[Any]:
+        """The items of a list; ``default`` where the field may be null or missing."""
+        if default is not None and self._fields.get(name) is None:
+            return default
         values: list[Any] = self.get(name, list)
         for value in values:
             if type(value) is not kind:

@@ -14,13 +14,21 @@ from bpe.formats.patterns import (
 from bpe.formats.strict_json import Entry, shorten
 from bpe.pretokenize import Pretokenizer
 
+_SPACES = {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}
+
 
 def write_pre_tokenizer(pretokenizer: Pretokenizer) -> dict[str, Any]:
-    """A pre-tokeniser as tokenizer.json says it.
+    """A pre-tokenizer as tokenizer.json says it.
 
     Raises:
-        TokenizerError: its pattern may mean something else there.
+        TokenizerError: it cannot be said there, or its pattern may mean something else there.
     """
+    if (
+        pretokenizer.normalizer
+        or pretokenizer.never_split
+        or isinstance(pretokenizer.pattern, tuple)
+    ):
+        raise TokenizerError(f"tokenizer.json cannot hold this pre-tokenizer: {pretokenizer}")
     byte_level = {
         "type": "ByteLevel",
         "add_prefix_space": False,
@@ -31,6 +39,8 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer) -> dict[str, Any]:
         return byte_level
     if pretokenizer.name == "words":
         cut: dict[str, Any] = {"type": "WhitespaceSplit"}
+    elif pretokenizer.name == "spaces":
+        cut = dict(_SPACES)
     else:
         cut = {
             "type": "Split",
@@ -42,18 +52,18 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer) -> dict[str, Any]:
 
 
 def _regex(pretokenizer: Pretokenizer) -> str:
-    if pretokenizer.pattern is None:
+    if not isinstance(pretokenizer.pattern, str):
         return HUGGINGFACE_PATTERNS[pretokenizer.scheme]
     try:
         return to_huggingface(pretokenizer.pattern)
     except ValueError as error:
         raise TokenizerError(
-            f"tokenizer.json cannot hold this pre-tokeniser: {error}; write the pattern without it"
+            f"tokenizer.json cannot hold this pre-tokenizer: {error}; write the pattern without it"
         ) from error
 
 
 def read_pre_tokenizer(entry: Entry) -> Pretokenizer:
-    """The pre-tokeniser that cuts text as a ``pre_tokenizer`` entry says.
+    """The pre-tokenizer that cuts text as a ``pre_tokenizer`` entry says.
 
     Raises:
         TokenizerFileError: there is none that does exactly that.
@@ -82,7 +92,7 @@ def read_pre_tokenizer(entry: Entry) -> Pretokenizer:
 
 
 def _steps(entry: Entry) -> list[Entry]:
-    """The pre-tokenisers that run one after the other, sequences unfolded."""
+    """The pre-tokenizers that run one after the other, sequences unfolded."""
     if entry.value is None:
         return []
     kind = entry.object().get("type")
@@ -103,8 +113,10 @@ def _cut(entry: Entry) -> Pretokenizer:
         entry.object("type")
         return Pretokenizer("words")
     if kind.value != "Split":
-        kind.fail(f"the pre-tokeniser {shorten(kind.value)} is not supported")
+        kind.fail(f"the pre-tokenizer {shorten(kind.value)} is not supported")
     entry.object("type", "pattern", "behavior", "invert")
+    if entry.value == _SPACES:
+        return Pretokenizer("spaces")
     pattern = entry.get("pattern").object("Regex").get("Regex")
     regex = pattern.string()
     name = KNOWN_PATTERNS.get(regex)

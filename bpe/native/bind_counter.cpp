@@ -129,6 +129,20 @@ void bind_counter(py::module_& module) {
           py::arg("shard"), py::arg("shards"), Release());
 
   module.def(
+      "prune_run",
+      [](const CountRun& run, int64_t below) {
+        Losses losses;
+        std::shared_ptr<CountRun> kept;
+        {
+          const py::gil_scoped_release release;
+          kept = pruned(run, below, losses);
+        }
+        return py::make_tuple(kept, losses.rows, losses.occurrences, losses.bytes,
+                              Buffer(std::move(losses.at)));
+      },
+      py::arg("run"), py::arg("below"));
+
+  module.def(
       "merge_runs",
       [](const CountRuns& runs) {
         for (const auto& run : runs)

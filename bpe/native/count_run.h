@@ -207,6 +207,42 @@ class CountRun {
 
 using CountRuns = std::vector<std::shared_ptr<CountRun>>;
 
+// What a run loses when rare pre-tokens are dropped. `at` holds 65,536 numbers, how often each pair
+// of adjacent bytes occurred (at [first << 8 | second]), then 256, how often each byte ended one.
+struct Losses {
+  static constexpr size_t kPairs = 1 << 16, kEnds = 1 << 8;
+
+  int64_t rows = 0, occurrences = 0, bytes = 0;
+  std::vector<int64_t> at = std::vector<int64_t>(kPairs + kEnds);
+
+  // Throws std::overflow_error where a number passes 2^63 - 1.
+  void add(Bytes key, int64_t count) {
+    int64_t weight;
+    bool over = __builtin_mul_overflow(static_cast<int64_t>(key.size()), count, &weight);
+    over |= __builtin_add_overflow(bytes, weight, &bytes);
+    over |= __builtin_add_overflow(occurrences, count, &occurrences);
+    ++rows;
+    const auto lose = [&](size_t i) { over |= __builtin_add_overflow(at[i], count, &at[i]); };
+    for (size_t i = 1; i < key.size(); ++i) lose(static_cast<size_t>(key[i - 1]) << 8 | key[i]);
+    lose(kPairs + key.back());
+    if (over) throw std::overflow_error("what was pruned passes 2^63 - 1");
+  }
+};
+
+// The rows of a run with a count of at least `below`; the others go into `losses`.
+inline std::shared_ptr<CountRun> pruned(const CountRun& run, int64_t below, Losses& losses) {
+  RunColumns kept;
+  for (size_t row = 0; row < run.size(); ++row) {
+    if (run.count(row) < below) {
+      losses.add(run.key(row), run.count(row));
+    } else {
+      const Place place = run.ordered() ? run.first(row) : Place{};
+      kept.add(run.key(row), run.count(row), run.ordered() ? &place : nullptr);
+    }
+  }
+  return std::make_shared<CountRun>(std::move(kept), run.ordered());
+}
+
 // The rows of several runs in key order, through a binary heap of cursors.
 class MergeCursors {
  public:

@@ -1,4 +1,4 @@
-// The pre-tokenisers: hand-written scanners that cut a text where their regular expressions do.
+// The pre-tokenizers: hand-written scanners that cut a text where their regular expressions do.
 //
 // The patterns stand in bpe/pretokenize.py. They are matched leftmost, first alternative first.
 // At any character few alternatives can match, and what backtracking would find is known before
@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,10 +22,10 @@
 
 namespace bpe {
 
-enum class Scheme : uint8_t { gpt2, cl100k, o200k, llama3, qwen2, words, none };
+enum class Scheme : uint8_t { gpt2, cl100k, o200k, llama3, qwen2, words, spaces, none };
 
-inline constexpr std::array<std::string_view, 7> kSchemeNames = {
-    "gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "none"};
+inline constexpr std::array<std::string_view, 8> kSchemeNames = {
+    "gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "none"};
 
 inline Scheme scheme_from_name(std::string_view name) {
   std::string valid;
@@ -32,7 +33,7 @@ inline Scheme scheme_from_name(std::string_view name) {
     if (kSchemeNames[i] == name) return static_cast<Scheme>(i);
     valid.append(i == 0 ? "" : ", ").append(kSchemeNames[i]);
   }
-  throw std::invalid_argument("unknown pre-tokeniser '" + std::string(name) + "'; valid: " + valid);
+  throw std::invalid_argument("unknown pre-tokenizer '" + std::string(name) + "'; valid: " + valid);
 }
 
 // The pre-tokens of [begin, end), in order. Any bytes are a text: where no well-formed UTF-8
@@ -46,6 +47,8 @@ class Scanner {
   // The next pre-token (never empty); false at the end of the text.
   bool next(const uint8_t*& begin, const uint8_t*& end) {
     if constexpr (S == Scheme::words) at_ = skip<kWhite>(at_, end_);
+    if constexpr (S == Scheme::spaces)
+      while (at_ != end_ && *at_ == ' ') ++at_;
     if (at_ == end_) return false;
     begin = at_;
     if (end_ - at_ >= static_cast<ptrdiff_t>(Block::kSize)) {
@@ -64,6 +67,9 @@ class Scanner {
       return end_;
     } else if constexpr (S == Scheme::words) {
       return skip<kLetter | kNumber | kSymbol>(p, end_);
+    } else if constexpr (S == Scheme::spaces) {
+      const void* space = std::memchr(p, ' ', static_cast<size_t>(end_ - p));
+      return space ? static_cast<const uint8_t*>(space) : end_;
     } else if constexpr (S == Scheme::gpt2) {
       return gpt2(p);
     } else {
@@ -279,10 +285,12 @@ decltype(auto) with_scheme(Scheme scheme, F&& f) {
       return f(std::integral_constant<Scheme, Scheme::qwen2>{});
     case Scheme::words:
       return f(std::integral_constant<Scheme, Scheme::words>{});
+    case Scheme::spaces:
+      return f(std::integral_constant<Scheme, Scheme::spaces>{});
     case Scheme::none:
       return f(std::integral_constant<Scheme, Scheme::none>{});
   }
-  throw std::invalid_argument("not a pre-tokeniser");
+  throw std::invalid_argument("not a pre-tokenizer");
 }
 
 }  // namespace bpe

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipelines.progress import Progress
 
 # As in bpe.PRETOKENIZERS and bpe.TIES (a test compares); bpe is not imported for `--help`.
-PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "none")
+PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "none")
 TIES = ("bytes-min", "bytes-max", "id-min", "huggingface", "first-seen")
 
 

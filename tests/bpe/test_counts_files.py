@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe._native import stable_hash
-from bpe.counts import PretokenCounts, count_pretokens
+from bpe.counts import PretokenCounts
 from bpe.counts_manifest import CountedInput, CountsManifest
+from bpe.counts_texts import count_pretokens
 from bpe.errors import CountsError
 from tests.bpe.count_texts import byte_texts
 
@@ -65,8 +66,8 @@ def test_pattern_large_counts_and_inputs_are_saved(tmp_path: Path) -> None:
 def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
     assert list(manifest) == [
-        *("kind", "version", "pretokenizer", "pattern", "normalizer", "special_tokens"),
-        *("order_span", "totals", "pruned", "inputs", "parts"),
+        *("kind", "version", "pretokenizer", "pattern", "normalizer", "never_split"),
+        *("special_tokens", "order_span", "totals", "pruned", "scale", "inputs", "parts"),
     ]
     assert manifest["special_tokens"] == ["<s>", "日本"]
     assert manifest["order_span"] == 5
@@ -270,9 +271,15 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
         ({"kind": None}, "kind is None, it must be str"),
         ({"version": 2}, "has version 2, this library reads 1"),
         ({"version": True}, "version is True, it must be int"),
-        ({"pruned": {"below": 2}}, "pruned is .*, it must be null"),
-        ({"normalizer": "nfc"}, "normalizer is 'nfc', it must be null"),
-        ({"pretokenizer": "gpt3"}, "unknown pre-tokeniser 'gpt3'"),
+        ({"pruned": {"below": 2}}, "pruned has no field 'distinct_pretokens'"),
+        ({"pruned": 2}, "pruned is 2, it must be dict or null"),
+        ({"scale": 0}, "scale is 0, it must be an int from 1 upwards"),
+        ({"scale": "2"}, "scale is '2', it must be int"),
+        ({"normalizer": "nfc"}, "normalizer is 'nfc', it must be list"),
+        ({"normalizer": ["nfx"]}, "unknown normalizer 'nfx'; valid: nfc, nfd"),
+        ({"never_split": ["("]}, "does not compile"),
+        ({"pretokenizer": None, "pattern": ["a", 1]}, "pattern holds 1, not a str"),
+        ({"pretokenizer": "gpt3"}, "unknown pre-tokenizer 'gpt3'"),
         ({"pretokenizer": None}, "either a name or a pattern"),
         ({"pretokenizer": None, "pattern": "("}, "does not compile"),
         ({"special_tokens": ["a", "a"]}, "'a' is given twice"),

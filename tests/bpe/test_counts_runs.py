@@ -344,7 +344,7 @@ def test_pieces_are_counted() -> None:
 
 
 def test_the_core_checks_its_arguments() -> None:
-    with pytest.raises(ValueError, match="unknown pre-tokeniser 'gpt3'"):
+    with pytest.raises(ValueError, match="unknown pre-tokenizer 'gpt3'"):
         _native.Counter("gpt3", [], track_order=False)
     with pytest.raises(ValueError, match="special token 0 is empty"):
         _native.Counter("gpt2", [b""], track_order=False)
