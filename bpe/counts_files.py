@@ -97,7 +97,7 @@ def shard_bytes(run: CountRun) -> bytes:
     if longest > _LARGEST_KEY:
         raise CountsError(
             f"a pre-token of {longest} bytes does not fit a Parquet page (at most {_LARGEST_KEY}): "
-            "use a pre-tokeniser that cuts finer"
+            "use a pre-tokenizer that cuts finer"
         )
     encodings = dict.fromkeys(table.schema.names, "PLAIN") | {"pretoken": "DELTA_BYTE_ARRAY"}
     sink = io.BytesIO()

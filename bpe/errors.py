@@ -8,7 +8,7 @@ class BpeError(Exception):
 
 
 class PretokenizerError(BpeError, ValueError):
-    """An unknown pre-tokeniser name, or a pattern that does not compile."""
+    """An unknown pre-tokenizer name, or a pattern that does not compile."""
 
 
 class SpecialTokenError(BpeError, ValueError):

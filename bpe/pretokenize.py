@@ -162,11 +162,15 @@ class Pretokenizer:
 
     def __str__(self) -> str:
         """In few words, for messages."""
-        patterns = (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
-        words = [self.name] if self.name else [f"pattern {pattern!r}" for pattern in patterns]
+        words = [self.name] if self.name else [f"pattern {step!r}" for step in self.patterns]
         words += [f"normalizer {step}" for step in self.normalizer]
         words += [f"never split {pattern!r}" for pattern in self.never_split]
         return ", ".join(words)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The pattern or patterns; none where it has a name."""
+        return (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
 
     @property
     def is_native(self) -> bool:

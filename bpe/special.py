@@ -1,4 +1,4 @@
-"""Special tokens: strings that are cut out of a text before it is pre-tokenised."""
+"""Special tokens: strings that are cut out of a text before it is pre-tokenized."""
 
 from __future__ import annotations
 

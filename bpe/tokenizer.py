@@ -467,5 +467,5 @@ class Tokenizer:
         cut = self._pretokenizer.name or self._pretokenizer.pattern
         return (
             f"<bpe.Tokenizer: {len(self):,} tokens, {len(self._merges) // 3:,} merges, "
-            f"pre-tokeniser {cut!r}, {len(self._special_tokens)} special tokens>"
+            f"pre-tokenizer {cut!r}, {len(self._special_tokens)} special tokens>"
         )

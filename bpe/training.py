@@ -46,7 +46,7 @@ class Training:
         vocab_size: the size that was asked for.
         min_frequency: a pair that occurred fewer times was not merged.
         stopped: why training ended.
-        counts: where the counts come from: pre-tokeniser, special tokens, totals.
+        counts: where the counts come from: pre-tokenizer, special tokens, totals.
     """
 
     merges: tuple[TrainedMerge, ...]

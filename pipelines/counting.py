@@ -258,7 +258,7 @@ def plan_counting(
     Raises:
         InputError: there are no inputs.
         ConfigError: a setting is wrong.
-        bpe.BpeError: the pre-tokeniser, the special tokens or the number of shards is wrong.
+        bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
     """
     job = count_job(pretokens, output, track_order=track_order, shards=shards)
     files = find_inputs(inputs)
@@ -288,7 +288,7 @@ def count_job(
     """The job that these settings mean.
 
     Raises:
-        bpe.BpeError: the pre-tokeniser, the special tokens or the number of shards is wrong.
+        bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
     """
     return CountJob(
         directory=storage.located(output.directory),

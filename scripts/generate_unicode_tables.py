@@ -1,6 +1,6 @@
 """Writes ``bpe/native/unicode_tables.h``: the class of every code point, for the scanners.
 
-The pre-tokenisers read one stated version of Unicode, whatever the Python that runs them. The
+The pre-tokenizers read one stated version of Unicode, whatever the Python that runs them. The
 categories come from the package ``unicodedata2`` of exactly that version::
 
     pip install unicodedata2==16.0.0

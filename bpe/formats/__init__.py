@@ -53,7 +53,7 @@ def read(
     if pretokenizer is not None or special_tokens is not None:
         raise TokenizerFileError(
             f"{path}: a tokenizer.json says itself how text is cut and what is special; give "
-            "neither pre-tokeniser nor pattern nor special tokens"
+            "neither pre-tokenizer nor pattern nor special tokens"
         )
     return huggingface.read(path)
 

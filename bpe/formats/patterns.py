@@ -1,6 +1,6 @@
 r"""Regular expressions between the package ``regex`` and Oniguruma, which Hugging Face uses.
 
-The two agree on most of what pre-tokenisers are written in, and differ quietly on the rest: ``$``
+The two agree on most of what pre-tokenizers are written in, and differ quietly on the rest: ``$``
 is the end of the text here and the end of any line there, ``\w`` and ``\h`` are other sets,
 ``{1,3}+`` is possessive here and a repetition of a repetition there. Only what means the same in
 both passes, anchors are rewritten, and everything else is refused by name.
@@ -33,12 +33,12 @@ HUGGINGFACE_PATTERNS: Mapping[str, str] = {
     "llama3": PATTERNS["llama3"],
     "qwen2": PATTERNS["qwen2"],
 }
-"""What a ``Split`` in tokenizer.json says for each pre-tokeniser that has one."""
+"""What a ``Split`` in tokenizer.json says for each pre-tokenizer that has one."""
 
 KNOWN_PATTERNS: Mapping[str, str] = {
     pattern: name for name, pattern in HUGGINGFACE_PATTERNS.items()
 }
-"""The pre-tokeniser that a ``Split`` pattern stands for."""
+"""The pre-tokenizer that a ``Split`` pattern stands for."""
 
 # The properties that are taken over: general categories, and the script of Chinese.
 _CATEGORIES = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cf]?|Han")

@@ -1,6 +1,6 @@
 """``.tiktoken``: a line for each token, its bytes in base64 and its rank, which is its id.
 
-The file has neither merges nor a pre-tokeniser nor special tokens. Neighbours merge where their
+The file has neither merges nor a pre-tokenizer nor special tokens. Neighbours merge where their
 bytes together are a token, the lowest rank first; a pre-token that is a token is that token.
 """
 
@@ -99,7 +99,7 @@ def read(
     if pretokenizer is None:
         if published is None:
             raise TokenizerFileError(
-                f"{path}: a .tiktoken file does not say how text is cut; name the pre-tokeniser "
+                f"{path}: a .tiktoken file does not say how text is cut; name the pre-tokenizer "
                 "(for example pretokenizer='cl100k') or give a pattern"
             )
         pretokenizer = Pretokenizer(published.pretokenizer)

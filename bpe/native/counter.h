@@ -1,5 +1,5 @@
 // Counts the pre-tokens of texts. Special tokens are cut out first and not counted; what stands
-// between them is pre-tokenised by itself.
+// between them is pre-tokenized by itself.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class Counter {
   // Counts the texts of a column and returns how many pre-tokens they have. `places` holds the
   // place of each document in the corpus; it may be empty where order is not tracked.
   int64_t add(const TextColumn& column, std::span<const int64_t> places) {
-    if (!scheme_) throw std::invalid_argument("this counter has no pre-tokeniser: give it pieces");
+    if (!scheme_) throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
     check_places(places, column.rows());
     const std::lock_guard lock(mutex_);
     return with_scheme(*scheme_, [&](auto scheme) {

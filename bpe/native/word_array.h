@@ -28,7 +28,7 @@ class WordArray {
     if (slots_.size() + length >= kMaxSlots || counts_.size() >= kPayload)
       throw std::length_error(
           "the distinct pre-tokens hold more than 4,294,967,294 symbols: prune rare ones or use a "
-          "pre-tokeniser that makes shorter pieces");
+          "pre-tokenizer that makes shorter pieces");
     if (length > kPayload) throw std::length_error("a pre-token is longer than 2^30 symbols");
     if (length > kWalk) long_words_.push_back(static_cast<Position>(slots_.size()));
     for (size_t i = 0; i < length; ++i) slots_.push_back(symbol_at(i));

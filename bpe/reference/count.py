@@ -19,7 +19,7 @@ def count(
 
     Args:
         texts: any bytes.
-        pretokenizer: a pre-tokeniser's name.
+        pretokenizer: a pre-tokenizer's name.
         special_tokens: texts are cut at them (the longest where several begin); not counted.
     """
     longest_first = sorted(special_tokens, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""Pre-tokenisers by their definition: the matches of a regular expression, nothing else.
+"""Pre-tokenizers by their definition: the matches of a regular expression, nothing else.
 
 Slow and obvious: what the scanners of the core are compared with. The package ``regex`` may know
 a newer Unicode than they do, so newly assigned characters can differ.
@@ -15,7 +15,7 @@ def split(name: str, text: bytes) -> list[bytes]:
     """The pieces of a text.
 
     Args:
-        name: a pre-tokeniser's name.
+        name: a pre-tokenizer's name.
         text: any bytes; a byte that is not part of well-formed UTF-8 becomes a lone surrogate,
             which is neither letter, number, mark nor space.
     """

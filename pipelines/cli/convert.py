@@ -100,10 +100,12 @@ def convert(
 
 def _arguments(tokenizer: Tokenizer, lacks: dict[str, str]) -> list[str]:
     """The options with which a file that lacks something loads as the same tokenizer."""
-    given = []
+    given: list[str] = []
     if "pretokenizer" in lacks:
         cut = tokenizer.pretokenizer
-        given += ["--pattern", cut.pattern] if cut.pattern else ["--pretokenizer", cut.name or ""]
+        given += ["--pretokenizer", cut.name] if cut.name else []
+        for pattern in cut.patterns:
+            given += ["--pattern", pattern]
     if "special-tokens" in lacks:
         for content, id_ in tokenizer.special_tokens.items():
             given += ["--special-token", f"{content}={id_}"]

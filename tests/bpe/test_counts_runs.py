@@ -349,7 +349,7 @@ def test_the_core_checks_its_arguments() -> None:
     with pytest.raises(ValueError, match="special token 0 is empty"):
         _native.Counter("gpt2", [b""], track_order=False)
     counter = _native.Counter("", [], track_order=False)
-    with pytest.raises(ValueError, match="no pre-tokeniser: give it pieces"):
+    with pytest.raises(ValueError, match="no pre-tokenizer: give it pieces"):
         counter.add(_native.TextColumn(b"", numbers(0), 8, 0, 0))
     run = make_run({b"a": (1, 0, 0)})
     for shards in (0, -1, 2**32):

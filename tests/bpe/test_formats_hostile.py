@@ -135,7 +135,7 @@ def cut_by(**changes: Any) -> Json:
         ("pre_tokenizer.pretokenizers.1.add_prefix_space", True, "add_prefix_space: true is not"),
         ("pre_tokenizer.pretokenizers.1.use_regex", True, "2 ways to cut the text"),
         ("pre_tokenizer.pretokenizers.1.shiny", True, r"pretokenizers\[1\]: 'shiny' is not"),
-        ("pre_tokenizer.pretokenizers.0", {"type": "Digits"}, "pre-tokeniser 'Digits' is not"),
+        ("pre_tokenizer.pretokenizers.0", {"type": "Digits"}, "pre-tokenizer 'Digits' is not"),
         ("pre_tokenizer", cut_by(behavior="Removed"), "behavior: 'Removed' is not supported"),
         ("pre_tokenizer", cut_by(behavior="MergedWithNext"), "behavior: 'MergedWithNext' is not"),
         ("pre_tokenizer", cut_by(invert=None), "invert: expected true or false"),

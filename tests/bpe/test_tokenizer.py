@@ -45,7 +45,7 @@ def test_what_it_says_of_itself() -> None:
     assert tokenizer.token_id(b"the") == 257
     assert tokenizer.token_id(b"<s>") == 259
     assert tokenizer.token_id(b"nothing") is None
-    assert "259 tokens, 2 merges, pre-tokeniser 'gpt2'" in repr(tokenizer)
+    assert "259 tokens, 2 merges, pre-tokenizer 'gpt2'" in repr(tokenizer)
 
 
 def test_it_cannot_be_changed_from_outside() -> None:

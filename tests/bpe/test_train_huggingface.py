@@ -25,7 +25,7 @@ SPECIALS = ("<|endoftext|>", "<|pad|>")
 def train_theirs(
     texts: Iterable[str], *, vocab_size: int, specials: tuple[str, ...] = ()
 ) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """The vocabulary and the merges of ``BpeTrainer`` over the byte-level pre-tokeniser."""
+    """The vocabulary and the merges of ``BpeTrainer`` over the byte-level pre-tokenizer."""
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
