@@ -83,6 +83,8 @@ def _unknown_symbol(model: Model, unknown: int | None) -> list[int]:
 
 
 def _check_strings(model: Model, tokens: Sequence[bytes | None]) -> None:
+    if not tokens:
+        raise TokenizerError("a tokenizer has at least one token: give some")
     for id_, token in enumerate(tokens):
         if token is not None and not _is_utf8(token):
             raise TokenizerError(

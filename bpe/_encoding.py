@@ -182,7 +182,10 @@ class TextEncoder:
             else:
                 pieces = cut_texts(texts(), pretokenizer=self._pretokenizer, whole=whole)
                 ids, offsets, unencodable = self._core.encode_pieces(
-                    *pieces, dropout=noise.dropout, seeds=noise.seeds
+                    *pieces,
+                    cut=self._pretokenizer.is_native,
+                    dropout=noise.dropout,
+                    seeds=noise.seeds,
                 )
         except ValueError as error:  # a pre-token of 4 GiB, or dropout without merges
             raise EncodingError(str(error)) from None

@@ -16,20 +16,30 @@ if TYPE_CHECKING:
 
 
 def unreachable_tokens(
-    tokens: Mapping[int, bytes], *, model: Model, make_encoder: Callable[[Model], Encoder]
+    tokens: Mapping[int, bytes],
+    *,
+    model: Model,
+    is_whole: Callable[[bytes], bool],
+    make_encoder: Callable[[Model], Encoder],
 ) -> list[int]:
     """The ids of the tokens that their own symbols do not merge to.
 
     Args:
         tokens: those to look at, by id.
         model: theirs.
+        is_whole: whether a pre-token is never split: its token stands for it.
         make_encoder: the encoder of a model of the same tokens.
     """
-    if not isinstance(model, CharacterLevel) or not model.end_of_word:
+    end = model.end_of_word.encode() if isinstance(model, CharacterLevel) else b""
+    tokens = {
+        id_: token
+        for id_, token in tokens.items()
+        if not (token.endswith(end) and is_whole(token.removesuffix(end)))
+    }
+    if not isinstance(model, CharacterLevel) or not end:
         return _unreachable(tokens, tokens, make_encoder(model))
     # Where the end of a word is a symbol, a token that ends in it is a word by itself. Others stand
     # in the midst of words: they are merged as words without an end.
-    end = model.end_of_word.encode()
     ended = {id_: token for id_, token in tokens.items() if token.endswith(end) and token != end}
     open_ = {id_: token for id_, token in tokens.items() if not token.endswith(end)}
     words = {id_: token.removesuffix(end) for id_, token in ended.items()}

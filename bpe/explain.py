@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from bpe.models import CharacterLevel, WordPiece
+from bpe.models import ByteLevel, WordPiece
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -33,6 +33,7 @@ class Explainer:
         of = tokenizer.token_bytes
         special = set(tokenizer.special_tokens.values())
         self._model = tokenizer.model
+        self._is_whole = tokenizer.pretokenizer.is_whole
         self._whole_words = tokenizer.ignore_merges
         self._tokens = {
             token
@@ -46,13 +47,16 @@ class Explainer:
     def steps(self, pretoken: bytes) -> list[MergeStep]:
         """From single symbols to tokens."""
         model = self._model
+        never_split = self._is_whole(pretoken)
+        symbols, whole = model.symbols(pretoken), model.whole(pretoken)
+        unknown = b"" if isinstance(model, ByteLevel) else (model.unknown or "").encode()
+        if (never_split or self._whole_words) and len(symbols) > 1 and whole in self._tokens:
+            return [MergeStep(symbols, None), MergeStep((whole,), None)]
+        if never_split and unknown:
+            return [MergeStep(symbols, None), MergeStep((unknown,), None)]
         if isinstance(model, WordPiece):
             return word_piece_steps(pretoken, self._tokens, model)
-        symbols, whole = model.symbols(pretoken), model.whole(pretoken)
-        if self._whole_words and len(symbols) > 1 and whole in self._tokens:
-            return [MergeStep(symbols, None), MergeStep((whole,), None)]
-        if isinstance(model, CharacterLevel) and model.unknown is not None:
-            unknown = model.unknown.encode()
+        if unknown:
             symbols = tuple(symbol if symbol in self._tokens else unknown for symbol in symbols)
         return merge_steps(symbols, self._ranks)
 

@@ -363,7 +363,12 @@ class Tokenizer:
             for token, id_ in self._ids.items()
             if id_ not in self._whole and not self._is_unknown(token)
         }
-        return unreachable_tokens(ordinary, model=self._model, make_encoder=self._make_encoder)
+        return unreachable_tokens(
+            ordinary,
+            model=self._model,
+            is_whole=self._pretokenizer.is_whole,
+            make_encoder=self._make_encoder,
+        )
 
     def explain(self, pretoken: str | bytes) -> list[MergeStep]:
         """How one pre-token merges, step by step; the last step has its tokens.

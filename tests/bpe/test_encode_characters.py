@@ -176,6 +176,11 @@ def test_tokens_are_strings() -> None:
         )
 
 
+def test_there_is_a_token() -> None:
+    with pytest.raises(TokenizerError, match="at least one token"):
+        make([], model=bpe.CharacterLevel(end_of_word=""))
+
+
 def test_it_is_a_value() -> None:
     tokenizer = tutorial()
     assert tokenizer.model == bpe.CharacterLevel(unknown="<unk>")
