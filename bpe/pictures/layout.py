@@ -1,0 +1,235 @@
+"""Where everything in a picture of merges stands; how it is drawn is the renderers' business.
+
+Lengths are in pixels, from the top left corner. A monospaced font of known width is assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bpe._text import utf8
+from bpe.visible import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bpe.explain import MergeStep
+    from bpe.tokenizer import Tokenizer
+
+FONT = 14
+COLUMN = 8.5  # a monospaced character of that size, 0.6 of it, and a little air
+BOX = 24
+ROW = 44
+GAP = 8
+PAD = 14
+MARGIN = 20
+# Pale, and told apart by those who do not tell red from green (after Paul Tol's "light" scheme).
+COLOURS = ("#d3e6f5", "#fbe3c3", "#d5ecd4", "#f6d5dd", "#e6e0f3", "#eeeecb")
+PLAIN = "#ffffff"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A symbol: text in a rectangle."""
+
+    x: float
+    y: float
+    width: float
+    text: str
+    fill: str
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Connected points."""
+
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Label:
+    """Text by itself; ``y`` is its middle."""
+
+    x: float
+    y: float
+    text: str
+    centred: bool = False
+    strong: bool = False
+
+
+@dataclass
+class Picture:
+    """What to draw, lines first."""
+
+    width: float = 0.0
+    height: float = 0.0
+    lines: list[Line] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class _Node:
+    """A symbol: made at a step, over a range of the smallest pieces."""
+
+    text: str
+    row: int
+    first: int
+    last: int
+    parts: tuple[_Node, ...] = ()
+    token: int = 0
+    coloured: bool = False
+
+
+def lay_out(
+    tokenizer: Tokenizer, texts: Sequence[str | bytes], *, spell: Callable[[bytes], str]
+) -> Picture:
+    """The picture of some texts, one below the other.
+
+    Args:
+        tokenizer: that encodes them.
+        texts: any.
+        spell: what to write for a symbol.
+
+    Raises:
+        EncodingError: a text cannot be encoded.
+    """
+    picture = Picture(height=MARGIN)
+    for text in texts:
+        data = utf8(text)
+        picture.labels.append(
+            Label(MARGIN, picture.height + BOX / 2, spell(data) or "(nothing)", strong=True)
+        )
+        _widen(picture, MARGIN + columns(spell(data)) * COLUMN)
+        picture.height += ROW
+        for pretoken in tokenizer.pretokenizer.split(data):
+            _add_pretoken(picture, tokenizer, tokenizer.explain(pretoken), spell)
+    picture.width += MARGIN
+    return picture
+
+
+def _add_pretoken(
+    picture: Picture,
+    tokenizer: Tokenizer,
+    steps: list[MergeStep],
+    spell: Callable[[bytes], str],
+) -> None:
+    nodes, tokens = _nodes(steps, spell)
+    edges = _edges(nodes)
+    top = picture.height
+    notes = _notes(tokenizer, steps)
+    right = edges[-1] + 2 * GAP
+    for node in nodes:
+        centre, y = _centre(node, edges), top + node.row * ROW
+        fill = COLOURS[node.token % len(COLOURS)] if node.coloured else PLAIN
+        picture.boxes.append(_box(centre, y, node.text, fill))
+        for part in node.parts:
+            upper, lower = sorted((node, part), key=lambda one: one.row)
+            picture.lines.append(_line(upper, lower, edges=edges, top=top))
+    for row, note in notes.items():
+        picture.labels.append(Label(right, top + row * ROW + BOX / 2, note))
+        _widen(picture, right + columns(note) * COLUMN)
+    bottom = top + len(steps) * ROW
+    ids = _ids(tokenizer, steps[-1].symbols)
+    for number, (node, id_) in enumerate(zip(tokens, ids, strict=True)):
+        centre = _centre(node, edges)
+        fill = COLOURS[number % len(COLOURS)]
+        picture.lines.append(Line(((centre, top + node.row * ROW + BOX), (centre, bottom))))
+        picture.boxes.append(_box(centre, bottom, node.text, fill, strong=True))
+        picture.labels.append(Label(centre, bottom + BOX * 1.4, id_, centred=True))
+    _widen(picture, right)
+    picture.height = bottom + ROW + GAP
+
+
+def _nodes(
+    steps: list[MergeStep], spell: Callable[[bytes], str]
+) -> tuple[list[_Node], list[_Node]]:
+    """All symbols of all steps, and those of the last one, each with the token it belongs to."""
+    rows = list(enumerate(step.symbols for step in steps))
+    splits = len(rows) > 1 and len(rows[-1][1]) >= len(rows[0][1])  # WordPiece: a word falls apart
+    if splits:
+        rows.reverse()
+    row, symbols = rows[0]
+    current = [_Node(spell(symbol), row, i, i + 1) for i, symbol in enumerate(symbols)]
+    nodes, ends = list(current), list(current)
+    for row, after in rows[1:]:
+        if after != symbols:  # the last WordPiece is taken, and nothing is left over
+            begin, end = _changed(symbols, after)
+            parts = tuple(current[begin:end])
+            merged = _Node(spell(after[begin]), row, parts[0].first, parts[-1].last, parts)
+            nodes.append(merged)
+            current[begin:end] = [merged]
+        symbols = after
+    if not splits:
+        ends = current
+    for node in nodes:
+        node.token = next(i for i, token in enumerate(ends) if node.first < token.last)
+        node.coloured = bool(node.parts) is not splits  # what the steps have made
+    return nodes, ends
+
+
+def _changed(before: tuple[bytes, ...], after: tuple[bytes, ...]) -> tuple[int, int]:
+    """Begin and end of the symbols that became one, at the same place."""
+    pairs = enumerate(zip(before, after, strict=False))
+    begin = next((i for i, (one, other) in pairs if one != other), len(after) - 1)
+    return begin, begin + 1 + len(before) - len(after)
+
+
+def _edges(nodes: list[_Node]) -> list[float]:
+    """The left edge of each of the smallest pieces, and the right edge of the last."""
+    count = max((node.last for node in nodes), default=0)
+    widths = [0.0] * count
+    for node in sorted(nodes, key=lambda one: one.last - one.first):
+        missing = _box_width(node.text) + GAP - sum(widths[node.first : node.last])
+        for i in range(node.first, node.last):
+            widths[i] += max(missing, 0.0) / (node.last - node.first)
+    edges = [float(MARGIN)]
+    for width in widths:
+        edges.append(edges[-1] + width)
+    return edges
+
+
+def _line(upper: _Node, lower: _Node, *, edges: list[float], top: float) -> Line:
+    """Straight down, and to the other only in the gap between two rows."""
+    begin, end = _centre(upper, edges), _centre(lower, edges)
+    y = top + lower.row * ROW
+    return Line(((begin, top + upper.row * ROW + BOX), (begin, y - ROW + BOX), (end, y)))
+
+
+def _centre(node: _Node, edges: list[float]) -> float:
+    return (edges[node.first] + edges[node.last]) / 2
+
+
+def _box(centre: float, y: float, text: str, fill: str, *, strong: bool = False) -> Box:
+    width = _box_width(text)
+    return Box(centre - width / 2, y, width, text, fill, strong)
+
+
+def _box_width(text: str) -> float:
+    return max(columns(text), 1) * COLUMN + PAD
+
+
+def _notes(tokenizer: Tokenizer, steps: list[MergeStep]) -> dict[int, str]:
+    """What stands beside each row: the rank of its merge, and its count where that is known."""
+    of = tokenizer.token_bytes
+    ranks = {(of(left), of(right)): i for i, (left, right, _) in enumerate(tokenizer.merges)}
+    trained = tokenizer.training.merges if tokenizer.training is not None else ()
+    notes = {}
+    for row, step in enumerate(steps):
+        if step.merge is not None:
+            rank = ranks[step.merge]
+            notes[row] = f"rank {rank:,}"
+            if rank < len(trained) and (trained[rank].left, trained[rank].right) == step.merge:
+                notes[row] += f", count {trained[rank].count:,}"
+    return notes
+
+
+def _ids(tokenizer: Tokenizer, symbols: tuple[bytes, ...]) -> list[str]:
+    found = [tokenizer.token_id(symbol) for symbol in symbols]
+    return ["no id" if id_ is None else str(id_) for id_ in found]
+
+
+def _widen(picture: Picture, right: float) -> None:
+    picture.width = max(picture.width, right)
