@@ -5,14 +5,10 @@ from __future__ import annotations
 import hashlib
 from array import array
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe import formats
-from bpe._checks import checked_tokens, merge_triples, whole_tokens
-from bpe._core import make_encoder
 from bpe._encoding import Noise, TextEncoder, seed_array
 from bpe._lists import binary_array, id_rows
 from bpe._reach import unreachable_tokens
@@ -22,34 +18,20 @@ from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, Tokeniz
 from bpe.explain import Explainer
 from bpe.files import write_atomically
 from bpe.formats import huggingface
-from bpe.formats.byte_alphabet import to_text
-from bpe.models import ByteLevel, Model
+from bpe.models import ByteLevel
 from bpe.pretokenize import Pretokenizer
+from bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     import pyarrow as pa
-    from typing_extensions import Buffer
 
-    from bpe._native import Encoder
     from bpe.explain import MergeStep
-    from bpe.training import Training
-
-_STATE = (
-    "tokens",
-    "merges",
-    "pretokenizer",
-    "special_tokens",
-    "added_tokens",
-    "ignore_merges",
-    "model",
-    "post_processor",
-)
 
 
-class Tokenizer:
+class Tokenizer(Vocabulary):
     """A vocabulary and how texts become its tokens; of bytes, every text decodes to itself.
 
     A text is cut at the special tokens that the caller allows (leftmost, then longest), the rest
@@ -84,49 +66,6 @@ class Tokenizer:
     Raises:
         TokenizerError: they do not fit together; the message names what and where.
     """
-
-    def __init__(
-        self,
-        *,
-        tokens: Sequence[bytes | None],
-        merges: Sequence[tuple[int, int, int]] | Buffer,
-        pretokenizer: Pretokenizer,
-        special_tokens: Mapping[str, int] = MappingProxyType({}),
-        added_tokens: Mapping[str, int] = MappingProxyType({}),
-        ignore_merges: bool = False,
-        model: Model = ByteLevel(),  # noqa: B008  # immutable
-        training: Training | None = None,
-        post_processor: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._tokens = checked_tokens(tokens)
-        self._merges = merge_triples(merges)
-        self._pretokenizer = pretokenizer
-        self._special_tokens = whole_tokens(self._tokens, special_tokens)
-        self._added_tokens = whole_tokens(self._tokens, added_tokens)
-        self._ignore_merges = bool(ignore_merges)
-        self._model = model
-        self._post_processor = post_processor
-        self.training = training
-        for content in special_tokens.keys() & added_tokens.keys():
-            raise TokenizerError(f"{content!r} is both a special and an added token; choose one")
-        self._encoder = self._make_encoder(model)
-        self._texts = TextEncoder(
-            self._encoder,
-            pretokenizer,
-            special_tokens=self._special_tokens,
-            added_tokens=self._added_tokens,
-        )
-
-    def _make_encoder(self, model: Model) -> Encoder:
-        return make_encoder(
-            tokens=self._tokens,
-            merges=self._merges,
-            special_tokens=self._special_tokens,
-            added_tokens=self._added_tokens,
-            model=model,
-            scheme=self._pretokenizer.scheme,
-            ignore_merges=self._ignore_merges,
-        )
 
     @classmethod
     def load(
@@ -187,94 +126,16 @@ class Tokenizer:
         """SHA-256, in hexadecimal, of its tokenizer.json."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
-    # What it consists of.
-
-    @property
-    def tokens(self) -> tuple[bytes | None, ...]:
-        """The bytes of each id; None where no token has it."""
-        return self._tokens
-
-    @property
-    def merges(self) -> list[tuple[int, int, int]]:
-        """The merges as (left, right, result) ids, the first one first."""
-        flat = iter(self._merges)
-        return list(zip(flat, flat, flat, strict=True))
-
-    @property
-    def pretokenizer(self) -> Pretokenizer:
-        """How text is cut before merging."""
-        return self._pretokenizer
-
-    @property
-    def special_tokens(self) -> Mapping[str, int]:
-        """The tokens that a text holds only where the caller allows it, with their ids."""
-        return MappingProxyType(self._special_tokens)
-
-    @property
-    def added_tokens(self) -> Mapping[str, int]:
-        """The tokens that are cut out of every text whole, with their ids."""
-        return MappingProxyType(self._added_tokens)
-
-    @property
-    def ignore_merges(self) -> bool:
-        """Whether a pre-token that is a token is that token, whatever the merges."""
-        return self._ignore_merges
-
-    @property
-    def model(self) -> Model:
-        """What a pre-token consists of before and after merging."""
-        return self._model
-
-    @property
-    def post_processor(self) -> Mapping[str, Any] | None:
-        """What tokenizer.json says of that; never applied."""
-        return self._post_processor
-
-    @property
-    def lossless(self) -> bool:
-        """Whether every text decodes to itself: bytes do, unless they are cut by ``words``."""
-        return isinstance(self._model, ByteLevel) and self._pretokenizer.lossless
-
-    @property
-    def max_id(self) -> int:
-        """The greatest id; with gaps, it is greater than the number of tokens suggests."""
-        return max(id_ for id_, token in enumerate(self._tokens) if token is not None)
-
-    def __len__(self) -> int:
-        """The number of tokens, special ones included, gaps not."""
-        return sum(token is not None for token in self._tokens)
-
-    def token_bytes(self, token_id: int) -> bytes:
-        """The bytes of a token.
-
-        Raises:
-            EncodingError: no token has this id.
-        """
-        token = self._tokens[token_id] if 0 <= token_id < len(self._tokens) else None
-        if token is None:
-            raise EncodingError(f"no token has the id {token_id}; the greatest id is {self.max_id}")
-        return token
-
-    def token_text(self, token_id: int) -> str:
-        """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters.
-
-        Raises:
-            EncodingError: no token has this id.
-        """
-        token = self.token_bytes(token_id)
-        if token_id in self._whole:
-            return self._whole[token_id]
-        return to_text(token) if isinstance(self._model, ByteLevel) else token.decode()
-
-    def token_id(self, token: bytes) -> int | None:
-        """The id of the token with these bytes; None where there is none."""
-        return self._ids.get(token)
+    # Encoding.
 
     @cached_property
-    def _ids(self) -> dict[bytes, int]:
-        return {token: id_ for id_, token in enumerate(self._tokens) if token is not None}
-
-    # Encoding.
+    def _text_encoder(self) -> TextEncoder:
+        return TextEncoder(
+            self._encoder,
+            self._pretokenizer,
+            special_tokens=self._special_tokens,
+            added_tokens=self._added_tokens,
+        )
 
     def encode(
         self,
@@ -302,7 +163,7 @@ class Tokenizer:
                 no unknown token.
         """
         noise = Noise.of(dropout, lambda: row_seeds(seed, 1))
-        return self._texts.text(utf8(text), allowed_special=allowed_special, noise=noise)
+        return self._text_encoder.text(utf8(text), allowed_special=allowed_special, noise=noise)
 
     def tokenize(
         self,
@@ -350,7 +211,7 @@ class Tokenizer:
             dropout,
             lambda: row_seeds(seed, rows) if seeds is None else seed_array(seeds, rows=rows),
         )
-        return self._texts.array(texts, allowed_special=allowed_special, noise=noise)
+        return self._text_encoder.array(texts, allowed_special=allowed_special, noise=noise)
 
     def unreachable(self) -> list[int]:
         """The ids of ordinary tokens that no text encodes to.
@@ -387,12 +248,6 @@ class Tokenizer:
     def _is_unknown(self, token: bytes) -> bool:
         unknown = None if isinstance(self._model, ByteLevel) else self._model.unknown
         return unknown is not None and token == unknown.encode()
-
-    @cached_property
-    def _whole(self) -> dict[int, str]:
-        """The special and added tokens by their ids."""
-        whole = chain(self._special_tokens.items(), self._added_tokens.items())
-        return {id_: content for content, id_ in whole}
 
     # Decoding.
 
@@ -450,27 +305,10 @@ class Tokenizer:
             raise EncodingError(f"{error}; the greatest id is {self.max_id}") from None
         return binary_array(data, offsets, lists=ids)
 
-    # As a value.
-
-    def _state(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, f"_{name}") for name in _STATE)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the other has the same tokens, merges and settings; training does not count."""
-        return self._state() == other._state() if isinstance(other, Tokenizer) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self._tokens, self._merges.tobytes()))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return dict(zip(_STATE, self._state(), strict=True)) | {"training": self.training}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        Tokenizer.__init__(self, **state)
-
     def __repr__(self) -> str:
-        cut = self._pretokenizer.name or self._pretokenizer.pattern
+        model = "" if isinstance(self._model, ByteLevel) else f"{self._model!r}, "
         return (
             f"<bpe.Tokenizer: {len(self):,} tokens, {len(self._merges) // 3:,} merges, "
-            f"pre-tokenizer {cut!r}, {len(self._special_tokens)} special tokens>"
+            f"{model}pre-tokenizer {str(self._pretokenizer)!r}, "
+            f"{len(self._special_tokens)} special tokens>"
         )
