@@ -7,7 +7,7 @@ order to the same run, and a run has one file.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -316,7 +316,7 @@ def count_plan(
             "special_tokens": list(job.special_tokens),
             "track_order": job.track_order,
             "shards": job.shards,
-            **(asdict(reading.options) if reading else {}),
+            **(reading.options.to_json() if reading else {}),
         },
         inputs=describe_inputs(files),
     )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from pipelines import storage
-from pipelines.encoding import load_tokenizer
+from pipelines.encoding import load_tokenizer, row_layout
 from pipelines.errors import InputError
+from pipelines.joining import joined
 from pipelines.manifest import read_encoded
 from pipelines.output import TOKENIZER
 from pipelines.parts import open_part, read_rows
@@ -19,14 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bpe import Tokenizer
+    from pipelines.rows import RowLayout
 
-ROWS = 1024  # decoded and written at a time
+DOCUMENTS = 1024  # decoded and written at a time
 
 
 def decode_directory(directory: str, stream: BinaryIO) -> int:
     """Write every document of an encoded corpus to ``stream``, in the order of the parts.
 
-    Each is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8.
+    Each is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8. Chunks and pieces of packed rows
+    are put together again, without the tokens put at the ends of documents; where a remainder was
+    dropped, the last document of a part is what there is of it.
 
     Returns:
         How many there were.
@@ -39,33 +43,39 @@ def decode_directory(directory: str, stream: BinaryIO) -> int:
     tokenizer = load_tokenizer(join(root, TOKENIZER))
     if tokenizer.sha256 != manifest.tokenizer_sha256:
         raise InputError(f"{join(root, TOKENIZER)} is not the tokenizer of the manifest")
+    layout = row_layout(
+        manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer
+    )
     documents = 0
     for part in manifest.parts:
         path = join(root, part.file)
         if storage.digest(path) != storage.Written(bytes=part.bytes, sha256=part.sha256):
             raise InputError(f"{path}: damaged: it is not the file that the manifest names")
-        for table in _tables(path):
-            for batch in table.to_batches(max_chunksize=ROWS):
-                stream.write(_lines(batch, tokenizer))
-                documents += len(batch)
+        for ids, tokens in _documents(path, layout, cut=bool(part.dropped.cut)):
+            for first in range(0, len(ids), DOCUMENTS):
+                some = slice(first, first + DOCUMENTS)
+                stream.write(_lines(ids[some], tokens[some], tokenizer))
+            documents += len(ids)
     return documents
 
 
-def _tables(path: str) -> Iterator[pa.Table]:
+def _documents(
+    path: str, layout: RowLayout, *, cut: bool
+) -> Iterator[tuple[pa.StringArray, pa.ListArray]]:
     try:
         with storage.open_binary(path) as source:
-            yield from read_rows(open_part(source))
+            yield from joined(read_rows(open_part(source), layout.schema), layout, cut=cut)
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
 
 
-def _lines(batch: pa.RecordBatch, tokenizer: Tokenizer) -> bytes:
-    texts = tokenizer.decode_arrow(batch["input_ids"])
+def _lines(ids: pa.StringArray, tokens: pa.ListArray, tokenizer: Tokenizer) -> bytes:
+    texts = tokenizer.decode_arrow(tokens)
     return b"".join(
         json.dumps({"id": id_, "text": text.decode("utf-8", "replace")}, ensure_ascii=False).encode(
             "utf-8"
         )
         + b"\n"
-        for id_, text in zip(batch["id"].to_pylist(), texts.to_pylist(), strict=True)
+        for id_, text in zip(ids.to_pylist(), texts.to_pylist(), strict=True)
     )

@@ -73,7 +73,7 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             else:
                 counter("parts_resumed").inc()
                 with SlotWriter(self._job.reading.counters_path, split.part) as slot:
-                    slot.keep(documents=done.contents.rows, bytes=split.size)
+                    slot.keep(documents=done.contents.documents, bytes=split.size)
         if done is not None:
             yield None, pack(done)
 

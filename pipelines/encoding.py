@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
 from pipelines import storage
-from pipelines.documents import BadRecord, ReadOptions
+from pipelines.documents import ReadOptions
+from pipelines.documents.types import parse_type
+from pipelines.encoder import SplitEncoder
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.inputs import find_inputs
 from pipelines.manifest import EncodedManifest
@@ -27,31 +28,50 @@ from pipelines.output import (
     prepare,
     remove_temporaries,
 )
-from pipelines.parts import MAX_ROW_TOKENS, FinishedPart, PartWriter
+from pipelines.parts import FinishedPart, PartWriter
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
+from pipelines.rows import RowLayout, row_maker
 from pipelines.settings import EncodeSettings
 from pipelines.splits import plan_splits
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pipelines.documents import Block
     from pipelines.inputs import InputFile
     from pipelines.runners import Failures
-    from pipelines.settings import InputSettings, OutputSettings
-    from pipelines.splits import FileRange, Split
+    from pipelines.settings import InputSettings, OutputSettings, RowSettings
+    from pipelines.splits import Split
 
 # Of a part: another number makes parts of an earlier release be written again. Verifying goes by
 # it too, so it changes together with the version of the manifest.
-LAYOUT = 1
+LAYOUT = 2
 
 
 def part_settings(
-    tokenizer_sha256: str, id_type: str, options: Mapping[str, Any]
+    *, tokenizer_sha256: str, id_type: str, reading: ReadOptions, rows: RowSettings
 ) -> dict[str, Any]:
-    """What the bytes of every part depend on, beside its split: how it is read and encoded."""
-    return {"layout": LAYOUT, "tokenizer": tokenizer_sha256, "id_type": id_type, **options}
+    """What the bytes of every part depend on, beside its split; JSON values."""
+    return {
+        "layout": LAYOUT,
+        "tokenizer": tokenizer_sha256,
+        "id_type": id_type,
+        **reading.to_json(),
+        **rows.to_json(),
+    }
+
+
+def row_layout(
+    rows: RowSettings, *, id_type: str, reading: ReadOptions, tokenizer: Tokenizer
+) -> RowLayout:
+    """What the rows of an encoded corpus look like.
+
+    Raises:
+        ConfigError: a token to put at the ends of documents is none of the tokenizer's.
+    """
+    check_special_tokens(tuple(tokenizer.special_tokens), rows)
+    kept = tuple(pa.field(column.name, parse_type(column.type)) for column in reading.keep)
+    return RowLayout.of(rows, id_type=id_type, kept=kept, special_tokens=tokenizer.special_tokens)
 
 
 def part_fingerprint(split: Split, settings: Mapping[str, Any]) -> str:
@@ -71,6 +91,7 @@ class EncodeJob:
         tokenizer_sha256: of ``tokenizer.json`` in the output directory (hex).
         vocab_size: one more than the greatest id.
         id_type: ``uint16`` or ``uint32``.
+        rows: how documents become rows.
         parts: number of splits.
     """
 
@@ -78,6 +99,7 @@ class EncodeJob:
     tokenizer_sha256: str
     vocab_size: int
     id_type: str
+    rows: RowSettings
     parts: int
 
     @property
@@ -88,7 +110,12 @@ class EncodeJob:
     @property
     def settings(self) -> dict[str, Any]:
         """What the bytes of every part depend on, beside its split; JSON values."""
-        return part_settings(self.tokenizer_sha256, self.id_type, asdict(self.reading.options))
+        return part_settings(
+            tokenizer_sha256=self.tokenizer_sha256,
+            id_type=self.id_type,
+            reading=self.reading.options,
+            rows=self.rows,
+        )
 
     def fingerprint(self, split: Split) -> str:
         """SHA-256 (hex) of what the bytes of a split's part depend on."""
@@ -131,72 +158,33 @@ def encode_split(
         InputError, OutputError: a file cannot be read or written.
     """
     file = part_name(split.part, split.parts)
+    layout = row_layout(
+        job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
+    )
+    encoder = SplitEncoder(tokenizer, split, layout=layout)
+    maker = row_maker(layout)
     with (
         replacing(join(job.directory, file)) as sink,
-        PartWriter(sink, job.id_type) as writer,
+        PartWriter(sink, layout.schema) as writer,
         SplitReader(split, job.reading, failures) as reader,
     ):
-        size = 0
+        size = count = 0
         for block in reader:
-            documents = encode_block(block, tokenizer, split)
-            for bad in documents.bad:
+            encoded = encoder.encode(block)
+            for bad in encoded.bad:
                 reader.set_aside(bad)
-            size += text_bytes(documents.texts)
-            writer.add(documents.ids, documents.input_ids)
+            size += text_bytes(encoded.texts)
+            count += len(encoded.texts)
+            writer.add(maker.add(encoded.documents))
+        writer.add(maker.finish())
         contents = writer.finish(
             fingerprint=job.fingerprint(split),
+            documents=count,
             text_bytes=size,
+            dropped=maker.dropped,
             dead_letters=reader.finish(),
         )
     return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncodedBlock:
-    """The documents of a block with their token ids, in columns of equal length.
-
-    Attributes:
-        ids: of the documents.
-        texts: of the documents.
-        input_ids: the token ids of each (list of uint32).
-        bad: documents that were left out: a row of Parquet cannot hold them.
-    """
-
-    ids: pa.StringArray
-    texts: pa.Array
-    input_ids: pa.ListArray
-    bad: tuple[BadRecord, ...] = ()
-
-
-def encode_block(block: Block, tokenizer: Tokenizer, split: Split) -> EncodedBlock:
-    """Encode the documents of a block of ``split``; special tokens in them are plain text."""
-    input_ids = tokenizer.encode_arrow(block.texts)
-    whole = EncodedBlock(ids=block.ids, texts=block.texts, input_ids=input_ids)
-    if len(input_ids.values) <= MAX_ROW_TOKENS:
-        return whole
-    fits = pc.less_equal(pc.list_value_length(input_ids), MAX_ROW_TOKENS)
-    return EncodedBlock(
-        ids=block.ids.filter(fits),
-        texts=block.texts.filter(fits),
-        input_ids=input_ids.filter(fits),
-        bad=tuple(_too_long(block, input_ids, fits, split)),
-    )
-
-
-def _too_long(
-    block: Block, input_ids: pa.ListArray, fits: pa.BooleanArray, split: Split
-) -> Iterator[BadRecord]:
-    sources: dict[int, FileRange] = {piece.file_index: piece for piece in split.pieces}
-    for row in pc.indices_nonzero(pc.invert(fits)).to_pylist():
-        text = block.texts[row].as_buffer().to_pybytes()
-        tokens = len(input_ids[row])
-        yield BadRecord.of(
-            sources[block.file_indexes[row].as_py()],
-            block.places[row].as_py(),
-            f"its {tokens} tokens do not fit a row of Parquet (at most {MAX_ROW_TOKENS}): "
-            "cut the document",
-            text,
-        )
 
 
 def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, Any]:
@@ -211,7 +199,8 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
         tokenizer_sha256=job.tokenizer_sha256,
         vocab_size=job.vocab_size,
         id_type=job.id_type,
-        settings=asdict(job.reading.options),
+        reading=job.reading.options,
+        rows=job.rows,
     )
     check_failures(
         manifest.totals.failures,
@@ -244,8 +233,8 @@ def plan_encoding(
     """
     loaded = load_tokenizer(tokenizer)
     check_tokens(loaded, encoding)
-    if encoding != EncodeSettings(id_type=encoding.id_type):
-        raise ConfigError("rows other than a document's own ids cannot be made yet")
+    if encoding.keep or encoding.dropout:
+        raise ConfigError("--keep and --dropout do nothing yet: leave them out")
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
     try:
@@ -261,6 +250,7 @@ def plan_encoding(
         tokenizer_sha256=sha256,
         vocab_size=loaded.max_id + 1,
         id_type=id_type(loaded, encoding),
+        rows=encoding.rows,
         parts=len(splits),
     )
     return Encoding(
@@ -288,16 +278,16 @@ def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
     id_type(tokenizer, encoding)
 
 
-def check_special_tokens(there: Sequence[str], encoding: EncodeSettings) -> None:
+def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
     """Refuse tokens that are not among the special tokens ``there``.
 
     Raises:
         ConfigError: one is not.
     """
     asked = [
-        ("--prepend-token", encoding.prepend_token),
-        ("--append-token", encoding.append_token),
-        *(("--allow-special", name) for name in encoding.allow_special if name != "all"),
+        ("--prepend-token", rows.prepend_token),
+        ("--append-token", rows.append_token),
+        *(("--allow-special", name) for name in rows.allow_special if name != "all"),
     ]
     for option, token in asked:
         if token is not None and token not in there:

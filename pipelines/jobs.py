@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from bpe.pretokenize import Pretokenizer
 from pipelines import storage
@@ -48,11 +48,12 @@ from pipelines.verify import verify_encoded
 from pipelines.verify_counts import verify_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from pipelines.counting import Counting
-    from pipelines.inputs import InputFile
+    from pipelines.encoding import Encoding
     from pipelines.progress import Progress
+    from pipelines.runners import Failures
     from pipelines.settings import (
         Execution,
         InputSettings,
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
         PretokenSettings,
         TrainSettings,
     )
-    from pipelines.splits import Split
+
+_Planned = TypeVar("_Planned", "Counting", "Encoding")
 
 __all__ = [
     "CountSummary",
@@ -136,15 +138,7 @@ def _counted(
             progress.log(f"count: {counting.job.directory} is complete")
             return True
         prepare(output, counting.plan, reads=[file.path for file in counting.files])
-        _log_plan(progress, "count", counting.files, counting.splits)
-        with progress.stage("count", sum(file.size for file in counting.files)) as stage:
-            stage.set_slots(len(counting.splits))
-            watched = counting.watched(stage.counters_path)
-            run(
-                lambda p, failures: add_counting(p, watched, failures),
-                execution=execution,
-                pieces=len(counting.splits),
-            )
+        _run_over_splits("count", counting, add_counting, execution=execution, progress=progress)
     return False
 
 
@@ -160,11 +154,24 @@ def _has_counts(counting: Counting) -> bool:
     return True
 
 
-def _log_plan(
-    progress: Progress, name: str, files: Sequence[InputFile], splits: Sequence[Split]
-) -> None:
-    size = size_text(sum(file.size for file in files))
-    progress.log(f"{name}: {many(len(files), 'file')}, {size}, {many(len(splits), 'split')}")
+def _run_over_splits(
+    name: str,
+    planned: _Planned,
+    add: Callable[[Any, _Planned, Failures], None],
+    *,
+    execution: Execution,
+    progress: Progress,
+) -> Any:
+    """Run the pipeline of a prepared job, and show how far it is; returns what Beam does."""
+    size, splits = sum(file.size for file in planned.files), len(planned.splits)
+    files = many(len(planned.files), "file")
+    progress.log(f"{name}: {files}, {size_text(size)}, {many(splits, 'split')}")
+    with progress.stage(name, size) as stage:
+        stage.set_slots(splits)
+        watched = planned.watched(stage.counters_path)
+        return run(
+            lambda p, failures: add(p, watched, failures), execution=execution, pieces=splits
+        )
 
 
 def check_run(
@@ -306,21 +313,18 @@ def encode(
         directory = planned.job.directory
         with locked(directory):
             prepare_encoding(planned, output)
-            _log_plan(progress, "encode", planned.files, planned.splits)
-            with progress.stage("encode", sum(file.size for file in planned.files)) as stage:
-                stage.set_slots(len(planned.splits))
-                watched = planned.watched(stage.counters_path)
-                result = run(
-                    lambda p, failures: add_encoding(p, watched, failures),
-                    execution=execution,
-                    pieces=len(planned.splits),
-                )
+            result = _run_over_splits(
+                "encode", planned, add_encoding, execution=execution, progress=progress
+            )
             manifest = read_encoded(directory)
     return EncodeSummary(
         output=directory,
         documents=manifest.totals.documents,
         bytes=manifest.totals.text_bytes,
+        rows=manifest.totals.rows,
         tokens=manifest.totals.tokens,
+        dropped_tokens=manifest.totals.dropped.tokens,
+        dropped_documents=manifest.totals.dropped.documents,
         failures=manifest.totals.failures,
         parts=len(manifest.parts),
         resumed_parts=metric(result, "parts_resumed"),

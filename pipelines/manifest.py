@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
+from pipelines.documents import ReadOptions
 from pipelines.errors import InputError
 from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, TRAINING, json_bytes, part_name
 from pipelines.parts import DeadLetters
+from pipelines.rows import Dropped
+from pipelines.settings import RowSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from pipelines.parts import FinishedPart
 
 KIND = "encoded"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +47,11 @@ class Part:
     """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from."""
 
     file: str
+    documents: int
     rows: int
     tokens: int
     text_bytes: int
+    dropped: Dropped
     bytes: int
     sha256: str
     inputs: tuple[SourceRange, ...]
@@ -54,11 +59,17 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """Sums over all parts; ``bytes`` is the size of the Parquet files."""
+    """Sums over all parts; ``bytes`` is the size of the Parquet files.
+
+    ``documents`` were encoded; all but ``dropped.documents`` are in ``rows``, and all their ids
+    but ``dropped.tokens`` are the ``tokens`` of these rows.
+    """
 
     documents: int
+    rows: int
     tokens: int
     text_bytes: int
+    dropped: Dropped
     bytes: int
     failures: int
 
@@ -71,7 +82,8 @@ class EncodedManifest:
         tokenizer_sha256: of ``tokenizer.json`` beside the manifest (hex).
         vocab_size: one more than the greatest id of the tokenizer.
         id_type: ``uint16`` or ``uint32``.
-        settings: how the inputs were read (`ReadOptions`).
+        reading: how the inputs were read.
+        rows: how documents became rows.
         totals: sums over the parts.
         inputs: every file that was read, in order.
         parts: in order.
@@ -81,7 +93,8 @@ class EncodedManifest:
     tokenizer_sha256: str
     vocab_size: int
     id_type: str
-    settings: dict[str, Any]
+    reading: ReadOptions
+    rows: RowSettings
     totals: Totals
     inputs: tuple[Source, ...]
     parts: tuple[Part, ...]
@@ -95,7 +108,8 @@ class EncodedManifest:
         tokenizer_sha256: str,
         vocab_size: int,
         id_type: str,
-        settings: dict[str, Any],
+        reading: ReadOptions,
+        rows: RowSettings,
     ) -> EncodedManifest:
         """The manifest of finished parts, given in any order."""
         ordered = sorted(parts, key=lambda part: part.split.part)
@@ -114,11 +128,14 @@ class EncodedManifest:
             tokenizer_sha256=tokenizer_sha256,
             vocab_size=vocab_size,
             id_type=id_type,
-            settings=settings,
+            reading=reading,
+            rows=rows,
             totals=Totals(
-                documents=sum(part.contents.rows for part in ordered),
+                documents=sum(part.contents.documents for part in ordered),
+                rows=sum(part.contents.rows for part in ordered),
                 tokens=sum(part.contents.tokens for part in ordered),
                 text_bytes=sum(part.contents.text_bytes for part in ordered),
+                dropped=sum((part.contents.dropped for part in ordered), Dropped()),
                 bytes=sum(part.written.bytes for part in ordered),
                 failures=sum(letters.records for letters in dead),
             ),
@@ -138,7 +155,8 @@ class EncodedManifest:
                 "vocab_size": self.vocab_size,
             },
             "id_type": self.id_type,
-            "settings": self.settings,
+            "settings": self.reading.to_json(),
+            "rows": self.rows.to_json(),
             "totals": asdict(self.totals),
             "inputs": [asdict(source) for source in self.inputs],
             "dead_letters": [asdict(letters) for letters in self.dead_letters],
@@ -153,9 +171,11 @@ class EncodedManifest:
 def _part(part: FinishedPart) -> Part:
     return Part(
         file=part.file,
+        documents=part.contents.documents,
         rows=part.contents.rows,
         tokens=part.contents.tokens,
         text_bytes=part.contents.text_bytes,
+        dropped=part.contents.dropped,
         bytes=part.written.bytes,
         sha256=part.written.sha256,
         inputs=tuple(
@@ -195,12 +215,14 @@ def read_encoded(directory: str) -> EncodedManifest:
             tokenizer_sha256=_text(value["tokenizer"], "sha256"),
             vocab_size=_number(value["tokenizer"], "vocab_size"),
             id_type=_text(value, "id_type"),
-            settings=dict(value["settings"]),
+            reading=ReadOptions.from_json(value["settings"]),
+            rows=RowSettings.from_json(value["rows"]),
             totals=Totals(
-                **{
-                    name: _number(value["totals"], name)
-                    for name in ("documents", "tokens", "text_bytes", "bytes", "failures")
-                }
+                dropped=_dropped(value["totals"]),
+                **_numbers(
+                    value["totals"],
+                    *("documents", "rows", "tokens", "text_bytes", "bytes", "failures"),
+                ),
             ),
             inputs=tuple(
                 Source(
@@ -248,10 +270,8 @@ def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
 def _read_part(value: Any) -> Part:
     return Part(
         file=_text(value, "file"),
-        rows=_number(value, "rows"),
-        tokens=_number(value, "tokens"),
-        text_bytes=_number(value, "text_bytes"),
-        bytes=_number(value, "bytes"),
+        dropped=_dropped(value),
+        **_numbers(value, "documents", "rows", "tokens", "text_bytes", "bytes"),
         sha256=_text(value, "sha256"),
         inputs=tuple(
             SourceRange(
@@ -262,6 +282,14 @@ def _read_part(value: Any) -> Part:
             for source in value["inputs"]
         ),
     )
+
+
+def _dropped(value: Any) -> Dropped:
+    return Dropped(**_numbers(value["dropped"], "tokens", "documents", "cut"))
+
+
+def _numbers(value: Any, *keys: str) -> dict[str, int]:
+    return {key: _number(value, key) for key in keys}
 
 
 def _text(value: Any, key: str) -> str:

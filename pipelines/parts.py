@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output import DEAD_LETTERS, part_name
+from pipelines.rows import CHUNK_INDEX, ID, NUM_TOKENS, OWN_COLUMNS, Dropped
 from pipelines.storage import Written, join
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ _MAX_FOOTER = 64 << 20
 # on the split alone, and so do row groups.
 ROW_GROUP_TOKENS = 4 << 20
 ROW_GROUP_ROWS = 1 << 17
-# A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
-MAX_ROW_TOKENS = 1 << 28
+_WITH_STATISTICS = (ID, CHUNK_INDEX, NUM_TOKENS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +69,20 @@ class Contents:
 
     Attributes:
         fingerprint: SHA-256 of the split, the options and the tokenizer it was made from.
-        rows: documents.
+        documents: that were encoded.
+        rows: that were made of them.
         tokens: token ids, over all rows.
         text_bytes: bytes of UTF-8 text that were encoded.
+        dropped: what of the documents is in no row.
         dead_letters: where the split's bad records are; None where there was none.
     """
 
     fingerprint: str
+    documents: int
     rows: int
     tokens: int
     text_bytes: int
+    dropped: Dropped
     dead_letters: DeadLetters | None
 
 
@@ -90,17 +94,6 @@ class FinishedPart:
     file: str
     contents: Contents
     written: Written
-
-
-def schema(id_type: str) -> pa.Schema:
-    """The columns of a part; ``id_type`` is ``uint16`` or ``uint32``."""
-    return pa.schema(
-        [
-            ("id", pa.string()),
-            ("input_ids", pa.list_(pa.type_for_alias(id_type))),
-            ("num_tokens", pa.uint32()),
-        ]
-    )
 
 
 class _Footer(io.RawIOBase):
@@ -128,13 +121,13 @@ class PartWriter:
 
     Args:
         sink: the file; not closed.
-        id_type: ``uint16`` or ``uint32``.
+        schema: of the rows (`pipelines.rows.RowLayout`).
     """
 
-    def __init__(self, sink: HashingFile, id_type: str) -> None:
+    def __init__(self, sink: HashingFile, schema: pa.Schema) -> None:
         self._sink = sink
         self._footer = _Footer(sink)
-        self._schema = schema(id_type)
+        self._schema = schema
         self._writer = pq.ParquetWriter(
             self._footer,
             self._schema,
@@ -142,7 +135,7 @@ class PartWriter:
             compression_level=1,
             use_dictionary=False,  # ids hardly repeat within a page's worth of a vocabulary
             write_page_checksum=True,
-            write_statistics=["id", "num_tokens"],
+            write_statistics=[name for name in _WITH_STATISTICS if name in schema.names],
         )
         self._pending: list[pa.RecordBatch] = []
         self._pending_tokens = 0
@@ -150,28 +143,13 @@ class PartWriter:
         self.rows = 0
         self.tokens = 0
 
-    def add(self, ids: pa.StringArray, input_ids: pa.ListArray) -> None:
-        """Append the rows of one block.
-
-        Args:
-            ids: of the documents.
-            input_ids: the token ids of each, without nulls; every id fits the part's type.
-        """
-        kind = self._schema.field("input_ids").type
-        values = input_ids.flatten().cast(kind.value_type)
-        offsets = pc.subtract(input_ids.offsets, input_ids.offsets[0])
-        self._pending.append(
-            pa.record_batch(
-                [
-                    ids,
-                    pa.ListArray.from_arrays(offsets, values, type=kind),
-                    pc.list_value_length(input_ids).cast(pa.uint32()),
-                ],
-                schema=self._schema,
-            )
-        )
-        self._pending_rows += len(ids)
-        self._pending_tokens += len(values)
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Append rows."""
+        if not len(rows):
+            return
+        self._pending.append(rows)
+        self._pending_rows += len(rows)
+        self._pending_tokens += pc.sum(rows.column(NUM_TOKENS)).as_py()
         if self._pending_tokens >= ROW_GROUP_TOKENS or self._pending_rows >= ROW_GROUP_ROWS:
             self._flush()
 
@@ -192,15 +170,23 @@ class PartWriter:
                 self._writer.close()
 
     def finish(
-        self, *, fingerprint: str, text_bytes: int, dead_letters: DeadLetters | None
+        self,
+        *,
+        fingerprint: str,
+        documents: int,
+        text_bytes: int,
+        dropped: Dropped,
+        dead_letters: DeadLetters | None,
     ) -> Contents:
-        """Write what is left, and the footer."""
+        """Write what is left, and the footer; the arguments are those of `Contents`."""
         self._flush()
         contents = Contents(
             fingerprint=fingerprint,
+            documents=documents,
             rows=self.rows,
             tokens=self.tokens,
             text_bytes=text_bytes,
+            dropped=dropped,
             dead_letters=dead_letters,
         )
         meta = _SELF + _ZEROS + b'", ' + json.dumps(asdict(contents)).encode()[1:]
@@ -249,9 +235,11 @@ def _contents(meta: bytes) -> Contents:
         dead = value["dead_letters"]
         return Contents(
             fingerprint=str(value["fingerprint"]),
+            documents=int(value["documents"]),
             rows=int(value["rows"]),
             tokens=int(value["tokens"]),
             text_bytes=int(value["text_bytes"]),
+            dropped=Dropped(**value["dropped"]),
             dead_letters=None if dead is None else DeadLetters(**dead),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -260,30 +248,28 @@ def _contents(meta: bytes) -> Contents:
         ) from error
 
 
-def read_rows(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The rows of a part, one row group at a time, checked against themselves.
+def read_rows(file: pq.ParquetFile, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of a part, one row group at a time.
 
     Args:
         file: opened with ``page_checksum_verification=True``.
+        schema: that the rows must have.
 
     Raises:
-        ValueError: columns that are missing or of another type, nulls, or a ``num_tokens`` that
-            is not the length of its row.
+        ValueError: columns that are missing or of another type, or nulls in those of our own.
         pyarrow.ArrowException, OSError: the file is damaged.
     """
     found = file.schema_arrow
-    for id_type in ("uint16", "uint32"):
-        if found.equals(schema(id_type)):
-            break
-    else:
-        raise ValueError(f"its columns are {', '.join(map(str, found))}, not those of a part")
+    if not found.equals(schema):
+        raise ValueError(
+            f"its columns are {', '.join(map(str, found))}, where the manifest says "
+            f"{', '.join(map(str, schema))}"
+        )
+    own = [name for name in OWN_COLUMNS if name in schema.names]
     for group in range(file.metadata.num_row_groups):
         table = file.read_row_group(group)
-        if any(column.null_count for column in table.columns):
+        if any(table[name].null_count for name in own):
             raise ValueError(f"row group {group} holds nulls")
-        lengths = pc.list_value_length(table["input_ids"]).cast(pa.uint32())
-        if not lengths.equals(table["num_tokens"]):
-            raise ValueError(f"row group {group}: num_tokens is not the length of input_ids")
         yield table
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -21,6 +21,7 @@ PackRemainder = Literal["keep", "drop"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
 MAX_ROW_TOKENS = 1 << 28
+MAX_PACK = 1 << 20
 MAX_SEED = (1 << 63) - 1
 
 
@@ -184,12 +185,12 @@ class RowSettings:
     dropout_seed: int = 0
 
     def __post_init__(self) -> None:
-        for option, size in (("--max-tokens", self.max_tokens), ("--pack", self.pack)):
-            if size is not None and not 1 <= size <= MAX_ROW_TOKENS:
-                raise ConfigError(
-                    f"{option} {size} is not between 1 and {MAX_ROW_TOKENS} (what a row of Parquet "
-                    "holds)"
-                )
+        for option, size, most in (
+            ("--max-tokens", self.max_tokens, MAX_ROW_TOKENS),
+            ("--pack", self.pack, MAX_PACK),
+        ):
+            if size is not None and not 1 <= size <= most:
+                raise ConfigError(f"{option} {size} is not between 1 and {most}")
         if self.pack is not None and self.max_tokens is not None:
             raise ConfigError(
                 "--pack and --max-tokens exclude each other: packed rows have one length, "
@@ -211,6 +212,20 @@ class RowSettings:
             raise ConfigError(f"--dropout-seed {self.dropout_seed} is not between 0 and 2^63 - 1")
         if self.dropout_seed and not self.dropout:
             raise ConfigError("--dropout-seed goes with --dropout P: without it, nothing is random")
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        values = {field.name: getattr(self, field.name) for field in fields(RowSettings)}
+        return {**values, "allow_special": list(self.allow_special)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RowSettings:
+        """What `to_json` made.
+
+        Raises:
+            KeyError, TypeError, ConfigError: it is something else.
+        """
+        return RowSettings(**{**value, "allow_special": tuple(value["allow_special"])})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +263,7 @@ class EncodeSettings(RowSettings):
     @property
     def rows(self) -> RowSettings:
         """How documents become rows, without what they hold beside ids."""
-        return RowSettings(**{f.name: getattr(self, f.name) for f in fields(RowSettings)})
+        return RowSettings.from_json(self.to_json())
 
 
 @dataclass(frozen=True, kw_only=True)

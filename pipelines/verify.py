@@ -12,29 +12,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines import storage
-from pipelines.documents import ReadOptions, read_split
-from pipelines.encoding import encode_block, load_tokenizer, part_fingerprint, part_settings
-from pipelines.errors import InputError, VerificationError
+from pipelines.encoding import load_tokenizer, part_fingerprint, part_settings, row_layout
+from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.inputs import find_inputs
 from pipelines.manifest import read_encoded
 from pipelines.output import DEAD_LETTERS, TOKENIZER, part_name
-from pipelines.parts import open_part, read_contents, read_rows
+from pipelines.parts import open_part, read_contents
 from pipelines.progress import SlotWriter
+from pipelines.rows import Dropped
 from pipelines.settings import cores
 from pipelines.splits import FileRange, Split
 from pipelines.storage import join
+from pipelines.verify_rows import PartComparison, PartRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from bpe import Tokenizer
-    from pipelines.encoding import EncodedBlock
     from pipelines.inputs import InputFile
-    from pipelines.manifest import EncodedManifest, Part
+    from pipelines.manifest import EncodedManifest
     from pipelines.parts import Contents
+    from pipelines.rows import RowLayout
     from pipelines.settings import InputSettings
 
 
@@ -43,6 +41,7 @@ class _Encoded:
     directory: str
     manifest: EncodedManifest
     tokenizer: Tokenizer
+    layout: RowLayout
     splits: tuple[Split, ...]
     compare: bool
     counters_path: str | None
@@ -89,6 +88,7 @@ def verify_encoded(
         directory=root,
         manifest=manifest,
         tokenizer=tokenizer,
+        layout=_layout(manifest, tokenizer),
         splits=_splits(manifest, find_inputs(inputs) if inputs else None),
         compare=inputs is not None,
         counters_path=counters_path,
@@ -143,13 +143,24 @@ def _check_file(path: str, size: int, sha256: str) -> None:
         raise VerificationError(f"{path}: its SHA-256 is not that of the manifest: it was changed")
 
 
+def _layout(manifest: EncodedManifest, tokenizer: Tokenizer) -> RowLayout:
+    try:
+        return row_layout(
+            manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer
+        )
+    except ConfigError as error:
+        raise VerificationError(f"the manifest contradicts itself: {error}") from error
+
+
 def _check_totals(manifest: EncodedManifest) -> None:
     totals = manifest.totals
     for name, stated, found in (
-        ("documents", totals.documents, sum(part.rows for part in manifest.parts)),
+        ("documents", totals.documents, sum(part.documents for part in manifest.parts)),
+        ("rows", totals.rows, sum(part.rows for part in manifest.parts)),
         ("tokens", totals.tokens, sum(part.tokens for part in manifest.parts)),
         ("text_bytes", totals.text_bytes, sum(part.text_bytes for part in manifest.parts)),
         ("bytes", totals.bytes, sum(part.bytes for part in manifest.parts)),
+        ("dropped", totals.dropped, sum((p.dropped for p in manifest.parts), Dropped())),
         ("failures", totals.failures, sum(d.records for d in manifest.dead_letters)),
     ):
         if stated != found:
@@ -169,27 +180,28 @@ def _check_part(encoded: _Encoded, number: int) -> None:
         ):
             file = open_part(source)
             contents = read_contents(file)
-            for name in ("rows", "tokens", "text_bytes"):
+            for name in ("documents", "rows", "tokens", "text_bytes", "dropped"):
                 if getattr(contents, name) != getattr(part, name):
                     raise VerificationError(
                         f"{path}: its footer says {name} {getattr(contents, name)}, the manifest "
                         f"{getattr(part, name)}"
                     )
             _check_origin(encoded, number, contents, path)
-            kind = str(file.schema_arrow.field("input_ids").type.value_type)
-            if kind != encoded.manifest.id_type:
-                raise VerificationError(
-                    f"{path}: its ids are {kind}, the manifest says {encoded.manifest.id_type}"
-                )
-            rows = _Rows(path, _checked_rows(file, path, part, encoded.manifest))
+            rows = PartRows(
+                file,
+                path=path,
+                part=part,
+                layout=encoded.layout,
+                vocab_size=encoded.manifest.vocab_size,
+            )
             if encoded.compare:
                 _compare(encoded, number, rows, slot)
             else:
                 size = 0
                 while (table := rows.rest()) is not None:
                     size += table.nbytes
-                    slot.update(documents=rows.taken, bytes=min(size, part.bytes))
-                slot.update(documents=rows.taken, bytes=part.bytes)
+                    slot.update(documents=rows.documents, bytes=min(size, part.bytes))
+                slot.update(documents=rows.documents, bytes=part.bytes)
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, (VerificationError, InputError)):
             raise
@@ -199,7 +211,12 @@ def _check_part(encoded: _Encoded, number: int) -> None:
 def _check_origin(encoded: _Encoded, number: int, contents: Contents, path: str) -> None:
     """What the manifest says of inputs and settings against what the part was made from."""
     manifest = encoded.manifest
-    settings = part_settings(manifest.tokenizer_sha256, manifest.id_type, manifest.settings)
+    settings = part_settings(
+        tokenizer_sha256=manifest.tokenizer_sha256,
+        id_type=manifest.id_type,
+        reading=manifest.reading,
+        rows=manifest.rows,
+    )
     if contents.fingerprint != part_fingerprint(encoded.splits[number], settings):
         raise VerificationError(
             f"{path}: it was made from other inputs or with other settings than the manifest says"
@@ -210,118 +227,21 @@ def _check_origin(encoded: _Encoded, number: int, contents: Contents, path: str)
         raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
 
 
-def _checked_rows(
-    file: object, path: str, part: Part, manifest: EncodedManifest
-) -> Iterator[pa.Table]:
-    row = tokens = 0
-    for table in read_rows(file):
-        values = table["input_ids"].combine_chunks().flatten()
-        if len(values) and pc.max(values).as_py() >= manifest.vocab_size:
-            for at, ids in enumerate(table["input_ids"].to_pylist()):
-                if ids and max(ids) >= manifest.vocab_size:
-                    raise VerificationError(
-                        f"{path}, row {row + at}, document {table['id'][at].as_py()!r}: id "
-                        f"{max(ids)} does not exist, the vocabulary has {manifest.vocab_size}"
-                    )
-        row += len(table)
-        tokens += len(values)
-        yield table
-    if tokens != part.tokens:
-        raise VerificationError(f"{path} holds {tokens} tokens, the manifest says {part.tokens}")
-
-
-class _Rows:
-    """The rows of a part, taken in portions that are not those of its row groups."""
-
-    def __init__(self, path: str, tables: Iterable[pa.Table]) -> None:
-        self._path = path
-        self._tables = iter(tables)
-        self._left: pa.Table | None = None
-        self.taken = 0
-
-    def take(self, rows: int) -> pa.Table:
-        """The next ``rows`` rows, or as many as are left."""
-        got: list[pa.Table] = []
-        wanted = rows
-        while wanted:
-            if self._left is None or not len(self._left):
-                self._left = next(self._tables, None)
-                if self._left is None:
-                    break
-            got.append(self._left.slice(0, wanted))
-            self._left = self._left.slice(len(got[-1]))
-            wanted -= len(got[-1])
-        self.taken += rows - wanted
-        return pa.concat_tables(got).combine_chunks() if got else pa.table({})
-
-    def rest(self) -> pa.Table | None:
-        """What is left of the row group at hand, or the next one; None at the end."""
-        table = self._left if self._left is not None and len(self._left) else None
-        self._left = None
-        table = table if table is not None else next(self._tables, None)
-        self.taken += len(table) if table is not None else 0
-        return table
-
-
-def _compare(encoded: _Encoded, number: int, rows: _Rows, slot: SlotWriter) -> None:
-    """Read the documents of a part again, and compare each with its row."""
+def _compare(encoded: _Encoded, number: int, rows: PartRows, slot: SlotWriter) -> None:
     manifest, part = encoded.manifest, encoded.manifest.parts[number]
-    path = join(encoded.directory, part.file)
-    split = encoded.splits[number]
-    options = ReadOptions(**manifest.settings)
-    failures = size = 0
-    for block in read_split(split, options):
-        documents = encode_block(block, encoded.tokenizer, split)
-        failures += len(block.bad) + len(documents.bad)
-        first = rows.taken
-        found = rows.take(len(documents.ids))
-        if rows.taken - first < len(documents.ids):
-            raise VerificationError(
-                f"{path} ends after row {rows.taken}: document "
-                f"{documents.ids[rows.taken - first].as_py()!r} of the input has no row"
-            )
-        if len(documents.ids):
-            _compare_rows(encoded, path, first, found, documents)
-        size += block.input_bytes
-        slot.update(documents=rows.taken, bytes=size)
-    if (more := rows.rest()) is not None:
-        raise VerificationError(
-            f"{path}, row {rows.taken - len(more)}: document {more['id'][0].as_py()!r} is not in "
-            "the input"
-        )
+    comparison = PartComparison(
+        split=encoded.splits[number],
+        reading=manifest.reading,
+        layout=encoded.layout,
+        tokenizer=encoded.tokenizer,
+    )
+    failures = comparison.run(rows, part, slot)
     name = part.file.removesuffix(".parquet") + ".jsonl"
     stated = sum(d.records for d in manifest.dead_letters if d.file == f"{DEAD_LETTERS}/{name}")
     if failures != stated:
         raise VerificationError(
-            f"{path}: its input has {failures} bad records, the manifest says {stated}"
+            f"{rows.path}: its input has {failures} bad records, the manifest says {stated}"
         )
-
-
-def _compare_rows(
-    encoded: _Encoded, path: str, first: int, found: pa.Table, documents: EncodedBlock
-) -> None:
-    def differs(row: int, how: str) -> VerificationError:
-        document = documents.ids[row].as_py()
-        return VerificationError(f"{path}, row {first + row}, document {document!r}: {how}")
-
-    ids = found["id"].combine_chunks()
-    if (row := _first_difference(ids, documents.ids)) is not None:
-        raise differs(row, f"the row is of document {ids[row].as_py()!r}")
-    stored = found["input_ids"].combine_chunks().cast(pa.list_(pa.uint32()))
-    if encoded.tokenizer.lossless:
-        texts = encoded.tokenizer.decode_arrow(stored)
-        if (row := _first_difference(texts, documents.texts.cast(pa.large_binary()))) is not None:
-            raise differs(row, "its ids do not decode to its text")
-    if not stored.equals(documents.input_ids):
-        rows = range(len(stored))
-        row = next(row for row in rows if stored[row] != documents.input_ids[row])
-        raise differs(row, "encoding its text gives other ids")
-
-
-def _first_difference(found: pa.Array, expected: pa.Array) -> int | None:
-    if found.equals(expected):
-        return None
-    return int(pc.index(pc.not_equal(found, expected), pa.scalar(value=True)).as_py())
 
 
 def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[Split, ...]:

@@ -10,6 +10,7 @@ import click
 from pipelines.cli.command import WholeNumber, stack
 from pipelines.settings import (
     ID_TYPES,
+    MAX_PACK,
     MAX_ROW_TOKENS,
     MAX_SEED,
     PACK_REMAINDERS,
@@ -48,7 +49,7 @@ def encode_options() -> Callable[[Any], Any]:
         ),
         click.option(
             "--pack",
-            type=WholeNumber(1, MAX_ROW_TOKENS),
+            type=WholeNumber(1, MAX_PACK),
             metavar="N",
             help="Rows of N ids each, of consecutive documents of a split; documents says which.",
         ),

@@ -68,11 +68,17 @@ def _trained(summary: TrainSummary) -> list[str]:
 
 
 def _encoded(summary: EncodeSummary) -> list[str]:
-    each = ""
+    tokens = f"{summary.tokens:,} tokens"
+    if summary.rows != summary.documents:
+        tokens += f" in {many(summary.rows, 'row')}"
     if summary.bytes_per_token is not None:
-        each = f", {summary.bytes_per_token:.2f} bytes each"
+        tokens += f", {summary.bytes_per_token:.2f} bytes each"
     files = (
         f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of {summary.id_type} ids"
+    )
+    dropped = (
+        f"dropped with the remainders of packed rows: {many(summary.dropped_tokens, 'token')}, "
+        f"{many(summary.dropped_documents, 'document')} whole"
     )
     if not summary.resumed_parts:
         done = _time(summary)
@@ -81,8 +87,9 @@ def _encoded(summary: EncodeSummary) -> list[str]:
     else:
         done = f"{summary.resumed_parts} of them complete already"
     return [
-        f"{_corpus(summary)}: {summary.tokens:,} tokens{each}",
+        f"{_corpus(summary)}: {tokens}",
         f"{_near(summary.output)}: {files}, {done}",
+        *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
     ]
 
 

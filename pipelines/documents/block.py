@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,13 +16,21 @@ from bpe._arrow import text_column
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipelines.splits import FileRange
 
 BLOCK_BYTES = 4 << 20
 RAW_BYTES = 64 << 10
 LARGEST_LIMIT = 2_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptColumn:
+    """A field or column that passes through; its type as `pipelines.documents.types` writes it."""
+
+    name: str
+    type: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +42,14 @@ class ReadOptions:
         id_field: the field that holds the document's id, a string or an integer; a record
             without one is bad. None takes ``id`` where a record has a usable one, and the
             record's place (``name:place``; for a whole-file document ``name``) where it has not.
+        keep: fields or columns that pass through; a record that lacks one has null there.
         max_record_bytes: a longer record is bad; it is passed over in bounded memory.
         block_bytes: about how much text a block holds.
     """
 
     text_field: str = "text"
     id_field: str | None = None
+    keep: tuple[KeptColumn, ...] = ()
     max_record_bytes: int = 1 << 30
     block_bytes: int = BLOCK_BYTES
 
@@ -55,6 +65,20 @@ class ReadOptions:
             (self.text_field + (self.id_field or "")).encode()
         except UnicodeEncodeError as error:
             raise ConfigError(f"a field name is not valid Unicode: {error}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The options as JSON values."""
+        return {**asdict(self), "keep": [asdict(column) for column in self.keep]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ReadOptions:
+        """What `to_json` made.
+
+        Raises:
+            KeyError, TypeError: it is something else.
+        """
+        keep = tuple(KeptColumn(**column) for column in value["keep"])
+        return cls(**{**value, "keep": keep})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +130,7 @@ class Block:
         bad: the records of this stretch of input that are no documents.
         input_bytes: bytes of input, as stored, that this block took; over all blocks of a range
             they add up to its size.
+        kept: a column for each of ``ReadOptions.keep``, of its type.
     """
 
     texts: pa.LargeStringArray
@@ -115,6 +140,7 @@ class Block:
     name: str
     bad: tuple[BadRecord, ...]
     input_bytes: int
+    kept: tuple[pa.Array, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)

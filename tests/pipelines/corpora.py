@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import bpe
 from pipelines import jobs
 from pipelines.settings import (
+    EncodeSettings,
     Execution,
     InputSettings,
     OutputSettings,
@@ -164,6 +165,7 @@ def encode(
     output: Path,
     *,
     execution: Execution = ONE,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     overwrite: bool = False,
     resume: bool = False,
 ) -> jobs.EncodeSummary:
@@ -172,4 +174,5 @@ def encode(
         tokenizer=str(tokenizer),
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
         execution=execution,
+        encoding=encoding,
     )

@@ -16,14 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountPretokens, EncodeToParquet, encoding, jobs, parts
+from pipelines import CountPretokens, EncodeToParquet, encoder, jobs, parts
 from pipelines.elements import pack
 from pipelines.encode import _EncodeSplit
 from pipelines.encoding import encode_split, plan_encoding, prepare_encoding, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.parts import META, PartWriter, open_part
+from pipelines.rows import Documents, Dropped, RowLayout, row_maker
 from pipelines.runners import Failures, metric, options
-from pipelines.settings import InputSettings, OutputSettings
+from pipelines.settings import InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
 from tests.pipelines.corpora import (
     ONE,
@@ -159,10 +160,15 @@ def test_row_groups_end_by_a_fixed_rule(
     monkeypatch.setattr(parts, "ROW_GROUP_TOKENS", 100)
     table = pa.array([[1] * 60, [2] * 60, [], [3]], pa.list_(pa.uint32()))
     path = tmp_path / "part"
-    with replacing(str(path)) as sink, PartWriter(sink, "uint16") as writer:
+    layout = RowLayout(settings=RowSettings(), id_type="uint16")
+    maker = row_maker(layout)
+    with replacing(str(path)) as sink, PartWriter(sink, layout.schema) as writer:
         for row in range(4):
-            writer.add(pa.array([str(row)]), table[row : row + 1])
-        writer.finish(fingerprint="f", text_bytes=0, dead_letters=None)
+            ids = pa.array([str(row)])
+            writer.add(maker.add(Documents(ids=ids, kept=(), input_ids=table[row : row + 1])))
+        writer.finish(
+            fingerprint="f", documents=4, text_bytes=0, dropped=Dropped(), dead_letters=None
+        )
     groups = pq.ParquetFile(path).metadata
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2, 2]
     assert pq.read_table(path)["input_ids"].to_pylist() == table.to_pylist()
@@ -182,7 +188,7 @@ def test_pages_have_checksums(corpus: Corpus, model: Path, tmp_path: Path) -> No
 def test_a_document_that_no_row_can_hold_is_a_bad_record(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoding, "MAX_ROW_TOKENS", 50)
+    monkeypatch.setattr(encoder, "MAX_ROW_TOKENS", 50)
     texts = [sentence(1, 4), "#" * 51, sentence(2, 4), "!" * 50]
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
     with pytest.raises(RecordError, match=r"record at \d+: its 51 tokens do not fit a row"):

@@ -16,6 +16,8 @@ import pytest
 from pipelines.errors import OutputError
 from pipelines.output import part_name
 from pipelines.parts import PartWriter, finished_part
+from pipelines.rows import Documents, Dropped, RowLayout, row_maker
+from pipelines.settings import RowSettings
 from pipelines.splits import Split
 from pipelines.storage import digest, is_temporary, replacing
 from tests.pipelines.corpora import (
@@ -89,11 +91,15 @@ def test_a_damaged_part_is_made_again(
 def test_any_flipped_byte_is_found_without_a_manifest(tmp_path: Path) -> None:
     split = Split(part=0, parts=1, pieces=())
     path = tmp_path / part_name(0, 1)
-    with replacing(str(path)) as sink, PartWriter(sink, "uint16") as writer:
+    layout = RowLayout(settings=RowSettings(), id_type="uint16")
+    with replacing(str(path)) as sink, PartWriter(sink, layout.schema) as writer:
         # An id that looks like the field in which the file describes itself.
         ids = pa.array(["a", '{"sha256_with_zeros_here": "' + "0" * 64, "b"])
-        writer.add(ids, pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint32())))
-        writer.finish(fingerprint="f", text_bytes=9, dead_letters=None)
+        rows = pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint32()))
+        writer.add(row_maker(layout).add(Documents(ids=ids, kept=(), input_ids=rows)))
+        writer.finish(
+            fingerprint="f", documents=3, text_bytes=9, dropped=Dropped(), dead_letters=None
+        )
     found = finished_part(str(tmp_path), split, fingerprint="f")
     assert found is not None
     assert found.written == sink.written() == digest(str(path))

@@ -13,8 +13,9 @@ import pytest
 import bpe
 from pipelines import jobs, storage
 from pipelines.errors import InputError, VerificationError
-from pipelines.parts import META, open_part, schema
-from pipelines.settings import InputSettings, PretokenSettings
+from pipelines.parts import META, open_part
+from pipelines.rows import RowLayout
+from pipelines.settings import InputSettings, PretokenSettings, RowSettings
 from tests.pipelines.corpora import (
     Corpus,
     count,
@@ -178,7 +179,7 @@ def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> N
     footer = file.metadata.metadata
     table = change(file.read().replace_schema_metadata({META: footer[META]}))
     contents = json.loads(footer[META])
-    contents["rows"] = len(table)
+    contents["rows"] = contents["documents"] = len(table)
     contents["tokens"] = sum(table["num_tokens"].to_pylist())
     table = table.replace_schema_metadata({META: json.dumps(contents)})
     pq.write_table(table, path, write_page_checksum=True)
@@ -187,7 +188,7 @@ def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> N
     def edit(manifest: dict[str, Any]) -> None:
         entry = manifest["parts"][number]
         entry.update(bytes=written.bytes, sha256=written.sha256)
-        entry.update(rows=contents["rows"], tokens=contents["tokens"])
+        entry.update({name: contents[name] for name in ("documents", "rows", "tokens")})
 
     edit_manifest(ids, edit)
 
@@ -195,7 +196,7 @@ def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> N
 def with_ids(table: pa.Table, row: int, ids: list[int]) -> pa.Table:
     rows = table["input_ids"].to_pylist()
     rows[row] = ids
-    kind = schema("uint16")
+    kind = RowLayout(settings=RowSettings(), id_type="uint16").schema
     return pa.table(
         {
             "id": table["id"],
@@ -249,7 +250,8 @@ def test_rows_that_are_not_those_of_the_input_are_named(
     edit_manifest(
         ids,
         lambda m: m["totals"].update(
-            documents=sum(p["rows"] for p in m["parts"]),
+            documents=sum(p["documents"] for p in m["parts"]),
+            rows=sum(p["rows"] for p in m["parts"]),
             tokens=sum(p["tokens"] for p in m["parts"]),
             bytes=sum(p["bytes"] for p in m["parts"]),
         ),
@@ -289,7 +291,7 @@ def test_inputs_that_changed_are_named(model: Path, tmp_path: Path) -> None:
         "[]",
         "{}",
         '{"kind": "encoded", "version": 99}',
-        '{"kind": "encoded", "version": 1}',
+        '{"kind": "encoded", "version": 2}',
         '{"kind": "else", "version": 1}',
         "[" * 100_000,
     ],

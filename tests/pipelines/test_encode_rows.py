@@ -1,0 +1,274 @@
+"""Rows for training, through whole jobs: encoded, verified, decoded, finished after a stop."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bpe
+from pipelines import jobs
+from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
+from pipelines.settings import EncodeSettings
+from tests.pipelines.corpora import (
+    ONE,
+    TWO,
+    Corpus,
+    encode,
+    sentence,
+    small_tokenizer,
+    tree,
+    write_corpus,
+    write_jsonl,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+END = "<|end|>"
+MODES: dict[str, EncodeSettings] = {
+    "documents": EncodeSettings(),
+    "ends": EncodeSettings(prepend_token=END, append_token=END),
+    "chunks": EncodeSettings(max_tokens=7),
+    "chunks with ends": EncodeSettings(max_tokens=7, prepend_token=END, append_token=END),
+    "packed": EncodeSettings(pack=16),
+    "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
+    "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
+    "special": EncodeSettings(allow_special=("all",), id_type="uint32"),
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+def rows(directory: Path) -> pa.Table:
+    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("part-*")))
+
+
+def manifest(directory: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((directory / "manifest.json").read_bytes())
+    return value
+
+
+def decoded(directory: Path) -> list[tuple[str, str]]:
+    stream = io.BytesIO()
+    jobs.decode(directory=str(directory), stream=stream)
+    lines = [json.loads(line) for line in stream.getvalue().decode().splitlines()]
+    return [(line["id"], line["text"]) for line in lines]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mode: str) -> None:
+    settings, ids = MODES[mode], tmp_path / "ids"
+    summary = encode(corpus.inputs(), model, ids, encoding=settings)
+    encode(corpus.inputs(), model, tmp_path / "two", encoding=settings, execution=TWO)
+    assert tree(ids) == tree(tmp_path / "two")
+    assert jobs.verify(directory=str(ids)).documents == len(corpus.documents)
+    assert jobs.verify(directory=str(ids), inputs=corpus.inputs()).tokens == summary.tokens
+
+    # Everything adds up.
+    table, totals = rows(ids), manifest(ids)["totals"]
+    parts = manifest(ids)["parts"]
+    assert totals["documents"] == len(corpus.documents) == sum(p["documents"] for p in parts)
+    assert totals["rows"] == summary.rows == len(table) == sum(p["rows"] for p in parts)
+    assert totals["tokens"] == sum(map(len, table["input_ids"].to_pylist()))
+    ends = (settings.prepend_token is not None) + (settings.append_token is not None)
+    tokenizer = bpe.Tokenizer.load(model)
+    expected = sum(len(tokenizer.encode(text)) + ends for text in corpus.texts)
+    assert totals["tokens"] + totals["dropped"]["tokens"] == expected
+    assert table.schema.field("input_ids").type.value_type == pa.type_for_alias(summary.id_type)
+
+    # Documents come back.
+    found = decoded(ids)
+    if settings.pack_remainder == "drop":
+        dropped = totals["dropped"]
+        assert summary.dropped_tokens == dropped["tokens"] > 0
+        assert len(found) == len(corpus.documents) - dropped["documents"]
+        assert all(len(row) == 100 for row in table["input_ids"].to_pylist())
+        texts = dict(corpus.documents)
+        assert sum(texts[id_] != text for id_, text in found if id_ != "same") <= dropped["cut"]
+    else:
+        assert found == corpus.documents
+
+    # A part that is lost is made again.
+    before = tree(ids)
+    sorted(ids.glob("part-*"))[1].unlink()
+    again = encode(corpus.inputs(), model, ids, encoding=settings, resume=True)
+    assert again.resumed_parts == summary.parts - 1
+    assert tree(ids) == before
+
+
+def test_packed_rows_have_one_length_but_the_last_of_a_part(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
+    for path in (tmp_path / "ids").glob("part-*"):
+        lengths = pq.read_table(path)["num_tokens"].to_pylist()
+        assert lengths[:-1] == [16] * (len(lengths) - 1)
+
+
+def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [f"a {END} b"])
+    id_ = bpe.Tokenizer.load(model).special_tokens[END]
+    for allowed in ((END,), ("all",)):
+        ids = tmp_path / allowed[0]
+        encode(corpus.inputs(), model, ids, encoding=EncodeSettings(allow_special=allowed))
+        assert id_ in rows(ids)["input_ids"].to_pylist()[0]
+        jobs.verify(directory=str(ids), inputs=corpus.inputs())
+        assert decoded(ids) == corpus.documents
+
+
+def test_bad_records_are_set_aside_in_every_mode(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(30)])
+    path = corpus.folder / "docs.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:9], "{", *lines[9:], '{"text": 1}']))
+    inputs = corpus.inputs(max_failures=2)
+    for mode, settings in MODES.items():
+        summary = encode(inputs, model, tmp_path / mode, encoding=settings)
+        assert (summary.documents, summary.failures) == (30, 2)
+        jobs.verify(directory=str(tmp_path / mode), inputs=inputs)
+
+
+def test_a_document_longer_than_any_row_is_cut(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.encoder.MAX_ROW_TOKENS", 50)
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["#" * 120])
+    for name, settings in (("c", EncodeSettings(max_tokens=50)), ("p", EncodeSettings(pack=50))):
+        encode(corpus.inputs(), model, tmp_path / name, encoding=settings)
+        assert rows(tmp_path / name)["num_tokens"].to_pylist() == [50, 50, 20]
+        assert decoded(tmp_path / name) == corpus.documents
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_tokens": 0}, "--max-tokens 0 is not between 1 and"),
+        ({"pack": 1 << 21}, "--pack 2097152 is not between 1 and 1048576"),
+        ({"pack": 8, "max_tokens": 8}, "--pack and --max-tokens exclude each other"),
+        ({"pack_remainder": "drop"}, "goes with --pack"),
+        ({"pack": 8, "pack_remainder": "pad"}, "use one of keep, drop"),
+        ({"dropout": 1.5}, "--dropout 1.5 is not a rate"),
+        ({"dropout": float("nan")}, "--dropout nan is not a rate"),
+        ({"dropout_seed": 3}, "--dropout-seed goes with --dropout"),
+        ({"dropout": 0.1, "dropout_seed": -1}, "--dropout-seed -1 is not between"),
+        ({"id_type": "int64"}, "use one of auto, uint16, uint32"),
+        ({"keep": ("",)}, "--keep is empty"),
+        ({"keep": ("a", "a")}, "--keep a is given twice"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        EncodeSettings(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"append_token": "<eos>"}, r"--append-token: '<eos>' is not a special.* has '<\|end\|>'"),
+        ({"prepend_token": "<bos>"}, "--prepend-token: '<bos>' is not a special token"),
+        ({"allow_special": ("all", "x")}, "--allow-special: 'x' is not a special token"),
+    ],
+)
+def test_tokens_must_be_special_tokens_of_the_tokenizer(
+    corpus: Corpus, model: Path, tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(**arguments))
+    assert not (tmp_path / "ids").exists()
+
+
+def test_ids_that_do_not_fit_are_refused_before_anything_is_written(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokenizer = bpe.Tokenizer(
+        tokens=[*tokens, *[None] * 70_000, b"<|end|>"],
+        merges=[],
+        pretokenizer=bpe.Pretokenizer("none"),
+        special_tokens={"<|end|>": 70_256},
+    )
+    tokenizer.save(tmp_path / "t.json")
+    settings = EncodeSettings(id_type="uint16")
+    with pytest.raises(ConfigError, match="the greatest id is 70256, and uint16 ends at 65535"):
+        encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids", encoding=settings)
+    assert not (tmp_path / "ids").exists()
+
+
+def test_another_mode_is_another_job(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
+    other = EncodeSettings(pack=32)
+    with pytest.raises(OutputError, match="settings pack was 16, is 32"):
+        encode(corpus.inputs(), model, tmp_path / "ids", encoding=other, resume=True)
+
+
+def edit_manifest(ids: Path, *where: str, value: object) -> None:
+    whole = manifest(ids)
+    inner = whole
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    (ids / "manifest.json").write_text(json.dumps(whole))
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "error", "message"),
+    [
+        (("rows", "pack"), 8, VerificationError, "made from other inputs or with other settings"),
+        (("rows", "append_token"), "no", VerificationError, "contradicts itself: --append-token"),
+        (("rows", "pack_remainder"), "x", InputError, "manifest.json: damaged"),
+        (("totals", "rows"), 1, VerificationError, "total of rows is 1, its parts add up to"),
+        (("totals", "dropped", "tokens"), 1, VerificationError, "total of dropped is "),
+        (("totals", "dropped"), None, InputError, "manifest.json: damaged"),
+    ],
+)
+def test_a_manifest_that_says_something_else_is_found(
+    corpus: Corpus,
+    model: Path,
+    tmp_path: Path,
+    where: tuple[str, ...],
+    value: object,
+    error: type[Exception],
+    message: str,
+) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
+    edit_manifest(tmp_path / "ids", *where, value=value)
+    with pytest.raises(error, match=message):
+        jobs.verify(directory=str(tmp_path / "ids"))
+
+
+def test_packed_rows_of_another_text_are_found(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(9)])
+    for name, settings in (("c", EncodeSettings(max_tokens=7)), ("p", EncodeSettings(pack=16))):
+        encode(corpus.inputs(), model, tmp_path / name, encoding=settings)
+    path = corpus.folder / "docs.jsonl"
+    path.write_text(path.read_text().replace("lazy", "zaly"))
+    for name, message in (
+        ("c", r"row \d+, document 'd\d', chunk \d+: its ids do not decode to its text"),
+        ("p", r"part-.*, row \d+, document"),
+    ):
+        with pytest.raises(VerificationError, match=message):
+            jobs.verify(directory=str(tmp_path / name), inputs=corpus.inputs())
+
+
+def test_workers_that_run_twice_change_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    settings = EncodeSettings(pack=16, append_token=END)
+    encode(corpus.inputs(), model, tmp_path / "once", encoding=settings)
+    repeat = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
+    encode(corpus.inputs(), model, tmp_path / "thrice", encoding=settings, execution=repeat)
+    assert tree(tmp_path / "once") == tree(tmp_path / "thrice")
