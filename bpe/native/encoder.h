@@ -114,13 +114,14 @@ class Encoder {
   class Lease {
    public:
     explicit Lease(const Encoder& encoder) : encoder_(encoder) {
-      const std::lock_guard lock(encoder_.mutex_);
-      if (encoder_.idle_.empty()) {
-        workspace_ = std::make_unique<Workspace>();
-      } else {
-        workspace_ = std::move(encoder_.idle_.back());
-        encoder_.idle_.pop_back();
+      {
+        const std::lock_guard lock(encoder_.mutex_);
+        if (!encoder_.idle_.empty()) {
+          workspace_ = std::move(encoder_.idle_.back());
+          encoder_.idle_.pop_back();
+        }
       }
+      if (!workspace_) workspace_ = encoder_.words_.new_workspace();
     }
     ~Lease() {
       const std::lock_guard lock(encoder_.mutex_);
@@ -216,9 +217,7 @@ class Encoder {
   [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable, Run& run) const {
     WordEncoder::Words words(words_, readable, run);
     Scanner<S> scanner(text.data(), text.data() + text.size());
-    const uint8_t *piece, *piece_end;
-    while (scanner.next(piece, piece_end)) words.push(piece, piece_end);
-    words.flush();
+    words.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
   }
 
   WordEncoder words_;

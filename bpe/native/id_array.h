@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "zeroed_array.h"
+
 namespace bpe {
 
 // A growing array of ids that a caller may write into past its end, and that leaves unused memory
@@ -48,6 +50,7 @@ class IdArray {
     static_cast<void>(data_.release());
     data_.reset(static_cast<uint32_t*>(moved));
     capacity_ = capacity;
+    advise_huge_pages(moved, capacity * sizeof(uint32_t));
   }
 
   std::unique_ptr<uint32_t[], Free> data_;

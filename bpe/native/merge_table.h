@@ -1,76 +1,88 @@
 // What a pair of tokens merges to, and when: one flat table with open addressing.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "hash.h"
 #include "zeroed_array.h"
 
 namespace bpe {
 
-// The rank of a merge above the token it makes: the smallest is the merge that comes first.
-// Merges of equal rank make the same token.
-using PackedMerge = uint64_t;
-inline constexpr PackedMerge kNoMerge = UINT64_MAX;
-
-inline PackedMerge pack_merge(uint32_t rank, uint32_t result) {
-  return (uint64_t{rank} << 32) | result;
-}
-inline uint32_t merge_rank(PackedMerge merge) { return static_cast<uint32_t>(merge >> 32); }
-inline uint32_t merge_result(PackedMerge merge) { return static_cast<uint32_t>(merge); }
+// The rank of a merge: the smallest is the merge that comes first. Merges of equal rank make the
+// same token.
+using Rank = uint32_t;
+inline constexpr Rank kNoMerge = UINT32_MAX;
 
 class MergeTable {
  public:
-  // A table for `merges` pairs, at most half full, so that a search ends after a step or two.
+  // A table for `merges` pairs, at most two thirds full, so that a search ends after a few steps.
   explicit MergeTable(size_t merges)
-      : slots_(std::bit_ceil(merges * 2 + 2)),
-        mask_(slots_.size() - 1),
+      : low_(kLowIds * kLowIds),
+        slots_(merges + merges / 2 + 2),
         filter_(std::bit_ceil(merges * kFilterBits / 64 + 1)) {}
 
   // False, and no change, where the pair is there already.
-  bool insert(uint32_t left, uint32_t right, PackedMerge merge) {
-    const uint64_t key = pair_key(left, right);
-    const uint64_t hash = hash_words(key, 0, seeds_);
-    size_t i = hash & mask_;
-    for (; slots_[i].pair != 0; i = (i + 1) & mask_)
-      if (slots_[i].pair == key) return false;
-    slots_[i] = {key, merge};
+  bool insert(uint32_t left, uint32_t right, Rank rank, uint32_t result) {
+    const uint64_t hash = hash_of(left, right);
+    size_t i = slot_of(hash);
+    for (; slots_[i].used != 0; i = after(i))
+      if (slots_[i].left == left && slots_[i].right == right) return false;
+    slots_[i] = {left, right, rank + 1};
     filter_[filter_word(hash)] |= filter_bit(hash);
+    if (is_low(left, right)) low_[low_index(left, right)] = rank + 1;
+    if (results_.size() <= rank) results_.resize(size_t{rank} + 1);
+    results_[rank] = result;
     return true;
   }
 
-  PackedMerge find(uint32_t left, uint32_t right) const {
-    const uint64_t key = pair_key(left, right);
-    const uint64_t hash = hash_words(key, 0, seeds_);
+  // The rank of the merge of a pair, or kNoMerge.
+  Rank find(uint32_t left, uint32_t right) const {
+    if (is_low(left, right)) return low_[low_index(left, right)] - 1;
+    const uint64_t hash = hash_of(left, right);
     if (!(filter_[filter_word(hash)] & filter_bit(hash))) return kNoMerge;
-    for (size_t i = hash & mask_; slots_[i].pair != 0; i = (i + 1) & mask_)
-      if (slots_[i].pair == key) return slots_[i].merge;
+    for (size_t i = slot_of(hash); slots_[i].used != 0; i = after(i))
+      if (slots_[i].left == left && slots_[i].right == right) return slots_[i].used - 1;
     return kNoMerge;
   }
 
+  // The token that a merge makes.
+  uint32_t result(Rank rank) const { return results_[rank]; }
+
  private:
   struct Slot {
-    uint64_t pair;  // 0: the slot is free
-    PackedMerge merge;
+    uint32_t left, right;
+    uint32_t used;  // the rank and one, 0: the slot is free
   };
+
+  // The pairs of bytes, and of what they make first, are asked for most: they have an array by
+  // themselves, in which a look is enough.
+  static constexpr uint32_t kLowIds = 512;
+  static bool is_low(uint32_t left, uint32_t right) { return (left | right) < kLowIds; }
+  static size_t low_index(uint32_t left, uint32_t right) { return left * kLowIds + right; }
 
   // Most pairs of a text do not merge. A bit for the hash of each pair that does says so of nine
   // in ten, from an array that stays in the cache next to the core.
   static constexpr size_t kFilterBits = 10;
-  size_t filter_word(uint64_t hash) const { return (hash >> 38) & (filter_.size() - 1); }
-  static uint64_t filter_bit(uint64_t hash) { return uint64_t{1} << (hash >> 32 & 63); }
+  size_t filter_word(uint64_t hash) const { return (hash >> 6) & (filter_.size() - 1); }
+  static uint64_t filter_bit(uint64_t hash) { return uint64_t{1} << (hash & 63); }
 
-  // Never 0, because no id is UINT32_MAX.
-  static uint64_t pair_key(uint32_t left, uint32_t right) {
-    return ((uint64_t{left} << 32) | right) + 1;
+  uint64_t hash_of(uint32_t left, uint32_t right) const {
+    return hash_words((uint64_t{left} << 32) | right, 0, seeds_);
   }
+  size_t slot_of(uint64_t hash) const {
+    return static_cast<size_t>((hash >> 32) * slots_.size() >> 32);
+  }
+  size_t after(size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
 
   HashSeeds seeds_ = HashSeeds::get();
+  ZeroedArray<uint32_t> low_;  // the rank and one, 0: no merge
   ZeroedArray<Slot> slots_;
-  size_t mask_;
   ZeroedArray<uint64_t> filter_;
+  std::vector<uint32_t> results_;  // by rank
 };
 
 }  // namespace bpe

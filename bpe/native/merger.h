@@ -41,14 +41,14 @@ class Merger {
 
   static size_t merge_short(const MergeTable& table, uint32_t* symbols, size_t size,
                             size_t at_least) {
-    std::array<PackedMerge, kShort> merges;  // merges[i]: of symbols i and i + 1
+    std::array<Rank, kShort> merges;  // merges[i]: of symbols i and i + 1
     for (size_t i = 0; i + 1 < size; ++i) merges[i] = table.find(symbols[i], symbols[i + 1]);
     while (size > at_least) {
       const auto last = merges.begin() + static_cast<ptrdiff_t>(size - 1);
       const auto best = std::min_element(merges.begin(), last);
       if (best == last || *best == kNoMerge) break;
       const size_t i = static_cast<size_t>(best - merges.begin());
-      symbols[i] = merge_result(*best);
+      symbols[i] = table.result(*best);
       std::copy(symbols + i + 2, symbols + size, symbols + i + 1);
       if (best + 1 != last) std::copy(best + 2, last, best + 1);
       --size;
@@ -62,7 +62,7 @@ class Merger {
   // symbol. Heap entries are never removed: one whose rank is not its pair's is stale.
   struct Node {
     uint32_t previous, next;
-    PackedMerge pair;
+    Rank pair;
   };
 
   template <typename Drops>
@@ -98,7 +98,7 @@ class Merger {
         dropped_.push_back(smallest);
         continue;
       }
-      symbols[i] = merge_result(node.pair);
+      symbols[i] = table.result(node.pair);
       Node& gone = nodes_[node.next];
       gone.pair = node.pair = kNoMerge;
       node.next = gone.next;
@@ -118,7 +118,7 @@ class Merger {
     return kept;
   }
 
-  uint64_t entry(uint32_t i) const { return (uint64_t{merge_rank(nodes_[i].pair)} << 32) | i; }
+  uint64_t entry(uint32_t i) const { return (uint64_t{nodes_[i].pair} << 32) | i; }
 
   // After a huge piece its memory is given back: a workspace outlives the call that grew it.
   static constexpr size_t kKeep = size_t{1} << 20;

@@ -107,7 +107,8 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
                                                 const std::array<uint32_t, 256>& byte_ids,
                                                 const MergeTable& table) {
   struct Last {
-    uint32_t rank, left, right, result;
+    Rank rank;
+    uint32_t left, right, result;
   };
   std::vector<Last> found;
   std::vector<uint32_t> symbols;
@@ -116,8 +117,8 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
     symbols.clear();
     for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
     if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return;
-    const PackedMerge last = table.find(symbols[0], symbols[1]);
-    if (last != kNoMerge) found.push_back({merge_rank(last), symbols[0], symbols[1], id});
+    const Rank last = table.find(symbols[0], symbols[1]);
+    if (last != kNoMerge) found.push_back({last, symbols[0], symbols[1], id});
   });
   std::ranges::sort(found, {}, &Last::rank);
   std::vector<uint32_t> merges;
@@ -147,7 +148,7 @@ inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
   MergeTable table(splits);
   ranked::for_each_longer_token(vocabulary, [&](uint32_t id) {
     ranked::for_each_split(vocabulary, prefixes, suffixes, id, [&](uint32_t left, uint32_t right) {
-      table.insert(left, right, pack_merge(id, id));
+      table.insert(left, right, id, id);
     });
   });
 
@@ -165,7 +166,7 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
       if (!vocabulary.has(id))
         throw std::invalid_argument("merge " + std::to_string(i / 3) + " is of the id " +
                                     std::to_string(id) + ", which no token has");
-    table.insert(merges[i], merges[i + 1], pack_merge(static_cast<uint32_t>(i / 3), merges[i + 2]));
+    table.insert(merges[i], merges[i + 1], static_cast<Rank>(i / 3), merges[i + 2]);
   }
   return ranked::merges_that_happen(vocabulary, byte_ids, table);
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -26,8 +27,8 @@ namespace bpe {
 
 // Everything an encoding call writes to while it runs.
 struct Workspace {
-  ShortWords short_words;
-  LongWords long_words;
+  WordCache cache;
+  bool knows_tokens = false;  // a word that is a token, and short, was in the cache at first
   Merger merger;
 };
 
@@ -51,8 +52,7 @@ class WordEncoder {
         model_(model),
         symbols_(vocabulary_, model_, is_special_),
         merges_(merges.size() / 3),
-        whole_words_(whole_words),
-        direct_(model_.kind == Model::Kind::bytes ? 1 : 0) {
+        whole_words_(whole_words) {
     if (model_.unknown != Vocabulary::kNone) checked(model_.unknown);
     if (model_.kind == Model::Kind::word_piece)
       word_pieces_.emplace(vocabulary_, model_, is_special_);
@@ -96,6 +96,30 @@ class WordEncoder {
     return model_.unknown;
   }
 
+  // A workspace whose cache holds the tokens that are sure to encode to themselves, which are most
+  // words of a text.
+  std::unique_ptr<Workspace> new_workspace() const {
+    auto workspace = std::make_unique<Workspace>();
+    if (model_.kind != Model::Kind::bytes) return workspace;
+    const size_t longest = whole_words_ ? WordCache::kMaxShort : 1;
+    const size_t most = WordCache::kMostEntries / 4;
+    workspace->cache = WordCache(whole_words_ ? std::min(vocabulary_.size(), most) : 0);
+    workspace->knows_tokens = whole_words_;
+    size_t known = 0;
+    for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
+      const Bytes token = vocabulary_[id];
+      if (token.empty() || token.size() > longest || is_special_[id]) continue;
+      if (++known > most) {
+        workspace->knows_tokens = false;
+        break;
+      }
+      const uint8_t* const end = token.data() + token.size();
+      workspace->cache.insert(workspace->cache.key(token.data(), token.size(), end), token,
+                              {&id, 1});
+    }
+    return workspace;
+  }
+
   // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
   // come from memory.
   class Words {
@@ -103,30 +127,35 @@ class WordEncoder {
     // Pre-tokens, and the bytes behind them up to `readable`, may be read.
     Words(const WordEncoder& encoder, const uint8_t* readable, Run& run)
         : encoder_(encoder),
-          direct_(encoder.direct_),
           readable_(readable),
           run_(run),
-          workspace_(run.workspace),
-          out_(run.ids) {}
+          cache_(run.workspace.cache),
+          ids_(run.ids) {}
 
     // [begin, end) is not empty.
     void push(const uint8_t* begin, const uint8_t* end) {
-      Piece& piece = pieces_[size_];
-      piece.begin = begin;
-      piece.size = static_cast<size_t>(end - begin);
-      if (piece.size > direct_ && piece.size <= ShortWords::kMaxBytes) {
-        piece.key = workspace_.short_words.key(begin, piece.size, readable_);
-        workspace_.short_words.prefetch(piece.key);
-      }
+      pieces_[size_] = piece(begin, end);
       if (++size_ == pieces_.size()) flush();
     }
 
-    void flush() {
+    // All that next(begin, end) gives, until it returns false.
+    template <typename Next>
+    void push_all(Next next) {
+      flush();
+      for (bool more = true; more; flush()) {
+        size_t size = 0;  // not size_, which would be stored and loaded for every piece
+        for (const uint8_t *begin, *end; size < pieces_.size() && (more = next(begin, end)); ++size)
+          pieces_[size] = piece(begin, end);
+        size_ = size;
+      }
+    }
+
+    [[gnu::noinline]] void flush() {
       if (run_.dropout) {
         for (size_t i = 0; i < size_; ++i)
           encoder_.encode_with_dropout({pieces_[i].begin, pieces_[i].size}, run_);
       } else {
-        for (size_t i = 0; i < size_; ++i) encode(pieces_[i]);
+        encode();
       }
       size_ = 0;
     }
@@ -135,47 +164,52 @@ class WordEncoder {
     struct Piece {
       const uint8_t* begin;
       size_t size;
-      ShortWords::Key key;
+      WordCache::Key key;
     };
 
-    void encode(const Piece& piece) {
-      if (piece.size <= direct_) return out_.push_back(encoder_.symbols_.of_byte(*piece.begin));
-      if (piece.size > ShortWords::kMaxBytes) {
-        encode_long(piece);
-        return;
-      }
-      uint32_t* const ids = out_.reserve(ShortWords::kMaxIds);
-      if (const size_t known = workspace_.short_words.lookup(piece.key, ids)) {
-        out_.advance(known);
-        return;
-      }
-      const size_t count = encode_long(piece);
-      if (count <= ShortWords::kMaxIds)
-        workspace_.short_words.insert(piece.key, out_.last(count), count);
+    Piece piece(const uint8_t* begin, const uint8_t* end) const {
+      const auto size = static_cast<size_t>(end - begin);
+      const Piece piece{begin, size, cache_.key(begin, size, readable_)};
+      cache_.prefetch(piece.key);
+      return piece;
     }
 
-    // Words that are too long for the first cache, or have too many ids for it.
-    size_t encode_long(const Piece& piece) {
-      LongWords& cache = workspace_.long_words;
-      if (piece.size > LongWords::kMaxBytes)
-        return encoder_.encode_word({piece.begin, piece.size}, workspace_, out_);
-      const LongWords::Key key = cache.key(piece.begin, piece.size, readable_);
-      if (const size_t known = cache.lookup(key, out_.reserve(LongWords::kMaxIds))) {
-        out_.advance(known);
-        return known;
+    void encode() {
+      size_t written = 0;
+      uint32_t* out = ids_.reserve(size_ * WordCache::kMaxInline);
+      for (size_t i = 0; i < size_; ++i) {
+        if (const size_t count = cache_.find_short(pieces_[i].key, out + written)) [[likely]] {
+          written += count;
+          continue;
+        }
+        ids_.advance(written);
+        encode_rare(pieces_[i]);
+        written = 0;
+        out = ids_.reserve((size_ - i) * WordCache::kMaxInline);
       }
-      const size_t count = encoder_.encode_word({piece.begin, piece.size}, workspace_, out_);
-      const bool is_short = piece.size <= ShortWords::kMaxBytes && count <= ShortWords::kMaxIds;
-      if (!is_short && count <= LongWords::kMaxIds) cache.insert(key, out_.last(count), count);
-      return count;
+      ids_.advance(written);
+    }
+
+    // A word that is not in the cache, is long, or has many ids.
+    void encode_rare(const Piece& piece) {
+      const Bytes word(piece.begin, piece.size);
+      const std::span<const uint32_t> known = cache_.find(piece.key, word);
+      if (known.empty()) {
+        const bool may_be_token =
+            piece.key.is_long() || !run_.workspace.knows_tokens || cache_.forgot();
+        const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
+        cache_.insert(piece.key, word, {ids_.last(count), count});
+      } else {
+        std::ranges::copy(known, ids_.reserve(known.size()));
+        ids_.advance(known.size());
+      }
     }
 
     const WordEncoder& encoder_;
-    const size_t direct_;
     const uint8_t* readable_;
     Run& run_;
-    Workspace& workspace_;
-    IdArray& out_;
+    WordCache& cache_;
+    IdArray& ids_;
     size_t size_ = 0;
     std::array<Piece, 32> pieces_;
   };
@@ -195,14 +229,15 @@ class WordEncoder {
     if (made.size() != a.size() + b.size() || !std::ranges::equal(made.first(a.size()), a) ||
         !std::ranges::equal(made.last(b.size()), b))
       fail("the result is not the bytes of left and right");
-    if (!merges_.insert(left, right, pack_merge(static_cast<uint32_t>(number), result)))
+    if (!merges_.insert(left, right, static_cast<Rank>(number), result))
       fail("the pair is merged twice");
   }
 
-  // Appends the ids of a pre-token; returns how many.
-  size_t encode_word(Bytes word, Workspace& workspace, IdArray& out) const {
+  // Appends the ids of a pre-token; returns how many. `may_be_token`: it is not sure that the
+  // pre-token as a whole is none.
+  size_t encode_word(Bytes word, bool may_be_token, Merger& merger, IdArray& out) const {
     if (word_pieces_) return word_pieces_->encode(word, out);
-    if (whole_words_) {
+    if (whole_words_ && may_be_token) {
       const uint32_t id = find_whole(word);
       if (id != Vocabulary::kNone) {
         out.push_back(id);
@@ -210,7 +245,7 @@ class WordEncoder {
       }
     }
     uint32_t* const symbols = out.reserve(symbols_.most(word.size()));
-    const size_t count = workspace.merger.merge(merges_, symbols, symbols_.write(word, symbols));
+    const size_t count = merger.merge(merges_, symbols, symbols_.write(word, symbols));
     out.advance(count);
     return count;
   }
@@ -241,7 +276,6 @@ class WordEncoder {
   std::optional<WordPieces> word_pieces_;
   MergeTable merges_;
   bool whole_words_;
-  size_t direct_;  // words of so many bytes are a token: 1 for a model of bytes, else 0
 };
 
 }  // namespace bpe

@@ -94,9 +94,9 @@ class WordPieces {
   Match longest(uint32_t root, const uint8_t* p, const uint8_t* end) const {
     Match match{Vocabulary::kNone, p};
     for (uint32_t node = root; p != end;) {
-      const PackedMerge edge = edges_.find(node, *p++);
+      const uint32_t edge = edges_.find(node, *p++);
       if (edge == kNoMerge) break;
-      node = merge_result(edge);
+      node = edge;
       if (token_[node] != Vocabulary::kNone) match = {token_[node], p};
     }
     return match;
@@ -104,13 +104,13 @@ class WordPieces {
 
   void insert(uint32_t node, Bytes token, uint32_t id) {
     for (const uint8_t byte : token) {
-      const PackedMerge edge = edges_.find(node, byte);
+      const uint32_t edge = edges_.find(node, byte);
       if (edge != kNoMerge) {
-        node = merge_result(edge);
+        node = edge;
         continue;
       }
       const auto made = static_cast<uint32_t>(token_.size());
-      edges_.insert(node, byte, pack_merge(0, made));
+      edges_.insert(node, byte, made, made);
       token_.push_back(Vocabulary::kNone);
       node = made;
     }

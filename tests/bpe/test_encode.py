@@ -319,3 +319,20 @@ def test_threads_encode_at_once() -> None:
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(work, number) for number in range(4)]:
             done.result()
+
+
+def test_a_cache_that_is_full_forgets_and_goes_on() -> None:
+    tokenizer = bpe.Tokenizer(
+        tokens=[*(bytes([byte]) for byte in range(256)), b"12", b"34", b"1234", b"00"],
+        merges=[(49, 50, 256), (51, 52, 257), (256, 257, 258), (48, 48, 259)],
+        pretokenizer=bpe.Pretokenizer("words"),
+    )
+    # More words than it holds: short ones, ones of many ids, long ones.
+    words = [f"{n:x} {n:012d} {n:024d}" for n in range(0, 2_000_000, 10)]
+    column = pa.array([*words, *words[:1000]])
+    found = tokenizer.encode_arrow(column)
+    assert tokenizer.decode_arrow(found).to_pylist()[::997] == [
+        text.replace(" ", "").encode() for text in column.to_pylist()[::997]
+    ]
+    assert found[-1000:].equals(found[:1000])
+    assert found[-1000:].equals(pa.array([tokenizer.encode(t) for t in words[:1000]], found.type))
