@@ -32,22 +32,80 @@ def malformed_rows(column: TextColumn) -> Buffer:
 
 # The trainer.
 
+def word_characters(data: Readable, offsets: Readable) -> tuple[Buffer, Buffer, int | None]:
+    """The characters (uint32, ascending) that words begin with, and those behind others.
+
+    Args:
+        data: the words, one after the other.
+        offsets: int64, words + 1.
+
+    Returns:
+        Both, and the number of the first word that is not UTF-8, if there is one.
+    """
+
 class Trainer:
-    """The merge loop over words of bytes."""
+    """The merge loop over words of symbols."""
 
     def __init__(
         self,
         *,
         alphabet: list[bytes],
         ties: str,
+        by_score: bool = False,
+        prefix: bytes = b"",
         max_tokens: int,
         min_frequency: int,
         forbidden: list[bytes],
-    ) -> None: ...
+        whole_words: list[tuple[bytes, int]] = ...,
+        pruned: int = 0,
+    ) -> None:
+        """Begin with words yet to be added.
+
+        Args:
+            alphabet: the strings of symbols 0, 1, ..., all different.
+            ties: a rule of ``bpe.TIES``.
+            by_score: whether the pair of the greatest WordPiece score is merged.
+            prefix: what a merge drops from the beginning of the right string.
+            max_tokens: strings in the vocabulary, the alphabet included.
+            min_frequency: a rarer pair is never merged.
+            forbidden: strings that no merge makes.
+            whole_words: tokens with their counts, the most frequent first: each gets an id
+                before the first merge that is not more frequent.
+            pruned: what words that are not added can add to the count of any pair.
+        """
+
     def add_words(
         self, *, data: Readable, offsets: Readable, counts: Readable, symbol_of_byte: Readable
-    ) -> None: ...
-    def step(self, merges: int) -> bool: ...
+    ) -> None:
+        """Add words of bytes, int64 offsets and counts, and 256 symbols of one byte each."""
+
+    def add_character_words(
+        self,
+        *,
+        data: Readable,
+        offsets: Readable,
+        counts: Readable,
+        first: Readable,
+        rest: Readable,
+        end: int | None,
+    ) -> None:
+        """Add words of characters.
+
+        Args:
+            data: the words in UTF-8.
+            offsets: int64, words + 1.
+            counts: int64.
+            first: uint32 pairs (code point, symbol) for characters that words begin with.
+            rest: the same for the others.
+            end: the symbol behind each word, if there is one.
+        """
+
+    def step(self, merges: int) -> bool:
+        """Do up to so many merges more; False when there is nothing left to do."""
+
+    def finish(self) -> None:
+        """Give ids to the whole words that are left, while there is room."""
+
     @property
     def merge_count(self) -> int: ...
     @property
@@ -56,6 +114,16 @@ class Trainer:
     def initial_tokens(self) -> int: ...
     @property
     def vocabulary_full(self) -> bool: ...
+    @property
+    def first_affected(self) -> int | None:
+        """The number of the first merge, made or missing, that pruned words could have changed."""
+
+    def repeated(self) -> Buffer:
+        """The numbers (uint32) of the merges that made a string that was there before."""
+
+    def whole_tokens(self) -> list[tuple[int, int, int]]:
+        """The whole words that have ids: symbol, count, merges before it."""
+
     def left(self) -> Buffer: ...
     def right(self) -> Buffer: ...
     def token(self) -> Buffer: ...

@@ -13,6 +13,7 @@ from bpe._encoding import Noise, TextEncoder, seed_array
 from bpe._lists import binary_array, id_rows
 from bpe._reach import unreachable_tokens
 from bpe._text import utf8
+from bpe._truncation import truncated
 from bpe.dropout import row_seeds
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
 from bpe.explain import Explainer
@@ -304,6 +305,18 @@ class Tokenizer(Vocabulary):
         except ValueError as error:
             raise EncodingError(f"{error}; the greatest id is {self.max_id}") from None
         return binary_array(data, offsets, lists=ids)
+
+    def truncated(self, vocab_size: int) -> Tokenizer:
+        """The tokenizer of the first ``vocab_size`` tokens, as if no more had been trained.
+
+        What was trained here is equal to training with that size, ``training`` too. What was
+        loaded can be truncated if its ids follow the order of its merges.
+
+        Raises:
+            TokenizerError: the size is greater than that of this tokenizer, or too small for what
+                comes before the merges; or the ids do not follow the order of the merges.
+        """
+        return Tokenizer(**self.__getstate__() | truncated(self, vocab_size))
 
     def __repr__(self) -> str:
         model = "" if isinstance(self._model, ByteLevel) else f"{self._model!r}, "

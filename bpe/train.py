@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from bpe._native import Trainer
+from bpe._trained import trained_tokenizer
+from bpe._training_words import Alphabet, TrainingWords, make_alphabet
+from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
-from bpe.formats.byte_alphabet import BYTE_OF_CHAR, HUGGINGFACE_ORDER, from_text
+from bpe.formats.byte_alphabet import BYTE_OF_CHAR, from_text
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.special import check_special_tokens
-from bpe.tokenizer import Tokenizer
-from bpe.training import TrainedMerge, Training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from bpe.counts import PretokenCounts
+    from bpe.tokenizer import Tokenizer
 
 Ties = Literal["bytes-min", "bytes-max", "id-min", "huggingface", "first-seen"]
 TIES: tuple[str, ...] = get_args(Ties)
-"""The rules that choose among equally frequent pairs."""
+"""The rules that choose among equally good pairs."""
 
 _MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
 _MAX_VOCAB = 1 << 31
@@ -35,13 +34,17 @@ _MAX_FREQUENCY = (1 << 63) - 1
 def train(
     counts: PretokenCounts,
     *,
-    vocab_size: int,
+    vocab_size: int | None = None,
+    max_merges: int | None = None,
     ties: str = "bytes-min",
     special_tokens: Sequence[str] = (),
     min_frequency: int = 1,
+    prune_below: int = 1,
+    model: Model = ByteLevel(),  # noqa: B008  # immutable
+    initial_alphabet: Iterable[str] = (),
     progress: Callable[[int, int], object] | None = None,
 ) -> Tokenizer:
-    """Train a byte-level tokenizer on counts.
+    """Train a tokenizer on counts.
 
     Again and again the most frequent pair of adjacent tokens becomes one token, until the
     vocabulary is full or no pair is left (Sennrich, Haddow and Birch 2016, section 3.2). Pairs
@@ -49,18 +52,36 @@ def train(
     string share a token; a merge whose pair comes back by that is applied again at once, as
     encoding would do. No merge makes the string of a special token.
 
-    Ids: the special tokens in the order given, the 256 bytes, then one for each new string.
+    For ``WordPiece`` the pair ab is merged for which count(ab) / (count(a) · count(b)) is
+    greatest, compared exactly (the score of Hugging Face's course on it, after Schuster and
+    Nakajima 2012).
+
+    Pre-tokens that are never split (``counts.pretokenizer.never_split``) are not trained on: they
+    compete with the merges for the vocabulary, by how often they occur. One that occurs as often
+    as a pair, or more often, comes before it; what room the merges leave is theirs.
+
+    Ids: the special tokens in the order given, the alphabet, then one for each new string. The
+    alphabet are the 256 bytes; or, for models of characters, the sorted strings of all characters
+    of the words, of the end of a word, and of ``initial_alphabet``.
 
     Args:
         counts: pre-tokens with their counts; ties ``first-seen`` needs counts that track order.
-        vocab_size: tokens in the vocabulary, special tokens and bytes included.
-        ties: the pair that wins among equally frequent ones: ``bytes-min`` (``bytes-max``) the
-            smallest (greatest) pair of byte strings; ``id-min`` the smallest pair of ids, bytes
-            in byte order; ``huggingface`` the same with its ids, and its merges; ``first-seen``
-            the pair that occurs first in the corpus.
+        vocab_size: tokens in the vocabulary, special tokens and alphabet included. One that a
+            model's characters do not fit in trains no merge.
+        max_merges: merges at most. One of these two limits must be given.
+        ties: the pair that wins among equally good ones: ``bytes-min`` (``bytes-max``) the
+            smallest (greatest) pair of strings, as bytes; ``id-min`` the smallest pair of ids,
+            bytes in byte order; ``huggingface`` the same with its ids, and its merges (of bytes
+            only); ``first-seen`` the pair that occurs first in the corpus.
         special_tokens: strings with reserved ids; those the counts were cut at come first where
-            they are not named here.
-        min_frequency: a pair that occurs fewer times is never merged.
+            they are not named here, the unknown token of the model comes last.
+        min_frequency: a pair, or a pre-token that is never split, that occurs fewer times does
+            not become a token.
+        prune_below: pre-tokens that occur fewer times are dropped before;
+            ``tokenizer.training.pruned`` says what that could have changed.
+        model: what a pre-token consists of.
+        initial_alphabet: characters that have tokens even where no word has them (for WordPiece,
+            with and without the prefix).
         progress: called with (merges done, merges at most) every few hundred merges.
 
     Returns:
@@ -68,135 +89,170 @@ def train(
         asked, and ``tokenizer.training.stopped`` says so.
 
     Raises:
-        TrainingError: the size does not hold the bytes and special tokens, a special token is
-            one byte long, an unknown rule, or counts without the order that the rule needs.
+        TrainingError: a setting is wrong or does not go with another one, the size does not hold
+            the bytes and special tokens, a special token is one character or byte long, a word is
+            not UTF-8 though the model is of characters, or the counts do not know the order that
+            the rule needs.
     """
-    specials = _special_tokens(counts, special_tokens)
-    fixed = len(specials) + 256
-    for name, value in (("vocab_size", vocab_size), ("min_frequency", min_frequency)):
-        if type(value) is not int:
-            raise TrainingError(f"{name} {value!r} is not an int")
-    if not fixed <= vocab_size <= _MAX_VOCAB:
-        raise TrainingError(
-            f"vocab_size {vocab_size:,} cannot be trained: it holds {len(specials)} special tokens "
-            f"and the 256 bytes, so it is at least {fixed:,} (and at most {_MAX_VOCAB:,})"
-        )
-    if ties not in TIES:
-        raise TrainingError(f"unknown tie rule {ties!r}: use one of {', '.join(TIES)}")
-    if not 1 <= min_frequency <= _MAX_FREQUENCY:
-        raise TrainingError(f"min_frequency {min_frequency} is not between 1 and 2^63 - 1")
-    byte_order = list(HUGGINGFACE_ORDER if ties == "huggingface" else range(256))
+    _check(counts, vocab_size, max_merges, ties, min_frequency, prune_below, model)
+    specials = _special_tokens(counts, special_tokens, model)
+    if isinstance(model, ByteLevel) and vocab_size is not None:
+        _check_size(vocab_size, specials)
+    if prune_below > 1:
+        counts = counts.pruned(prune_below)
+    words = TrainingWords.of(counts, model=model, ties=ties)
+    alphabet = make_alphabet(words, model=model, ties=ties, initial=initial_alphabet)
+    _check_alphabet(alphabet, specials)
     trainer = Trainer(
-        alphabet=[bytes([byte]) for byte in byte_order],
+        alphabet=alphabet.symbols,
         ties=ties,
-        max_tokens=vocab_size - len(specials),
-        min_frequency=min_frequency,
-        forbidden=_forbidden(specials),
+        by_score=isinstance(model, WordPiece),
+        prefix=model.prefix.encode() if isinstance(model, WordPiece) else b"",
+        max_tokens=max((vocab_size or _MAX_VOCAB) - len(specials), 0),
+        min_frequency=min(min_frequency * counts.scale, _MAX_FREQUENCY),
+        forbidden=_forbidden(specials, model),
+        whole_words=words.whole,
+        pruned=_most_pruned(counts, model),
     )
-    symbol_of_byte = bytes(sorted(range(256), key=byte_order.__getitem__))
-    _add_words(trainer, counts, ties, symbol_of_byte)
-    more = True
-    while more:
-        # The first merges are the most frequent pairs, and take the longest.
-        more = trainer.step(min(_MERGES_A_STEP, trainer.merge_count + 1))
-        if progress is not None:
-            progress(trainer.merge_count, vocab_size - fixed)
-    return _tokenizer(trainer, counts, specials, vocab_size, ties, min_frequency)
-
-
-def _special_tokens(counts: PretokenCounts, given: Sequence[str]) -> tuple[str, ...]:
-    named = check_special_tokens(given)
-    specials = (*(token for token in counts.special_tokens if token not in named), *named)
-    for token in specials:
-        if len(token.encode()) == 1 or token in BYTE_OF_CHAR:
-            raise TrainingError(
-                f"the special token {token!r} is a single byte, or the name of one in "
-                "tokenizer.json: use a longer one, such as '<|endoftext|>'"
-            )
-    return specials
-
-
-def _forbidden(specials: Sequence[str]) -> list[bytes]:
-    """Strings no merge may make: as text they would be special tokens, or share their name."""
-    named = (token for token in specials if all(char in BYTE_OF_CHAR for char in token))
-    return [*(token.encode() for token in specials), *(from_text(token) for token in named)]
-
-
-def _add_words(trainer: Trainer, counts: PretokenCounts, ties: str, symbols: bytes) -> None:
-    words, numbers = counts.pretokens, counts.counts
-    if ties == "first-seen":
-        if counts.first_documents is None:
-            raise TrainingError(
-                "ties 'first-seen' needs counts that know where each pre-token occurred first: "
-                "count with track_order=True (bpe count --track-order)"
-            )
-        order = pc.sort_indices(
-            pa.table([counts.first_documents, counts.first_positions], ["document", "position"]),
-            sort_keys=[("document", "ascending"), ("position", "ascending")],
-        )
-        words, numbers = words.take(order), numbers.take(order)
-    _, offsets, data = words.buffers()
-    first, last = words.offset, words.offset + len(words)
-    if len(words) == 0:
-        return
-    try:
-        trainer.add_words(
-            data=data if data is not None else b"",
-            offsets=memoryview(offsets)[first * 8 : (last + 1) * 8],
-            counts=memoryview(numbers.buffers()[1])[numbers.offset * 8 :][: len(words) * 8],
-            symbol_of_byte=symbols,
-        )
-    except (OverflowError, ValueError) as error:
-        raise TrainingError(f"these counts cannot be trained on: {error}") from error
-
-
-def _tokenizer(
-    trainer: Trainer,
-    counts: PretokenCounts,
-    specials: tuple[str, ...],
-    vocab_size: int,
-    ties: str,
-    min_frequency: int,
-) -> Tokenizer:
-    strings = trainer.tokens()
-    first_id = len(specials)
-    # Hugging Face's trainer can merge a pair twice; the later rank is the one that it keeps.
-    ranked: dict[tuple[int, int], tuple[int, int, int]] = {}
-    for left, right, token, count, tokens_left in zip(
-        *(memoryview(ids).cast("I") for ids in (trainer.left(), trainer.right(), trainer.token())),
-        memoryview(trainer.count()).cast("q"),
-        memoryview(trainer.tokens_left()).cast("q"),
-        strict=True,
-    ):
-        ranked.pop((left, right), None)
-        ranked[left, right] = (token, count, tokens_left)
-    training = Training(
-        merges=tuple(
-            TrainedMerge(strings[left], strings[right], count, tokens_left)
-            for (left, right), (_, count, tokens_left) in ranked.items()
-        ),
-        initial_tokens=trainer.initial_tokens,
+    if len(words.pretokens):
+        try:
+            alphabet.add(trainer, words)
+        except (OverflowError, ValueError) as error:
+            raise TrainingError(f"these counts cannot be trained on: {error}") from error
+    room = (vocab_size or _MAX_VOCAB) - len(specials) - len(alphabet.symbols)
+    at_most = max(room if max_merges is None else min(room, max_merges), 0)
+    _run(trainer, max_merges, at_most, progress)
+    return trained_tokenizer(
+        trainer,
+        counts,
+        specials=specials,
+        alphabet=alphabet,
+        initial_bytes=words.size,
         ties=ties,
         vocab_size=vocab_size,
+        max_merges=max_merges,
         min_frequency=min_frequency,
-        stopped="vocabulary full" if trainer.vocabulary_full else "no pair left",
-        counts={
-            "pretokenizer": counts.pretokenizer.name,
-            "pattern": counts.pretokenizer.pattern,
-            "special_tokens": list(counts.special_tokens),
-            "documents": counts.totals.documents,
-            "bytes": counts.totals.bytes,
-            "pretokens": counts.totals.pretokens,
-            "distinct_pretokens": len(counts),
-        },
+        prune_below=prune_below,
+        model=model,
     )
-    return Tokenizer(
-        tokens=[*(token.encode() for token in specials), *strings],
-        merges=[
-            (first_id + left, first_id + right, first_id + token)
-            for (left, right), (token, _, _) in ranked.items()
-        ],
-        special_tokens={token: i for i, token in enumerate(specials)},
-        pretokenizer=counts.pretokenizer,
-        training=training,
-    )
+
+
+def _check(
+    counts: PretokenCounts,
+    vocab_size: int | None,
+    max_merges: int | None,
+    ties: str,
+    min_frequency: int,
+    prune_below: int,
+    model: Model,
+) -> None:
+    if not isinstance(counts, PretokenCounts):
+        raise TrainingError(
+            f"training takes pre-token counts, not {type(counts).__name__}: count the texts first, "
+            "bpe.train(bpe.count_pretokens(texts), ...)"
+        )
+    if vocab_size is None and max_merges is None:
+        raise TrainingError("training has no limit: give vocab_size, max_merges or both")
+    for name, value, least, most in (
+        ("vocab_size", vocab_size, 1, _MAX_VOCAB),
+        ("max_merges", max_merges, 0, _MAX_VOCAB),
+        ("min_frequency", min_frequency, 1, _MAX_FREQUENCY),
+        ("prune_below", prune_below, 1, _MAX_FREQUENCY),
+    ):
+        if value is None and name in ("vocab_size", "max_merges"):
+            continue
+        if type(value) is not int:
+            raise TrainingError(f"{name} {value!r:.60} is not an int")
+        if not least <= value <= most:
+            power = "2^31" if most == _MAX_VOCAB else "2^63 - 1"
+            raise TrainingError(f"{name} {value} is not between {least} and {power}")
+    if ties not in TIES:
+        raise TrainingError(f"unknown tie rule {ties!r}: use one of {', '.join(TIES)}")
+    if not isinstance(model, (ByteLevel, CharacterLevel, WordPiece)):
+        raise TrainingError(
+            f"the model is {model!r:.60}: give ByteLevel(), CharacterLevel() or WordPiece()"
+        )
+    if ties == "huggingface" and not isinstance(model, ByteLevel):
+        raise TrainingError(
+            f"ties 'huggingface' are for byte-level models, not for {type(model).__name__}: "
+            "use one of the other rules"
+        )
+
+
+def _check_size(vocab_size: int, specials: Sequence[str]) -> None:
+    least = len(specials) + 256
+    if vocab_size < least:
+        raise TrainingError(
+            f"vocab_size {vocab_size:,} cannot be trained: it holds {len(specials)} special tokens "
+            f"and the 256 bytes, so it is at least {least:,} (and at most {_MAX_VOCAB:,})"
+        )
+
+
+def _special_tokens(counts: PretokenCounts, given: Sequence[str], model: Model) -> tuple[str, ...]:
+    named = check_special_tokens(given)
+    specials = [*(token for token in counts.special_tokens if token not in named), *named]
+    if isinstance(model, ByteLevel):
+        for token in specials:
+            if len(token.encode()) == 1 or token in BYTE_OF_CHAR:
+                raise TrainingError(
+                    f"the special token {token!r} is a single byte, or the name of one in "
+                    "tokenizer.json: use a longer one, such as '<|endoftext|>'"
+                )
+        return tuple(specials)
+    if model.unknown is not None and model.unknown not in specials:
+        specials.append(model.unknown)
+    for token in specials:
+        if len(token) == 1:
+            raise TrainingError(
+                f"the special token {token!r} is a single character: use a longer one"
+            )
+    return tuple(specials)
+
+
+def _check_alphabet(alphabet: Alphabet, specials: Sequence[str]) -> None:
+    symbols = set(alphabet.symbols)
+    for token in specials:
+        if token.encode() in symbols:
+            raise TrainingError(
+                f"the special token {token!r} is a symbol that words consist of: use another one"
+            )
+
+
+def _forbidden(specials: Sequence[str], model: Model) -> list[bytes]:
+    """Strings no merge may make: as text they would be special tokens, or share their name."""
+    strings = [token.encode() for token in specials]
+    if isinstance(model, ByteLevel):
+        named = (token for token in specials if all(char in BYTE_OF_CHAR for char in token))
+        strings += [from_text(token) for token in named]
+    return strings
+
+
+def _most_pruned(counts: PretokenCounts, model: Model) -> int:
+    """What the words that were dropped can have added to the count of any pair.
+
+    A pair of tokens occurs where the last byte of one is followed by the first byte of the other,
+    however the bytes are merged; the end of a word follows the last byte.
+    """
+    if counts.prune is None or isinstance(model, WordPiece):
+        return 0
+    if isinstance(model, CharacterLevel) and model.end_of_word:
+        return max(counts.prune.max_pair, counts.prune.max_end)
+    return counts.prune.max_pair
+
+
+def _run(
+    trainer: Trainer,
+    max_merges: int | None,
+    at_most: int,
+    progress: Callable[[int, int], object] | None,
+) -> None:
+    more = True
+    while more and trainer.merge_count != max_merges:
+        # The first merges are the most frequent pairs, and take the longest.
+        step = min(_MERGES_A_STEP, trainer.merge_count + 1)
+        if max_merges is not None:
+            step = min(step, max_merges - trainer.merge_count)
+        more = trainer.step(step)
+        if progress is not None:
+            progress(trainer.merge_count, max(at_most, trainer.merge_count))
+    trainer.finish()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from bpe.models import Model
+
 Format = Literal["auto", "text", "lines", "jsonl", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
 IdType = Literal["auto", "uint16", "uint32"]
@@ -141,18 +143,30 @@ class CountsInput:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """The vocabulary to train.
+    """The vocabulary to train; one of the two limits is given.
 
     Attributes:
-        vocab_size: tokens in the vocabulary: special tokens, the 256 bytes, and one for each
-            merge that makes a new string.
-        ties: the rule that picks among equally frequent pairs, one of ``bpe.TIES``.
+        vocab_size: tokens in the vocabulary: special tokens, the alphabet (the 256 bytes, or the
+            characters), and one for each merge that makes a new string; None for no limit.
+        max_merges: merges at most; None for no limit.
+        ties: the rule that picks among equally good pairs, one of ``bpe.TIES``.
         min_frequency: a pair that occurs fewer times is never merged.
+        prune_below: pre-tokens that occur fewer times are dropped before.
+        model: what a pre-token consists of; None for bytes.
+        initial_alphabet: characters that have tokens in any case.
     """
 
-    vocab_size: int
+    vocab_size: int | None = None
+    max_merges: int | None = None
     ties: str = "bytes-min"
     min_frequency: int = 1
+    prune_below: int = 1
+    model: Model | None = None
+    initial_alphabet: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.vocab_size is None and self.max_merges is None:
+            raise ConfigError("the training has no limit: give --vocab-size, --max-merges or both")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from bpe.counts import PretokenCounts
 from bpe.counts_files import read_part
 from bpe.counts_manifest import CountsManifest
 from bpe.errors import CountsError
+from bpe.training import model_settings
 from pipelines import storage
 from pipelines.elements import pack, unpack
 from pipelines.encoding import load_tokenizer
@@ -34,6 +35,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from bpe.models import Model
     from bpe.pretokenize import Pretokenizer
     from pipelines.runners import Failures
     from pipelines.settings import CountsInput, TrainSettings
@@ -90,14 +92,8 @@ def check_training(
     Raises:
         bpe.TrainingError, bpe.SpecialTokenError: a setting is wrong.
     """
-    nothing = PretokenCounts.from_items(
-        {},
-        pretokenizer=pretokenizer.name or "none",
-        pattern=pretokenizer.pattern,
-        special_tokens=counted_without,
-        track_order=True,
-    )
-    _train(nothing, training, special_tokens, None)
+    nothing = PretokenCounts.from_items({}, special_tokens=counted_without, track_order=True)
+    _train(replace(nothing, pretokenizer=pretokenizer), training, special_tokens, None)
 
 
 def train_tokenizer(job: TrainJob, failures: Failures) -> None:
@@ -174,10 +170,14 @@ def training_plan(job: TrainJob, counting: Plan | None) -> Plan:
     Raises:
         InputError, bpe.CountsError: counts that should be there are not, or are damaged.
     """
-    settings = {
+    settings: dict[str, Any] = {
         "vocab_size": job.training.vocab_size,
+        "max_merges": job.training.max_merges,
         "ties": job.training.ties,
         "min_frequency": job.training.min_frequency,
+        "prune_below": job.training.prune_below,
+        "model": model_settings(_model(job.training)),
+        "initial_alphabet": list(job.training.initial_alphabet),
         "special_tokens": list(job.special_tokens),
     }
     if counting is not None:
@@ -211,11 +211,19 @@ def _train(
     return bpe.train(
         counts,
         vocab_size=training.vocab_size,
+        max_merges=training.max_merges,
         ties=training.ties,
         special_tokens=special_tokens,
         min_frequency=training.min_frequency,
+        prune_below=training.prune_below,
+        model=_model(training),
+        initial_alphabet=training.initial_alphabet,
         progress=report,
     )
+
+
+def _model(training: TrainSettings) -> Model:
+    return bpe.ByteLevel() if training.model is None else training.model
 
 
 def read_counts_manifest(directory: str) -> CountsManifest:
@@ -259,6 +267,8 @@ def load_counts(directory: str) -> PretokenCounts:
             totals=manifest.totals,
             order_span=manifest.order_span,
             inputs=manifest.inputs,
+            prune=manifest.prune,
+            scale=manifest.scale,
         )
     except (CountsError, ValueError) as error:
         raise CountsError(f"{directory}: {error}") from error

@@ -19,6 +19,11 @@ struct SymbolPair {
   bool operator==(const SymbolPair&) const = default;
 };
 
+// Whether the pair occurs with its left symbol at position i, which may have been merged away.
+inline bool occurs(const WordArray& words, SymbolPair pair, WordArray::Position i) {
+  return words.at(i) == pair.left && words.at(words.after(i)) == pair.right;
+}
+
 // Positions of the left symbol, ascending. A position may be stale: check before use.
 struct Postings {
   WordArray::Position* positions = nullptr;

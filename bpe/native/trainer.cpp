@@ -1,38 +1,47 @@
 #include "trainer.h"
 
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
 namespace bpe {
 
 namespace {
 
-// The first 8 bytes, the first one highest, so that integers compare as strings do.
-uint64_t prefix_of(std::string_view token) {
-  uint64_t prefix = 0;
-  for (size_t i = 0; i < 8; ++i)
-    prefix = (prefix << 8) | (i < token.size() ? static_cast<uint8_t>(token[i]) : 0);
-  return prefix;
+// Pairs that occur fewer times are not queued. Hugging Face's queue keeps rare pairs, which
+// matters when they come back; and where words were pruned, rare pairs are to be compared with.
+int64_t least_queued(const TrainerOptions& options) {
+  if (options.ties == Ties::huggingface) return 0;
+  return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
 }
 
 }  // namespace
 
 Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
-    : options_(std::move(options)), tokens_(alphabet) {
+    : options_(std::move(options)),
+      tokens_(alphabet),
+      forbidden_(options_.forbidden.begin(), options_.forbidden.end()),
+      tie_breaker_(options_.ties, tokens_, words_, pairs_),
+      by_count_(tie_breaker_, pairs_, least_queued(options_)),
+      by_score_(tie_breaker_, pairs_, std::max<int64_t>(options_.min_frequency, 1)) {
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
-  // Hugging Face's queue keeps rare pairs, which matters when they come back.
-  keep_from_ = options_.ties == Ties::huggingface ? 0 : options_.min_frequency;
-  forbidden_.insert(options_.forbidden.begin(), options_.forbidden.end());
-  for (uint32_t id = 0; id < tokens_.size(); ++id) {
-    if (!ids_.emplace(tokens_[id], id).second)
-      throw std::invalid_argument("the alphabet has a symbol twice");
-    prefixes_.push_back(prefix_of(tokens_[id]));
-  }
+  if (options_.by_score && (options_.ties == Ties::huggingface || options_.pruned > 0))
+    throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
 }
 
 bool Trainer::step(size_t merges) {
   if (!counted_) count_pairs();
-  Entry best;
   for (; merges > 0; --merges) {
-    if (vocabulary_full() || !select(best)) return false;
-    merge(best);
+    if (vocabulary_full()) return false;
+    const std::optional<Candidate> chosen = best();
+    if (chosen) {
+      add_whole_words(chosen->count);
+      if (vocabulary_full()) return false;
+      pop();
+    }
+    watch_pruned(chosen);
+    if (!chosen) return false;
+    merge(*chosen);
   }
   return true;
 }
@@ -41,11 +50,15 @@ bool Trainer::step(size_t merges) {
 void Trainer::count_pairs() {
   counted_ = true;
   tokens_left_ = initial_tokens();
-  const auto each_pair = [this](auto&& visit) {
+  const auto each_symbol = [this](auto&& visit) {
     Position i = 1;
     for (size_t word = 0; word < words_.words(); ++word, ++i)
-      for (; words_.is_symbol(i); ++i)
-        if (words_.is_symbol(i + 1)) visit(SymbolPair{words_.at(i), words_.at(i + 1)}, i, word);
+      for (; words_.is_symbol(i); ++i) visit(i, word);
+  };
+  const auto each_pair = [&](auto&& visit) {
+    each_symbol([&](Position i, size_t word) {
+      if (words_.is_symbol(i + 1)) visit(SymbolPair{words_.at(i), words_.at(i + 1)}, i, word);
+    });
   };
   each_pair([this](SymbolPair pair, Position, size_t word) {
     PairRecord& record = pairs_[pairs_.find_or_add(pair)];
@@ -61,135 +74,108 @@ void Trainer::count_pairs() {
     Postings& postings = pairs_[pairs_.find(pair)].postings;
     postings.positions[postings.size++] = i;
   });
-  for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
-    const PairRecord& record = pairs_[pair];
-    if (record.count < keep_from_) continue;
-    const bool by_place = options_.ties == Ties::first_seen;
-    heap_.push_back({record.count, pair, by_place ? record.postings.positions[0] : 0});
+  if (options_.by_score) {
+    each_symbol([this](Position i, size_t word) {
+      by_score_.count_symbol(words_.at(i), words_.word_count(word));
+    });
+    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) by_score_.gained(pair);
+  } else {
+    by_count_.fill();
   }
-  std::make_heap(heap_.begin(), heap_.end(),
-                 [this](const Entry& a, const Entry& b) { return before(b, a); });
 }
 
-// Whether a is merged before b.
-bool Trainer::before(const Entry& a, const Entry& b) const {
-  if (a.count != b.count) return a.count > b.count;
-  const SymbolPair x = pairs_[a.pair].pair, y = pairs_[b.pair].pair;
-  switch (options_.ties) {
-    case Ties::id_min:
-      return x.key() < y.key();
-    case Ties::huggingface:
-      return x.key() != y.key() ? x.key() < y.key() : a.detail < b.detail;
-    case Ties::first_seen:
-      return a.detail < b.detail;
-    case Ties::bytes_min:
-    case Ties::bytes_max:
-      break;
+// The pair to merge next; it stays in its queue. Pairs that no merge may join leave it.
+std::optional<Trainer::Candidate> Trainer::best() {
+  if (options_.by_score) {
+    while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
+    if (by_score_.empty()) return std::nullopt;
+    return Candidate{pairs_[by_score_.top()].count, by_score_.top(), 0};
   }
-  int order = compare_tokens(x.left, y.left);
-  if (order == 0) order = compare_tokens(x.right, y.right);
-  return options_.ties == Ties::bytes_min ? order < 0 : order > 0;
-}
-
-int Trainer::compare_tokens(uint32_t a, uint32_t b) const {
-  if (a == b) return 0;
-  if (prefixes_[a] != prefixes_[b]) return prefixes_[a] < prefixes_[b] ? -1 : 1;
-  return tokens_[a].compare(tokens_[b]);
-}
-
-void Trainer::push(const Entry& entry) {
-  heap_.push_back(entry);
-  std::push_heap(heap_.begin(), heap_.end(),
-                 [this](const Entry& a, const Entry& b) { return before(b, a); });
-}
-
-// Takes the pair to merge out of the heap; false when no pair is frequent enough.
-bool Trainer::select(Entry& best) {
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end(),
-                  [this](const Entry& a, const Entry& b) { return before(b, a); });
-    best = heap_.back();
-    heap_.pop_back();
-    if (!refreshed(best)) {
-      if (best.count >= keep_from_) push(best);
-      continue;
-    }
-    if (best.count < options_.min_frequency) return false;
-    if (forbidden(pairs_[best.pair].pair)) continue;
-    return true;
+  while (const CountQueue::Entry* top = by_count_.top()) {
+    const auto [pair, detail] = top->candidate;
+    if (top->count < options_.min_frequency) return std::nullopt;
+    if (!is_forbidden(pair)) return Candidate{top->count, pair, detail};
+    by_count_.pop();
   }
-  return false;
+  return std::nullopt;
 }
 
-// Brings an entry up to date; true if it was. What is stale can only have come too early.
-bool Trainer::refreshed(Entry& top) {
-  const Entry old = top;
-  top.count = pairs_[top.pair].count;
-  if (options_.ties == Ties::first_seen && top.count > 0) {
-    top.detail = first_occurrence(top.pair);
-    return top.count == old.count && top.detail == old.detail;
+void Trainer::pop() {
+  if (options_.by_score)
+    by_score_.pop();
+  else
+    by_count_.pop();
+}
+
+// Gives ids to the whole words that occur at least that often, while there is room.
+void Trainer::add_whole_words(int64_t least) {
+  least = std::max(least, options_.min_frequency);
+  for (; next_whole_ < options_.whole_words.size() && !vocabulary_full(); ++next_whole_) {
+    const WholeWord& word = options_.whole_words[next_whole_];
+    if (word.count < least) return;
+    if (forbidden_.contains(word.token)) continue;
+    const auto [token, added] = tokens_.find_or_add(word.token);
+    if (added) whole_tokens_.push_back({token, word.count, merges_.size()});
   }
-  return top.count == old.count;
 }
 
-bool Trainer::occurs(SymbolPair pair, Position i) const {
-  if (words_.at(i) != pair.left) return false;
-  return words_.at(words_.after(i)) == pair.right;
+// With the pruned words, each pair would have occurred as often or up to `pruned` times more. So
+// a choice is certain while the chosen pair, which is out of the queue by now, leads by more than
+// that; and that nothing is left to choose, while no pair comes so close to the least frequency.
+void Trainer::watch_pruned(const std::optional<Candidate>& chosen) {
+  if (options_.pruned == 0 || first_affected_) return;
+  const CountQueue::Entry* rival = by_count_.top();
+  while (rival != nullptr && is_forbidden(rival->candidate.pair)) {
+    by_count_.pop();
+    rival = by_count_.top();
+  }
+  const int64_t possible = (rival == nullptr ? 0 : rival->count) + options_.pruned;
+  if (possible >= (chosen ? chosen->count : options_.min_frequency))
+    first_affected_ = merges_.size();
 }
 
-WordArray::Position Trainer::first_occurrence(uint32_t pair) {
-  const SymbolPair symbols = pairs_[pair].pair;
-  Position first = 0xFFFFFFFFu;
-  const auto look = [&](Postings& postings) {
-    while (postings.cursor < postings.size && !occurs(symbols, postings.positions[postings.cursor]))
-      ++postings.cursor;
-    if (postings.cursor < postings.size)
-      first = std::min(first, postings.positions[postings.cursor]);
-  };
-  look(pairs_[pair].postings);
-  if (auto* later = pairs_.later_postings(pair))
-    for (Postings& postings : *later) look(postings);
-  return first;
+std::string Trainer::joined(SymbolPair pair) const {
+  std::string_view right = tokens_[pair.right];
+  if (!options_.prefix.empty() && right.starts_with(options_.prefix))
+    right.remove_prefix(options_.prefix.size());
+  return tokens_[pair.left] + std::string(right);
 }
 
-bool Trainer::forbidden(SymbolPair pair) const {
-  return !forbidden_.empty() && forbidden_.contains(tokens_[pair.left] + tokens_[pair.right]);
+bool Trainer::is_forbidden(uint32_t pair) const {
+  return !forbidden_.empty() && forbidden_.contains(joined(pairs_[pair].pair));
 }
 
 uint32_t Trainer::token_for(SymbolPair pair) {
-  std::string token = tokens_[pair.left] + tokens_[pair.right];
-  const auto [found, added] = ids_.try_emplace(token, static_cast<uint32_t>(tokens_.size()));
-  if (added) {
-    prefixes_.push_back(prefix_of(token));
-    tokens_.push_back(std::move(token));
-  }
+  const auto [token, added] = tokens_.find_or_add(joined(pair));
   repeats_string_ = !added;
-  return found->second;
+  if (repeats_string_) repeated_.push_back(static_cast<uint32_t>(merges_.size()));
+  return token;
 }
 
-void Trainer::merge(const Entry& best) {
-  const SymbolPair pair = pairs_[best.pair].pair;
+void Trainer::merge(const Candidate& chosen) {
+  const SymbolPair pair = pairs_[chosen.pair].pair;
   const uint32_t token = token_for(pair);
-  collect_positions(best);
-  pairs_[best.pair].merge = static_cast<uint32_t>(merges_.size());
-  merges_.push_back({pair, token, best.count, 0});
+  collect_positions(chosen);
+  pairs_[chosen.pair].merge = static_cast<uint32_t>(merges_.size());
+  merges_.push_back({pair, token, chosen.count, 0});
   constexpr size_t kAhead = 16;  // the loop waits for memory: ask for it early
   for (size_t k = 0; k < positions_.size(); ++k) {
     if (k + kAhead < positions_.size()) words_.prefetch(positions_[k + kAhead]);
     const Position i = positions_[k];
-    if (!occurs(pair, i)) continue;
-    merge_at(i, words_.after(i), best.pair, token);
+    if (!occurs(words_, pair, i)) continue;
+    merge_at(i, words_.after(i), chosen.pair, token);
     if (repeats_string_ && options_.ties != Ties::huggingface) merge_known_around(i);
   }
-  publish_gains();
+  file_gains();
+  queue_gains();
   merges_.back().tokens_left = tokens_left_;
 }
 
 // The positions where the pair may occur, ascending, into positions_.
-void Trainer::collect_positions(const Entry& best) {
-  const Postings& first = pairs_[best.pair].postings;
+void Trainer::collect_positions(const Candidate& chosen) {
+  const Postings& first = pairs_[chosen.pair].postings;
   positions_.assign(first.positions, first.positions + first.size);
-  const auto* later = pairs_.later_postings(best.pair);
+  const auto* later = pairs_.later_postings(chosen.pair);
   if (later == nullptr) return;
   for (const Postings& postings : *later)
     positions_.insert(positions_.end(), postings.positions, postings.positions + postings.size);
@@ -197,7 +183,7 @@ void Trainer::collect_positions(const Entry& best) {
   positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
   if (options_.ties != Ties::huggingface) return;
   // Its queue entries know only the words in which their own occurrences came up.
-  const Postings& own = best.detail == 0 ? first : (*later)[best.detail - 1];
+  const Postings& own = chosen.detail == 0 ? first : (*later)[chosen.detail - 1];
   std::unordered_set<uint32_t> words;
   for (uint32_t k = 0; k < own.size; ++k) words.insert(words_.word_of_slot(own.positions[k]));
   std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
@@ -216,6 +202,11 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   // with that count if the pair comes back.
   if (options_.ties != Ties::huggingface) pairs_[pair].count -= count;
   tokens_left_ -= count;
+  if (options_.by_score) {
+    by_score_.count_symbol(symbols.left, -count);
+    by_score_.count_symbol(symbols.right, -count);
+    by_score_.count_symbol(token, count);
+  }
 }
 
 // After a merge at i: pairs that are merges already are merged at once, as encoding would do.
@@ -249,8 +240,8 @@ void Trainer::gain(SymbolPair pair, Position i, int64_t count) {
   gains_.emplace_back(found, i);
 }
 
-// Files the occurrences that the merge brought under their pairs, and queues those pairs.
-void Trainer::publish_gains() {
+// Files the occurrences that the merge brought under their pairs.
+void Trainer::file_gains() {
   for (const uint32_t pair : gained_) {
     PairRecord& record = pairs_[pair];
     pairs_.add_postings(pair, {pairs_.arena().take(record.pending), record.pending, 0});
@@ -272,17 +263,20 @@ void Trainer::publish_gains() {
           static_cast<uint32_t>(std::unique(postings.positions, end) - postings.positions);
     }
   }
-  for (const uint32_t pair : gained_) {
-    const int64_t count = pairs_[pair].count;
-    if (count < std::max<int64_t>(keep_from_, 1)) continue;
-    uint32_t detail = 0;
-    if (options_.ties == Ties::first_seen) detail = first_occurrence(pair);
-    if (options_.ties == Ties::huggingface)
-      if (const auto* later = pairs_.later_postings(pair))
-        detail = static_cast<uint32_t>(later->size());
-    push({count, pair, detail});
-  }
   gains_.clear();
+}
+
+// Queues the pairs that the merge brought.
+void Trainer::queue_gains() {
+  for (const uint32_t pair : gained_) {
+    if (options_.by_score) {
+      by_score_.gained(pair);
+    } else {
+      const auto* later = pairs_.later_postings(pair);
+      by_count_.gained(pair, later == nullptr ? 0 : static_cast<uint32_t>(later->size()));
+    }
+  }
+  if (options_.by_score) by_score_.update();
   gained_.clear();
 }
 

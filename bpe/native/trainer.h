@@ -1,27 +1,36 @@
 // Exact training: the merges of the textbook algorithm, in time proportional to what they change.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "count_queue.h"
 #include "pair_table.h"
+#include "score_queue.h"
+#include "tie_breaker.h"
+#include "token_strings.h"
 #include "word_array.h"
 
 namespace bpe {
 
-// Which of several equally frequent pairs is merged first.
-enum class Ties : uint8_t { bytes_min, bytes_max, id_min, huggingface, first_seen };
+// A word that is never merged, and takes a place in the vocabulary by how often it occurs.
+struct WholeWord {
+  std::string token;
+  int64_t count;
+};
 
 struct TrainerOptions {
   Ties ties = Ties::bytes_min;
+  bool by_score = false;               // WordPiece: score before count
+  std::string prefix;                  // WordPiece: of what continues a word; a merge drops it
   size_t max_tokens = 0;               // strings in the vocabulary, the alphabet included
   int64_t min_frequency = 1;           // a rarer pair is never merged
   std::vector<std::string> forbidden;  // strings no merge may make (special tokens)
+  std::vector<WholeWord> whole_words;  // the most frequent first
+  int64_t pruned = 0;  // what words that are not here can have added to the count of any pair
 };
 
 struct Merge {
@@ -31,14 +40,21 @@ struct Merge {
   int64_t tokens_left;  // symbols in the corpus after the merge
 };
 
-// Pairs wait in a heap by (count, tie rule). Entries are lazy: one is put in when a pair gains
-// occurrences, and when it comes out with a count that has shrunk it goes back with the true one.
-// A merge visits only the positions where its pair occurred. (The method of SentencePiece's and
-// Hugging Face's trainers: a queue of pairs and, for each, where it occurs.)
+struct WholeToken {
+  uint32_t token;
+  int64_t count;
+  size_t merges_before;
+};
+
+// Pairs wait in a queue, by count or by score. A merge visits only the positions where its pair
+// occurred. (The method of SentencePiece's and Hugging Face's trainers: a queue of pairs and, for
+// each, where it occurs.)
 class Trainer {
  public:
   // `alphabet`: the strings of symbols 0, 1, …, all different.
   Trainer(const std::vector<std::string>& alphabet, TrainerOptions options);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   // `symbol_at(i)` gives the i-th of `length` symbols. Words come in the order in which they were
   // first seen, if ties are broken by that.
@@ -55,53 +71,63 @@ class Trainer {
   // Does up to `merges` more merges; false when there is nothing left to do.
   bool step(size_t merges);
 
+  // After the last merge: the whole words that are left, while there is room.
+  void finish() { add_whole_words(options_.min_frequency); }
+
   const std::vector<Merge>& merges() const { return merges_; }
-  const std::vector<std::string>& tokens() const { return tokens_; }
+  const std::vector<std::string>& tokens() const { return tokens_.all(); }
+  const std::vector<WholeToken>& whole_tokens() const { return whole_tokens_; }
+  const std::vector<uint32_t>& repeated() const { return repeated_; }
   int64_t initial_tokens() const { return static_cast<int64_t>(total_); }
   bool vocabulary_full() const { return tokens_.size() >= options_.max_tokens; }
+
+  // The number of the first merge, made or missing, that the pruned words could have changed.
+  std::optional<size_t> first_affected() const { return first_affected_; }
 
  private:
   using Position = WordArray::Position;
   static constexpr int64_t kMaxTokens = int64_t{1} << 62;
 
-  struct Entry {
+  struct Candidate {
     int64_t count;
     uint32_t pair;
-    uint32_t detail;  // first_seen: where the pair occurs first; huggingface: which postings
+    uint32_t detail;  // huggingface: which postings
   };
 
   void count_pairs();
-  bool select(Entry& best);
-  bool refreshed(Entry& top);
-  bool before(const Entry& a, const Entry& b) const;
-  int compare_tokens(uint32_t a, uint32_t b) const;
-  void push(const Entry& entry);
-  Position first_occurrence(uint32_t pair);
-  bool occurs(SymbolPair pair, Position i) const;
+  std::optional<Candidate> best();
+  void pop();
+  void add_whole_words(int64_t least);
+  void watch_pruned(const std::optional<Candidate>& chosen);
+  std::string joined(SymbolPair pair) const;
+  bool is_forbidden(uint32_t pair) const;
   uint32_t token_for(SymbolPair pair);
-  bool forbidden(SymbolPair pair) const;
-  void merge(const Entry& best);
-  void collect_positions(const Entry& best);
+  void merge(const Candidate& chosen);
+  void collect_positions(const Candidate& chosen);
   void merge_at(Position i, Position j, uint32_t pair, uint32_t token);
   void merge_known_around(Position i);
   void gain(SymbolPair pair, Position i, int64_t count);
   void lose(SymbolPair pair, int64_t count);
-  void publish_gains();
+  void file_gains();
+  void queue_gains();
 
   TrainerOptions options_;
   WordArray words_;
   PairTable pairs_;
-  std::vector<Entry> heap_;
-  std::vector<std::string> tokens_;
-  std::vector<uint64_t> prefixes_;  // the first 8 bytes of each token, to compare fast
-  std::unordered_map<std::string, uint32_t> ids_;
+  TokenStrings tokens_;
   std::unordered_set<std::string> forbidden_;
+  TieBreaker tie_breaker_;
+  CountQueue by_count_;
+  ScoreQueue by_score_;
   std::vector<Merge> merges_;
+  std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
+  std::vector<WholeToken> whole_tokens_;
+  size_t next_whole_ = 0;
+  std::optional<size_t> first_affected_;
   unsigned __int128 total_ = 0;
   int64_t tokens_left_ = 0;
   bool counted_ = false;
   bool repeats_string_ = false;  // the merge under way makes a string that was there before
-  int64_t keep_from_ = 1;        // pairs that occur fewer times are not queued
 
   std::vector<Position> positions_;                   // of the pair being merged
   std::vector<std::pair<uint32_t, Position>> gains_;  // (pair, position) of the merge under way

@@ -1,0 +1,106 @@
+"""What the trainer has learnt, as a tokenizer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from bpe.models import Model, WordPiece
+from bpe.tokenizer import Tokenizer
+from bpe.training import Stopped, TrainedMerge, Training, WholeWord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bpe._native import Trainer
+    from bpe._training_words import Alphabet
+    from bpe.counts import PretokenCounts
+
+
+def trained_tokenizer(
+    trainer: Trainer,
+    counts: PretokenCounts,
+    *,
+    specials: Sequence[str],
+    alphabet: Alphabet,
+    initial_bytes: int,
+    ties: str,
+    vocab_size: int | None,
+    max_merges: int | None,
+    min_frequency: int,
+    prune_below: int,
+    model: Model,
+) -> Tokenizer:
+    """The tokenizer of a trainer that is done; the settings are those of ``bpe.train``."""
+    strings = trainer.tokens()
+    stopped: Stopped = "no pair left"
+    if trainer.vocabulary_full:
+        stopped = "vocabulary full"
+    elif trainer.merge_count == max_merges:
+        stopped = "merge limit"
+    first_id = len(specials)
+    left, right, token = (
+        memoryview(ids).cast("I") for ids in (trainer.left(), trainer.right(), trainer.token())
+    )
+    training = Training(
+        merges=tuple(
+            TrainedMerge(strings[i], strings[j], count, tokens_left)
+            for i, j, count, tokens_left in zip(
+                left,
+                right,
+                memoryview(trainer.count()).cast("q"),
+                memoryview(trainer.tokens_left()).cast("q"),
+                strict=True,
+            )
+        ),
+        initial_tokens=trainer.initial_tokens,
+        initial_bytes=initial_bytes,
+        initial_vocab=first_id + len(alphabet.symbols),
+        ties=ties,
+        vocab_size=vocab_size,
+        max_merges=max_merges,
+        min_frequency=min_frequency,
+        prune_below=prune_below,
+        model=model,
+        stopped=stopped,
+        repeated=tuple(memoryview(trainer.repeated()).cast("I")),
+        whole_words=tuple(
+            WholeWord(strings[i], count, merges_before)
+            for i, count, merges_before in trainer.whole_tokens()
+        ),
+        pruned=_pruned(trainer, counts, model, stopped),
+        counts={
+            **counts.pretokenizer.settings,
+            "special_tokens": list(counts.special_tokens),
+            "scale": counts.scale,
+            "documents": counts.totals.documents,
+            "bytes": counts.totals.bytes,
+            "pretokens": counts.totals.pretokens,
+            "distinct_pretokens": len(counts),
+        },
+    )
+    return Tokenizer(
+        tokens=[*(special.encode() for special in specials), *strings],
+        merges=[]
+        if isinstance(model, WordPiece)
+        else [
+            (first_id + i, first_id + j, first_id + k)
+            for i, j, k in zip(left, right, token, strict=True)
+        ],
+        special_tokens={special: i for i, special in enumerate(specials)},
+        pretokenizer=counts.pretokenizer,
+        model=model,
+        training=training,
+    )
+
+
+def _pruned(
+    trainer: Trainer, counts: PretokenCounts, model: Model, stopped: Stopped
+) -> Mapping[str, int | None] | None:
+    if counts.prune is None:
+        return None
+    affected = trainer.first_affected
+    if isinstance(model, WordPiece) and counts.prune.distinct_pretokens:
+        # Any word can change any score: one pair of two rare symbols has the greatest.
+        affected = 0 if trainer.merge_count or stopped == "no pair left" else None
+    return {**asdict(counts.prune), "first_affected_merge": affected}

@@ -1,0 +1,58 @@
+// The strings of symbols: alphabet first, then what merges make.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace bpe {
+
+class TokenStrings {
+ public:
+  // `alphabet`: the strings of symbols 0, 1, …, all different.
+  explicit TokenStrings(const std::vector<std::string>& alphabet) {
+    for (const std::string& symbol : alphabet)
+      if (!find_or_add(symbol).second)
+        throw std::invalid_argument("the alphabet has a symbol twice");
+  }
+
+  size_t size() const { return tokens_.size(); }
+  const std::string& operator[](uint32_t id) const { return tokens_[id]; }
+  const std::vector<std::string>& all() const { return tokens_; }
+
+  // The id of a string, and whether it is new.
+  std::pair<uint32_t, bool> find_or_add(const std::string& token) {
+    const auto [found, added] = ids_.try_emplace(token, static_cast<uint32_t>(tokens_.size()));
+    if (added) {
+      prefixes_.push_back(prefix_of(token));
+      tokens_.push_back(token);
+    }
+    return {found->second, added};
+  }
+
+  // Less than, equal to or greater than 0, as the bytes of a and b compare.
+  int compare(uint32_t a, uint32_t b) const {
+    if (a == b) return 0;
+    if (prefixes_[a] != prefixes_[b]) return prefixes_[a] < prefixes_[b] ? -1 : 1;
+    return tokens_[a].compare(tokens_[b]);
+  }
+
+ private:
+  // The first 8 bytes, the first one highest, so that integers compare as strings do.
+  static uint64_t prefix_of(std::string_view token) {
+    uint64_t prefix = 0;
+    for (size_t i = 0; i < 8; ++i)
+      prefix = (prefix << 8) | (i < token.size() ? static_cast<uint8_t>(token[i]) : 0);
+    return prefix;
+  }
+
+  std::vector<std::string> tokens_;
+  std::vector<uint64_t> prefixes_;  // to compare fast
+  std::unordered_map<std::string, uint32_t> ids_;
+};
+
+}  // namespace bpe
