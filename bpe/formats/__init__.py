@@ -94,7 +94,8 @@ def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) 
         return gpt2.write(tokenizer, *pair, leave_out=leave_out)
     if path.suffix != ".json":
         raise TokenizerError(f"{path}: {_UNKNOWN}")
-    return TokenizerFiles({path: huggingface.to_json(tokenizer).encode()}, {})
+    text, reason = huggingface.to_json_and_reason(tokenizer)
+    return TokenizerFiles({path: text.encode()}, {}, reason)
 
 
 def _pair(path: Path) -> tuple[Path, Path] | None:

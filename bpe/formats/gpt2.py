@@ -6,23 +6,24 @@ import json
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
-from bpe.formats.huggingface import (
+from bpe.formats.limits import (
+    Lack,
+    Ordinary,
+    check_lacks,
+    common_lacks,
+    cuts_as,
+    named_tokens,
+    require_byte_level,
+)
+from bpe.formats.parts import TokenizerFiles, TokenizerParts
+from bpe.formats.special_ids import with_ids
+from bpe.formats.spelling import (
     read_merges,
     read_tokens,
     read_vocab,
     spelled_bytes,
     token_names,
 )
-from bpe.formats.limits import (
-    Lack,
-    Ordinary,
-    check_lacks,
-    common_lacks,
-    named_tokens,
-    require_byte_level,
-)
-from bpe.formats.parts import TokenizerFiles, TokenizerParts
-from bpe.formats.special_ids import with_ids
 from bpe.formats.strict_json import Entry, read_bytes, read_json
 from bpe.pretokenize import Pretokenizer
 
@@ -107,7 +108,7 @@ def write(
     """
     require_byte_level(tokenizer, kind=_KIND)
     lacks = common_lacks(tokenizer)
-    if tokenizer.pretokenizer != Pretokenizer("gpt2"):
+    if not cuts_as(tokenizer, "gpt2"):
         lacks["pretokenizer"] = Lack("another way to cut text than gpt2's")
     ordinary = Ordinary(tokenizer)
     _check_tokens(tokenizer, ordinary)

@@ -10,6 +10,7 @@ from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel
+from bpe.pretokenize import Pretokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LEAVE_OUT = (
     "pretokenizer",
+    "normalizer",
+    "never-split",
     "special-tokens",
     "added-tokens",
     "post-processor",
@@ -99,6 +102,11 @@ def changes_ids(post_processor: Mapping[str, Any] | None) -> bool:
 def common_lacks(tokenizer: Tokenizer) -> dict[str, Lack]:
     """What neither ``.tiktoken`` nor ``vocab.json`` with ``merges.txt`` can hold."""
     lacks = {}
+    cut = tokenizer.pretokenizer
+    if cut.normalizer:
+        lacks["normalizer"] = Lack(f"the normalizer {', '.join(cut.normalizer)}")
+    if cut.never_split:
+        lacks["never-split"] = Lack(f"what is never split: {', '.join(cut.never_split)}")
     if tokenizer.added_tokens:
         lacks["added-tokens"] = Lack(
             f"the added tokens {named_tokens(tokenizer.added_tokens)}, which are cut out of every "
@@ -110,6 +118,12 @@ def common_lacks(tokenizer: Tokenizer) -> dict[str, Lack]:
             "in Hugging Face's libraries"
         )
     return lacks
+
+
+def cuts_as(tokenizer: Tokenizer, name: str) -> bool:
+    """Whether normalized text is cut as a named pre-tokenizer does."""
+    cut = tokenizer.pretokenizer
+    return Pretokenizer.of(cut.name, cut.pattern) == Pretokenizer(name)
 
 
 def require_byte_level(tokenizer: Tokenizer, *, kind: str) -> None:

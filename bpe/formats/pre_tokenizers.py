@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 from bpe.errors import PretokenizerError, TokenizerError
 from bpe.formats.patterns import (
@@ -12,83 +13,106 @@ from bpe.formats.patterns import (
     to_huggingface,
 )
 from bpe.formats.strict_json import Entry, shorten
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenize import PRETOKENIZERS, Pretokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _SPACES = {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}
+# What Hugging Face's Punctuation and BertPreTokenizer take for punctuation.
+_PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
+_BERT = ("words", _PUNCTUATION)
+_SPECIAL = re.compile(r"[\\^$.\[\](){}?*+|]")
+# Split patterns and what becomes of their matches, where the name drops the same.
+_DROPPING = {
+    (r"\s+", False): "words",
+    (r"\s", False): "words",
+    (r"\S+", True): "words",
+    (" +", False): "spaces",
+    ("[^ ]+", True): "spaces",
+}
 
 
-def write_pre_tokenizer(pretokenizer: Pretokenizer) -> dict[str, Any]:
-    """A pre-tokenizer as tokenizer.json says it.
+def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict[str, Any] | None:
+    """How text is cut, as tokenizer.json says it; the normalizer stands elsewhere.
+
+    Args:
+        pretokenizer: what to write.
+        byte_level: whether bytes of the text are merged, which is the pre-tokenizer's to say.
 
     Raises:
         TokenizerError: it cannot be said there, or its pattern may mean something else there.
     """
-    if (
-        pretokenizer.normalizer
-        or pretokenizer.never_split
-        or isinstance(pretokenizer.pattern, tuple)
-    ):
-        raise TokenizerError(f"tokenizer.json cannot hold this pre-tokenizer: {pretokenizer}")
-    byte_level = {
-        "type": "ByteLevel",
-        "add_prefix_space": False,
-        "trim_offsets": True,
-        "use_regex": pretokenizer.name == "gpt2",
+    if pretokenizer.never_split:
+        raise TokenizerError(f"never_split {pretokenizer.never_split[0]!r} has no equal there")
+    names: Sequence[str] = (pretokenizer.name or "",)
+    if isinstance(pretokenizer.pattern, tuple):
+        names = pretokenizer.pattern
+    elif pretokenizer.pattern is not None:
+        names = (pretokenizer.pattern,)
+    if names == _BERT and not byte_level:
+        return {"type": "BertPreTokenizer"}
+    gpt2_last = byte_level and names[-1] == "gpt2"
+    cuts = [_written(name) for name in (names[:-1] if gpt2_last else names) if name != "none"]
+    if byte_level:
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+        cuts.append({**level, "use_regex": gpt2_last})
+    if len(cuts) > 1:
+        return {"type": "Sequence", "pretokenizers": cuts}
+    return cuts[0] if cuts else None
+
+
+def _written(name: str) -> dict[str, Any]:
+    """A named pre-tokenizer or a pattern as a step."""
+    if name == "words":
+        return {"type": "WhitespaceSplit"}
+    if name == "spaces":
+        return dict(_SPACES)
+    if name == "bert":
+        return {"type": "BertPreTokenizer"}
+    return {
+        "type": "Split",
+        "pattern": {"Regex": HUGGINGFACE_PATTERNS[name] if name in PRETOKENIZERS else _regex(name)},
+        "behavior": "Isolated",
+        "invert": False,
     }
-    if pretokenizer.name in ("gpt2", "none"):
-        return byte_level
-    if pretokenizer.name == "words":
-        cut: dict[str, Any] = {"type": "WhitespaceSplit"}
-    elif pretokenizer.name == "spaces":
-        cut = dict(_SPACES)
-    else:
-        cut = {
-            "type": "Split",
-            "pattern": {"Regex": _regex(pretokenizer)},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-    return {"type": "Sequence", "pretokenizers": [cut, byte_level]}
 
 
-def _regex(pretokenizer: Pretokenizer) -> str:
-    if not isinstance(pretokenizer.pattern, str):
-        return HUGGINGFACE_PATTERNS[pretokenizer.scheme]
+def _regex(pattern: str) -> str:
     try:
-        return to_huggingface(pretokenizer.pattern)
+        return to_huggingface(pattern)
     except ValueError as error:
-        raise TokenizerError(
-            f"tokenizer.json cannot hold this pre-tokenizer: {error}; write the pattern without it"
-        ) from error
+        raise TokenizerError(str(error)) from error
 
 
-def read_pre_tokenizer(entry: Entry) -> Pretokenizer:
-    """The pre-tokenizer that cuts text as a ``pre_tokenizer`` entry says.
+def ends_in_bytes(entry: Entry) -> bool:
+    """Whether a ``pre_tokenizer`` entry makes bytes of the text, at its end."""
+    steps = _steps(entry)
+    return bool(steps) and steps[-1].get("type").value == "ByteLevel"
+
+
+def read_pre_tokenizer(entry: Entry) -> tuple[str, ...]:
+    """The names and patterns that cut text, one after the other, as a ``pre_tokenizer`` entry says.
 
     Raises:
-        TokenizerFileError: there is none that does exactly that.
+        TokenizerFileError: there are none that do exactly that.
     """
-    steps = _steps(entry)
-    if not steps or steps[-1].get("type").value != "ByteLevel":
-        entry.fail(
-            f"{shorten(entry.value)} does not end in ByteLevel; only byte-level tokenizers are "
-            "supported"
-        )
-    *cuts, byte_level = steps
-    byte_level.object("type", "add_prefix_space", "trim_offsets", "use_regex")
-    if byte_level.get("add_prefix_space").boolean(default=True):
-        byte_level.get("add_prefix_space").fail(
+    cuts = _steps(entry)
+    steps: list[str] = []
+    for cut in cuts:
+        is_last = cut is cuts[-1]
+        steps += _byte_level(cut) if is_last and ends_in_bytes(cut) else _cut(cut)
+    return tuple(steps) or ("none",)
+
+
+def _byte_level(entry: Entry) -> tuple[str, ...]:
+    entry.object("type", "add_prefix_space", "trim_offsets", "use_regex")
+    if entry.get("add_prefix_space").boolean(default=True):
+        entry.get("add_prefix_space").fail(
             "true is not supported: it puts a space before the text, so that decoding does not "
             "give the text back"
         )
-    splits = byte_level.get("use_regex").boolean(default=True)
-    if len(cuts) + splits > 1:
-        entry.fail(f"{len(cuts) + splits} ways to cut the text, one after the other: at most one")
-    if splits:
-        return Pretokenizer("gpt2")
-    if not cuts:
-        return Pretokenizer("none")
-    return _cut(cuts[0])
+    return ("gpt2",) if entry.get("use_regex").boolean(default=True) else ()
 
 
 def _steps(entry: Entry) -> list[Entry]:
@@ -107,29 +131,57 @@ def _steps(entry: Entry) -> list[Entry]:
     return [step for item in entry.get("pretokenizers").items() for step in _steps(item)]
 
 
-def _cut(entry: Entry) -> Pretokenizer:
+def _cut(entry: Entry) -> tuple[str, ...]:
     kind = entry.get("type")
     if kind.value == "WhitespaceSplit":
         entry.object("type")
-        return Pretokenizer("words")
+        return ("words",)
+    if kind.value == "BertPreTokenizer":
+        entry.object("type")
+        return ("bert",) if "bert" in PRETOKENIZERS else _BERT
+    if kind.value == "Digits":
+        entry.object("type", "individual_digits")
+        return (r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+",)
+    if kind.value == "Punctuation":
+        entry.object("type", "behavior")
+        entry.get("behavior").must_be("Isolated", "Contiguous")
+        several = "+" if entry.get("behavior").value == "Contiguous" else ""
+        return (_PUNCTUATION + several,)
     if kind.value != "Split":
         kind.fail(f"the pre-tokenizer {shorten(kind.value)} is not supported")
+    return (_split(entry),)
+
+
+def _split(entry: Entry) -> str:
     entry.object("type", "pattern", "behavior", "invert")
     if entry.value == _SPACES:
-        return Pretokenizer("spaces")
-    pattern = entry.get("pattern").object("Regex").get("Regex")
+        return "spaces"
+    pattern = entry.get("pattern").object("Regex", "String")
+    if len(pattern.value) != 1:
+        pattern.fail("expected either Regex or String")
+    literal = "String" in pattern.value
+    pattern = pattern.get("String" if literal else "Regex")
     regex = pattern.string()
-    name = KNOWN_PATTERNS.get(regex)
+    if literal:
+        regex = _SPECIAL.sub(r"\\\g<0>", regex)
     removed, inverted = entry.get("behavior"), entry.get("invert")
-    # Dropping what is between the matches keeps all of a text that the pattern covers.
-    if name and removed.value == "Removed" and inverted.boolean():
-        return Pretokenizer(name)
+    name = None if literal else KNOWN_PATTERNS.get(regex)
+    if removed.value == "Removed":
+        # Dropping what is between the matches keeps all of a text that the pattern covers.
+        if name and inverted.boolean():
+            return name
+        if not literal and (regex, inverted.boolean()) in _DROPPING:
+            return _DROPPING[regex, inverted.boolean()]
     removed.must_be("Isolated")
     # Cutting off the matches or what lies between them leaves the same pieces.
     inverted.boolean()
     if name:
-        return Pretokenizer(name)
+        return name
     try:
-        return Pretokenizer(pattern=from_huggingface(regex))
+        mine = from_huggingface(regex)
+        Pretokenizer(pattern=mine)
     except (ValueError, PretokenizerError) as error:
         pattern.fail(str(error))
+    if mine in PRETOKENIZERS:  # a word that is a name here
+        return f"(?:{mine})"
+    return mine

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_FILE_BYTES = 1 << 30
+_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,18 @@ class Entry:
             self.fail(f"expected a list, found {describe(self.value)}")
         for i, value in enumerate(self.value):
             yield Entry(self.file, f"{self.place}[{i}]", value)
+
+    def shallow(self) -> Entry:
+        """This entry, which does not nest so deeply that following it is a danger."""
+        level = [self.value]
+        for _ in range(_MAX_DEPTH):
+            inner = [one for one in level if isinstance(one, (dict, list))]
+            level = [
+                each for one in inner for each in (one.values() if isinstance(one, dict) else one)
+            ]
+        if level:
+            self.fail(f"nests too deeply: more than {_MAX_DEPTH} levels")
+        return self
 
     def string(self) -> str:
         """This entry as a string that has UTF-8."""

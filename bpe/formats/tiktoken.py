@@ -21,6 +21,7 @@ from bpe.formats.limits import (
     Ordinary,
     check_lacks,
     common_lacks,
+    cuts_as,
     named_tokens,
     require_byte_level,
 )
@@ -215,7 +216,7 @@ def _lacks(tokenizer: Tokenizer, data: bytes) -> dict[str, Lack]:
     if published is None:
         # Without one, such a file does not load.
         lacks["pretokenizer"] = Lack("how text is cut", told=True)
-    elif tokenizer.pretokenizer != Pretokenizer(published.pretokenizer):
+    elif not cuts_as(tokenizer, published.pretokenizer):
         lacks["pretokenizer"] = Lack(
             f"another way to cut text than {published.pretokenizer}'s, with which OpenAI "
             "published these ranks"

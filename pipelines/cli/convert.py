@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
 
 # As in bpe.formats.LEAVE_OUT (a test compares); bpe is not imported for `--help`.
-LEAVE_OUT = ("pretokenizer", "special-tokens", "added-tokens", "post-processor")
+LEAVE_OUT = (
+    "pretokenizer",
+    "normalizer",
+    "never-split",
+    "special-tokens",
+    "added-tokens",
+    "post-processor",
+)
 
 
 @click.command(
@@ -90,6 +97,7 @@ def convert(
         "tokens": len(tokenizer),
         "merges": len(tokenizer.merges),
         "lacks": lacks,
+        "dialect": files.dialect,
         "give": _arguments(tokenizer, lacks),
     }
     if ctx.params["json"]:
@@ -101,11 +109,14 @@ def convert(
 def _arguments(tokenizer: Tokenizer, lacks: dict[str, str]) -> list[str]:
     """The options with which a file that lacks something loads as the same tokenizer."""
     given: list[str] = []
+    cut = tokenizer.pretokenizer
     if "pretokenizer" in lacks:
-        cut = tokenizer.pretokenizer
         given += ["--pretokenizer", cut.name] if cut.name else []
-        for pattern in cut.patterns:
-            given += ["--pattern", pattern]
+        given += (word for pattern in cut.patterns for word in ("--pattern", pattern))
+    if "normalizer" in lacks:
+        given += (word for step in cut.normalizer for word in ("--normalizer", step))
+    if "never-split" in lacks:
+        given += (word for pattern in cut.never_split for word in ("--never-split", pattern))
     if "special-tokens" in lacks:
         for content, id_ in tokenizer.special_tokens.items():
             given += ["--special-token", f"{content}={id_}"]
@@ -119,6 +130,8 @@ def _as_text(summary: dict[str, Any]) -> str:
         f"{'':10}{', '.join(summary['to'])}",
     ]
     lines += (f"{'':10}does not hold {what}" for what in summary["lacks"].values())
+    if summary["dialect"]:
+        lines.append(f"{'':10}only bpe reads it: {summary['dialect']}")
     if summary["give"]:
         lines.append(f"{'':10}give when it is loaded: {shlex.join(summary['give'])}")
     return "\n".join(lines)

@@ -65,6 +65,12 @@ SPLIT = {"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Isolated", "in
 LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 
+def nested(inner: Json, key: str, depth: int) -> Json:
+    for _ in range(depth):
+        inner = {"type": "Sequence", key: [inner]}
+    return inner
+
+
 def cut_by(**changes: Any) -> Json:
     return {"type": "Sequence", "pretokenizers": [{**SPLIT, **changes}, LEVEL]}
 
@@ -113,13 +119,20 @@ def cut_by(**changes: Any) -> Json:
         ("version", "2.0", "version: '2.0' is not supported"),
         ("truncation", {"max_length": 512}, "truncation: an object is not supported"),
         ("padding", {"length": 8}, "padding: an object is not supported"),
-        ("normalizer", {"type": "NFC"}, "normalizer.type: the normalizer 'NFC'"),
-        ("normalizer", {"type": "Lowercase"}, "normalizer.type: the normalizer 'Lowercase'"),
+        ("normalizer", {"type": "Strip"}, "normalizer.type: the normalizer 'Strip' is not"),
+        ("normalizer", {"type": "NFC", "form": "C"}, "normalizer: 'form' is not supported"),
+        ("normalizer", "NFC", "normalizer: expected an object, found the string 'NFC'"),
+        ("normalizer", {"type": "Sequence"}, "normalizers: expected a list, found nothing"),
+        ("normalizer", nested({"type": "NFC"}, "normalizers", 200), "normalizer: nests too deeply"),
+        ("pre_tokenizer", nested(LEVEL, "pretokenizers", 200), "pre_tokenizer: nests too deeply"),
+        ("post_processor", nested(LEVEL, "processors", 200), "post_processor: nests too deeply"),
+        ("normalizer", {"type": "Prepend", "prepend": "▁"}, "SentencePiece .*as of Llama 2"),
+        ("model.byte_fallback", 1, "model.byte_fallback: expected true or false"),
         ("model.dropout", 0.1, "model.dropout: 0.1 is not supported"),
         ("model.continuing_subword_prefix", "##", "continuing_subword_prefix: '##' is not"),
         ("model.end_of_word_suffix", "</w>", "end_of_word_suffix: '</w>' is not supported"),
-        ("model.type", "WordPiece", "the model WordPiece is not supported: only BPE is"),
-        ("model.type", "Unigram", "the model Unigram is not supported: only BPE is"),
+        ("model.type", "WordPiece", "model: 'dropout' is not supported"),
+        ("model.type", "Unigram", "the model 'Unigram' is not supported: only BPE and WordPiece"),
         ("model.shiny", 1, "model: 'shiny' is not supported"),
         ("shiny", None, "the file: 'shiny' is not supported"),
         ("added_tokens.1.lstrip", True, r"added_tokens\[1\].lstrip: true .*'<tool>'"),
@@ -128,18 +141,22 @@ def cut_by(**changes: Any) -> Json:
         ("added_tokens.0.shiny", True, r"added_tokens\[0\]: 'shiny' is not supported"),
         ("post_processor", {"type": "RobertaProcessing"}, "post_processor.type: 'RobertaProcess"),
         ("decoder", {"type": "Metaspace"}, "decoder.type: 'Metaspace' is not supported"),
-        ("pre_tokenizer", None, "pre_tokenizer: None does not end in ByteLevel"),
-        ("pre_tokenizer", {"type": "Whitespace"}, "'Whitespace' does not end in ByteLevel"),
+        ("pre_tokenizer", None, "unk_token: .* the pre-tokenizer does not end in ByteLevel"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "the pre-tokenizer 'Whitespace' is not"),
         ("pre_tokenizer", {"type": "Metaspace"}, "SentencePiece, as in Llama 2.* not byte-level"),
         ("pre_tokenizer", {"type": "ByteLevel"}, "add_prefix_space: true is not supported"),
         ("pre_tokenizer.pretokenizers.1.add_prefix_space", True, "add_prefix_space: true is not"),
-        ("pre_tokenizer.pretokenizers.1.use_regex", True, "2 ways to cut the text"),
         ("pre_tokenizer.pretokenizers.1.shiny", True, r"pretokenizers\[1\]: 'shiny' is not"),
-        ("pre_tokenizer.pretokenizers.0", {"type": "Digits"}, "pre-tokenizer 'Digits' is not"),
+        ("pre_tokenizer.pretokenizers.0", {"type": "Digits", "by": 3}, "'by' is not supported"),
+        ("pre_tokenizer.pretokenizers.0", LEVEL, "the pre-tokenizer 'ByteLevel' is not"),
+        ("pre_tokenizer.pretokenizers.0", {"type": "CharDelimiterSplit"}, "is not supported"),
+        ("pre_tokenizer.pretokenizers.0", {"type": "Punctuation", "behavior": "Removed"}, "Remov"),
         ("pre_tokenizer", cut_by(behavior="Removed"), "behavior: 'Removed' is not supported"),
         ("pre_tokenizer", cut_by(behavior="MergedWithNext"), "behavior: 'MergedWithNext' is not"),
         ("pre_tokenizer", cut_by(invert=None), "invert: expected true or false"),
-        ("pre_tokenizer", cut_by(pattern={"String": " "}), "pattern: 'String' is not supported"),
+        ("pre_tokenizer", cut_by(pattern={"String": ""}), "pattern.String: .* match nothing"),
+        ("pre_tokenizer", cut_by(pattern={"String": "a", "Regex": "a"}), "either Regex or String"),
+        ("pre_tokenizer", cut_by(pattern={}), "expected either Regex or String"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "(a"}), r"pattern.Regex: .*\(a"),
         ("pre_tokenizer", cut_by(pattern={"Regex": r"\w+"}), r"pattern.Regex: .* at character 0"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "a$"}), r"pattern.Regex: '\$' at character 1"),
@@ -156,7 +173,8 @@ def test_what_cannot_be_honoured_is_refused_by_name(
 def test_missing_parts(key: str, tmp_path: Path) -> None:
     file = good()
     del file[key]
-    refused(tmp_path / "tokenizer.json", json.dumps(file), key)
+    named = {"model": "model: expected an object", "pre_tokenizer": "does not end in ByteLevel"}
+    refused(tmp_path / "tokenizer.json", json.dumps(file), named[key])
 
 
 @pytest.mark.parametrize("key", ["vocab", "merges"])

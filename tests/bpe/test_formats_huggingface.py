@@ -14,7 +14,6 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 import bpe
-from bpe.errors import TokenizerError
 from tests.bpe.texts import CHARACTERS, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
 from tests.shared_data import shared_file
@@ -232,83 +231,3 @@ def test_a_template_is_kept_and_not_applied(tmp_path: Path) -> None:
     assert ours.encode("word") == ids(theirs, "word")
     assert huggingface(ours).encode("word").ids == [end, *ours.encode("word")]
     assert ours.to_json() == (tmp_path / "theirs.json").read_text()
-
-
-# What the format cannot say.
-
-
-def test_a_special_token_spelled_like_other_bytes_is_not_written(tmp_path: Path) -> None:
-    tokens = [*(bytes([byte]) for byte in range(256)), b" a", "Ġa".encode()]
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens,
-        merges=[(32, 97, 256)],
-        pretokenizer=bpe.Pretokenizer("gpt2"),
-        special_tokens={"Ġa": 257},
-    )
-    with pytest.raises(TokenizerError, match=r"both the tokens 256 and 257.*'Ġa'"):
-        tokenizer.save(tmp_path / "tokenizer.json")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("ignore_merges", [False, True])
-def test_special_tokens_whose_letters_are_of_the_byte_alphabet(
-    ignore_merges: bool, tmp_path: Path
-) -> None:
-    special = ("<é>", "¿por qué?", "Ġx")
-    trained = bpe.train(
-        bpe.count_pretokens(["qué <é> x ¿por qué?"]), vocab_size=280, special_tokens=special
-    )
-    tokenizer = bpe.Tokenizer(
-        tokens=trained.tokens,
-        merges=trained.merges,
-        pretokenizer=trained.pretokenizer,
-        special_tokens=trained.special_tokens,
-        ignore_merges=ignore_merges,
-    )
-    if ignore_merges:  # "Ġx" would be found in the vocabulary for " x"
-        with pytest.raises(TokenizerError, match="'Ġx': it is spelled there like other bytes"):
-            tokenizer.save(tmp_path / "tokenizer.json")
-        return
-    tokenizer.save(tmp_path / "tokenizer.json")
-    assert bpe.Tokenizer.load(tmp_path / "tokenizer.json") == tokenizer
-    text = "qué x<é> Ġx¿por qué? x"
-    assert tokenizer.encode(text, allowed_special="all") == ids(huggingface(tokenizer), text)
-
-
-@pytest.mark.parametrize(
-    ("content", "merges"),
-    [("bé", [(0xC3, 0xA9, 256), (98, 256, 257)]), ("b a", [(32, 97, 256), (98, 256, 257)])],
-)
-def test_a_token_that_is_added_and_merges_needs_one_name(
-    content: str, merges: list[tuple[int, int, int]]
-) -> None:
-    data = content.encode()
-    tokenizer = bpe.Tokenizer(
-        tokens=[*(bytes([byte]) for byte in range(256)), data[1:], data],
-        merges=merges,
-        pretokenizer=bpe.Pretokenizer("gpt2"),
-        added_tokens={content: 257},
-    )
-    with pytest.raises(TokenizerError, match=f"'{content}': it is spelled there like other bytes"):
-        tokenizer.to_json()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "named"),
-    [
-        (r"a\w+", r"'\\\\w\+' at character 1"),
-        (r"\p{N}{1,3}+", "'{1,3' at character 5"),
-        (r"(?m)^a", r"'\(\?m\)' at character 0"),
-        (r"(?i:\p{Lu})", r"at character 4"),
-        (r"[a[b]]", "at character 2"),
-        (r"\p{Script=Greek}+", "at character 0"),
-        (r"a(?<=b)", "at character 1"),
-        (r"a*", "can match nothing"),
-        (r"a|(?=b)|c", "can match nothing"),
-        (r"(?:a?|b)c{0,2}", "can match nothing"),
-    ],
-)
-def test_a_pattern_that_may_mean_something_else_is_not_written(pattern: str, named: str) -> None:
-    tokenizer = small_tokenizer(None, pattern=pattern)
-    with pytest.raises(TokenizerError, match=named):
-        tokenizer.to_json()

@@ -155,15 +155,18 @@ def test_the_hash_is_that_of_the_file(tmp_path: Path) -> None:
 
 
 def test_saving_replaces_a_file_whole_or_leaves_it(tmp_path: Path) -> None:
-    path = tmp_path / "deeper" / "tokenizer.json"
-    make().save(path)
+    path = tmp_path / "deeper" / "x.tiktoken"
+    without = ["special-tokens", "added-tokens"]
+    make().save(path, leave_out=without)
     before = path.read_bytes()
-    with pytest.raises(TokenizerError):
-        make(pretokenizer=bpe.Pretokenizer(pattern=r"\w+")).save(path)
+    with pytest.raises(TokenizerError, match="the normalizer nfc"):
+        make(pretokenizer=bpe.Pretokenizer("gpt2", normalizer=("nfc",))).save(
+            path, leave_out=without
+        )
     assert path.read_bytes() == before
-    make(ignore_merges=True).save(path)
+    make(tokens=BYTES, merges=(), special_tokens={}, added_tokens={}).save(path)
     assert path.read_bytes() != before
-    assert [file.name for file in path.parent.iterdir()] == ["tokenizer.json"]
+    assert [file.name for file in path.parent.iterdir()] == ["x.tiktoken"]
 
 
 def test_explain() -> None:

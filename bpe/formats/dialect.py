@@ -1,0 +1,147 @@
+"""``"version": "beam-bpe-1"``: tokenizer.json for what Hugging Face's libraries cannot express.
+
+They refuse a version that they do not know, so no such file is misread. The layout is theirs, but
+for three entries. ``normalizer`` is the list of steps. ``pre_tokenizer`` has ``name`` or
+``pattern`` (one or a list), and ``never_split``. ``model`` has the ``type`` of
+:mod:`bpe.models`, its settings by their names there, and a ``vocab`` of those tokens that text can
+become; all that are cut out whole stand in ``added_tokens`` alone, so nothing is spelled twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import PretokenizerError, TokenizerError
+from bpe.formats.byte_alphabet import to_text
+from bpe.formats.models import Contents
+from bpe.formats.spelling import read_merges, read_strings, read_tokens
+from bpe.formats.strict_json import shorten
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.pretokenize import Pretokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from bpe.formats.strict_json import Entry
+    from bpe.tokenizer import Tokenizer
+
+    _Model: TypeAlias = type[ByteLevel | CharacterLevel | WordPiece]
+
+VERSION = "beam-bpe-1"
+
+_MODELS: Mapping[str, _Model] = {
+    model.__name__: model for model in (ByteLevel, CharacterLevel, WordPiece)
+}
+
+
+def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The entries that differ from Hugging Face's; ``model`` without vocabulary and merges."""
+    cut = tokenizer.pretokenizer.settings
+    return {
+        "normalizer": cut["normalizer"],
+        "pre_tokenizer": {
+            "name": cut["pretokenizer"],
+            "pattern": cut["pattern"],
+            "never_split": cut["never_split"],
+        },
+        "model": {
+            "type": type(tokenizer.model).__name__,
+            **asdict(tokenizer.model),
+            "ignore_merges": tokenizer.ignore_merges,
+        },
+    }
+
+
+def write_names(tokenizer: Tokenizer) -> dict[int, str]:
+    """How each token of the vocabulary is spelled, by id."""
+    merging = {id_ for merge in tokenizer.merges for id_ in merge}
+    whole = set(tokenizer.special_tokens.values())
+    whole |= {
+        id_
+        for content, id_ in tokenizer.added_tokens.items()
+        if id_ not in merging and not _is_symbol(content, tokenizer.model)
+    }
+    spelled = to_text if isinstance(tokenizer.model, ByteLevel) else bytes.decode
+    return {
+        id_: spelled(token)
+        for id_, token in enumerate(tokenizer.tokens)
+        if token is not None and id_ not in whole
+    }
+
+
+def _is_symbol(content: str, model: Model) -> bool:
+    """Whether text holds an added token as a symbol as well, where it is not cut out of it."""
+    if isinstance(model, ByteLevel):
+        return len(content.encode()) == 1
+    return not isinstance(model, CharacterLevel) or (
+        len(content) == 1 or content == model.end_of_word
+    )
+
+
+def read_cut(file: Entry) -> Pretokenizer:
+    """How text is cut, the normalizer included.
+
+    Raises:
+        TokenizerFileError: the entries say nothing that is known.
+    """
+    cut = file.get("pre_tokenizer").object("name", "pattern", "never_split")
+    name, pattern = cut.get("name"), cut.get("pattern")
+    try:
+        return Pretokenizer(
+            _optional(name),
+            _strings(pattern) if isinstance(pattern.value, list) else _optional(pattern),
+            normalizer=_strings(file.get("normalizer")),
+            never_split=_strings(cut.get("never_split")),
+        )
+    except PretokenizerError as error:
+        cut.fail(str(error))
+
+
+def read_model(entry: Entry) -> Model:
+    """The model, without its vocabulary.
+
+    Raises:
+        TokenizerFileError: it is none of the three, or has other settings.
+    """
+    kind = entry.object().get("type")
+    model = _MODELS.get(kind.string())
+    if model is None:
+        kind.fail(f"{shorten(kind.value)} is not supported: use {', '.join(_MODELS)}")
+    fields = tuple(model.__dataclass_fields__)
+    entry.object("type", *fields, "ignore_merges", "vocab", "merges")
+    try:
+        return model(**{name: entry.value[name] for name in fields if name in entry.value})
+    except TokenizerError as error:
+        entry.fail(str(error))
+
+
+def read_contents(
+    entry: Entry, model: Model, vocab: Mapping[str, int], added: Mapping[str, int]
+) -> Contents:
+    """The tokens and merges.
+
+    Raises:
+        TokenizerFileError: they are broken.
+    """
+    merges = read_merges(entry.get("merges"), vocab)
+    names = entry.get("vocab")
+    if isinstance(model, ByteLevel):
+        tokens = read_tokens(names, vocab, {}, merges)
+    else:
+        tokens = read_strings(names, vocab, {})
+    for content, id_ in added.items():
+        tokens += [None] * (id_ + 1 - len(tokens))
+        if tokens[id_] not in (None, content.encode()):
+            names.fail(f"{shorten(content)} is added under the id {id_} of another token")
+        tokens[id_] = content.encode()
+    return Contents(model, tokens, merges, entry.get("ignore_merges").boolean(default=False))
+
+
+def _strings(entry: Entry) -> tuple[str, ...]:
+    return () if entry.value is None else tuple(item.string() for item in entry.items())
+
+
+def _optional(entry: Entry) -> str | None:
+    return None if entry.value is None else entry.string()

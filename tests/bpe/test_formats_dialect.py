@@ -1,0 +1,227 @@
+"""What Hugging Face's libraries cannot express: written so that they refuse it, read back here."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from transformers import PreTrainedTokenizerFast
+
+import bpe
+from bpe import formats
+from bpe.errors import TokenizerError
+from tests.bpe.models import character_tokenizers, make
+from tests.bpe.vocabularies import BYTES, small_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GPT2 = bpe.Pretokenizer("gpt2")
+
+
+def check(tokenizer: bpe.Tokenizer, path: Path, named: str = "") -> None:
+    """It is written in the dialect for that reason, refused by others, and reads back the same."""
+    tokenizer.save(path)
+    assert json.loads(path.read_text("utf-8"))["version"] == "beam-bpe-1"
+    reason = formats.write(tokenizer, path).dialect
+    assert reason is not None
+    assert named in reason
+    with pytest.raises(Exception, match="Unknown tokenizer version 'beam-bpe-1'"):
+        tokenizers.Tokenizer.from_file(str(path))
+    back = bpe.Tokenizer.load(path)
+    assert back == tokenizer
+    assert back.to_json() == tokenizer.to_json()
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "named"),
+    [
+        (
+            make(["a", "b", "</w>", "b</w>", "ab</w>"], [("b", "</w>"), ("a", "b</w>")],
+                 model=bpe.CharacterLevel()),
+            "the end of word '</w>' is a symbol of its own",
+        ),
+        (
+            make(["<unk>", "a", "b", "</w>"], special=["<unk>"],
+                 model=bpe.CharacterLevel(unknown="<unk>")),
+            "the end of word",
+        ),
+        (
+            make(["a", "b", "ab"], [("a", "b")], model=bpe.CharacterLevel(end_of_word="")),
+            "dropped silently there",
+        ),
+        (
+            make(["[UNK]", "a", "##b"], model=bpe.WordPiece(), special=["[UNK]"],
+                 pretokenizer=bpe.Pretokenizer("words", never_split=("url", r"\d+"))),
+            "never_split 'url'",
+        ),
+        (
+            bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=bpe.Pretokenizer(
+                pattern=(r"\w+", "gpt2"), normalizer=("nfkc", "lowercase"))),
+            r"'\\w+' at character 0",
+        ),
+    ],
+    ids=["end of word", "unknown", "no unknown", "never split", "normalizer"],
+)  # fmt: skip
+def test_models_and_cuts_of_ours(tokenizer: bpe.Tokenizer, named: str, tmp_path: Path) -> None:
+    check(tokenizer, tmp_path / "tokenizer.json", named)
+
+
+@given(tokenizer=character_tokenizers())
+@settings(deadline=None, max_examples=60)
+def test_any_characters(tokenizer: bpe.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "characters.json"
+    tokenizer.save(path)
+    assert bpe.Tokenizer.load(path) == tokenizer
+
+
+def test_transformers_refuses_it_too(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    make(["a", "</w>"], model=bpe.CharacterLevel()).save(path)
+    with pytest.raises(Exception, match="beam-bpe-1"):
+        PreTrainedTokenizerFast(tokenizer_file=str(path))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        (r"a\w+", r"'\\w+' at character 1"),
+        (r"\p{N}{1,3}+", "'{1,3' at character 5"),
+        (r"(?m)^a", r"'(?m)' at character 0"),
+        (r"(?i:\p{Lu})", r"at character 4"),
+        (r"[a[b]]", "at character 2"),
+        (r"\p{Script=Greek}+", "at character 0"),
+        (r"a(?<=b)", "at character 1"),
+        (r"a*", "can match nothing"),
+        (r"a|(?=b)|c", "can match nothing"),
+        (r"(?:a?|b)c{0,2}", "can match nothing"),
+    ],
+)
+def test_patterns_that_may_mean_something_else_there(
+    pattern: str, named: str, tmp_path: Path
+) -> None:
+    check(small_tokenizer(None, pattern=pattern), tmp_path / "tokenizer.json", named)
+
+
+def test_a_special_token_spelled_like_other_bytes(tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer(
+        tokens=[*BYTES, b" a", "Ġa".encode()],
+        merges=[(32, 97, 256)],
+        pretokenizer=GPT2,
+        special_tokens={"Ġa": 257},
+    )
+    check(tokenizer, tmp_path / "tokenizer.json", "both the tokens 256 and 257")
+
+
+@pytest.mark.parametrize("ignore_merges", [False, True])
+def test_special_tokens_whose_letters_are_of_the_byte_alphabet(
+    ignore_merges: bool, tmp_path: Path
+) -> None:
+    special = ("<é>", "¿por qué?", "Ġx")
+    trained = bpe.train(
+        bpe.count_pretokens(["qué <é> x ¿por qué?"]), vocab_size=280, special_tokens=special
+    )
+    tokenizer = bpe.Tokenizer(
+        tokens=trained.tokens,
+        merges=trained.merges,
+        pretokenizer=trained.pretokenizer,
+        special_tokens=trained.special_tokens,
+        ignore_merges=ignore_merges,
+    )
+    path = tmp_path / "tokenizer.json"
+    if ignore_merges:  # "Ġx" would be found in the vocabulary for " x"
+        check(tokenizer, path, "'Ġx': it is spelled there like other bytes")
+        return
+    tokenizer.save(path)
+    assert bpe.Tokenizer.load(path) == tokenizer
+    text = "qué x<é> Ġx¿por qué? x"
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    assert tokenizer.encode(text, allowed_special="all") == theirs.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    ("content", "merges"),
+    [("bé", [(0xC3, 0xA9, 256), (98, 256, 257)]), ("b a", [(32, 97, 256), (98, 256, 257)])],
+)
+def test_a_token_that_is_added_and_merges(
+    content: str, merges: list[tuple[int, int, int]], tmp_path: Path
+) -> None:
+    data = content.encode()
+    tokenizer = bpe.Tokenizer(
+        tokens=[*BYTES, data[1:], data],
+        merges=merges,
+        pretokenizer=GPT2,
+        added_tokens={content: 257},
+    )
+    check(tokenizer, tmp_path / "t.json", f"'{content}': it is spelled there like other bytes")
+
+
+def test_it_converts_to_nothing_that_would_lose_it(tmp_path: Path) -> None:
+    tokenizer = make(["a", "</w>"], model=bpe.CharacterLevel())
+    for name in ("x.tiktoken", "vocab.json"):
+        with pytest.raises(TokenizerError, match=r"byte-level tokenizers only.*CharacterLevel"):
+            tokenizer.save(tmp_path / name)
+    cut = bpe.Pretokenizer("gpt2", normalizer=("nfc",), never_split=("url",))
+    other = bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut)
+    for name in ("x.tiktoken", "vocab.json"):
+        with pytest.raises(TokenizerError, match="the normalizer nfc; what is never split: url"):
+            other.save(tmp_path / name)
+        other.save(tmp_path / name, leave_out=["normalizer", "never-split"])
+
+
+# What is refused.
+
+
+def good() -> dict[str, Any]:
+    tokenizer = make(
+        ["<unk>", "a", "</w>", "a</w>"],
+        [("a", "</w>")],
+        special=["<unk>"],
+        model=bpe.CharacterLevel(unknown="<unk>"),
+    )
+    file: dict[str, Any] = json.loads(tokenizer.to_json())
+    return file
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        (("normalizer",), "nfc", "normalizer: expected a list"),
+        (("normalizer",), ["nfx"], "pre_tokenizer: unknown normalizer 'nfx'"),
+        (("pre_tokenizer",), None, "pre_tokenizer: expected an object"),
+        (("pre_tokenizer", "name"), "gpt9", "unknown pre-tokenizer 'gpt9'"),
+        (("pre_tokenizer", "pattern"), "a", "either a name or a pattern"),
+        (("pre_tokenizer", "pattern"), ["(", "b"], "pre_tokenizer"),
+        (("pre_tokenizer", "never_split"), ["("], r"the pattern '\(' does not compile"),
+        (("pre_tokenizer", "never_split"), [7], r"never_split\[0\]: expected a string, found 7"),
+        (("pre_tokenizer", "shiny"), 1, "'shiny' is not supported"),
+        (("decoder",), {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
+        (("model", "type"), "BPE", "model.type: 'BPE' is not supported: use ByteLevel, Char"),
+        (("model", "end_of_word"), 1, "model: end_of_word 1 is not a string"),
+        (("model", "unknown"), "a</w", "no token is the unknown token"),
+        (("model", "prefix"), "##", "model: 'prefix' is not supported"),
+        (("model", "ignore_merges"), "no", "ignore_merges: expected true or false"),
+        (("model", "vocab", "a"), 10**9, "model.vocab.a: 1000000000 is not an id"),
+        (("model", "vocab", "a"), 0, "'<unk>' is added under the id 0 of another token"),
+        (("model", "vocab", "\ud800"), 9, "lone surrogate"),
+        (("model", "vocab", ""), 9, "the token with the id 9 is empty"),
+        (("model", "merges"), [["a", "b"]], r"merges\[0\]: 'b' is not in the vocabulary"),
+        (("added_tokens", 0, "id"), 10**9, r"added_tokens\[0\].id: 1000000000 is not an id"),
+        (("added_tokens", 0, "id"), True, r"added_tokens\[0\].id: True is not an id"),
+        (("version",), "beam-bpe-2", "version: 'beam-bpe-2' is not supported"),
+    ],
+)
+def test_broken_files(place: tuple[Any, ...], value: Any, named: str, tmp_path: Path) -> None:
+    file = good()
+    at: Any = file
+    for step in place[:-1]:
+        at = at[step]
+    at[place[-1]] = value
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file))
+    with pytest.raises(TokenizerError, match=named) as caught:
+        bpe.Tokenizer.load(path)
+    assert str(path) in str(caught.value)

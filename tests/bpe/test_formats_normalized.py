@@ -1,0 +1,355 @@
+"""tokenizer.json of normalized text, several cuts, characters and WordPiece, both ways.
+
+Ids are compared on characters that have long been what they are: Hugging Face's normalizers and
+Oniguruma follow older versions of Unicode than 16.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import tokenizers
+import unicodedata2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import (
+    BertWordPieceTokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
+from transformers import PreTrainedTokenizerFast
+
+import bpe
+from bpe.errors import TokenizerFileError
+from bpe.formats.normalizers import read_normalizer, write_normalizer
+from bpe.formats.strict_json import Entry
+from bpe.normalize import normalize
+from tests.bpe.models import make
+from tests.bpe.texts import CHARACTERS, library_sources
+from tests.bpe.vocabularies import BYTES, small_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNKNOWN = "[UNK]"
+OLD = unicodedata.ucd_3_2_0
+
+
+@functools.cache
+def old_characters() -> tuple[str, ...]:
+    """The characters of Unicode 3.2 that still are what they were then."""
+    points = (*range(0xD800), *range(0xE000, 0x110000))
+    return tuple(
+        c
+        for c in map(chr, points)
+        if OLD.category(c) == unicodedata2.category(c) not in ("Cn", "Co")
+    )
+
+
+def random_texts(number: int, *, seed: int = 0) -> list[str]:
+    """Texts of random old characters, near to each other so that they interact."""
+    chosen = random.Random(seed)
+    characters = old_characters()
+    marks = [c for c in characters if OLD.category(c)[0] == "M"]
+    texts = []
+    for _ in range(number):
+        begin = chosen.randrange(len(characters) - 200)
+        near = characters[begin : begin + 200]
+        text = [chosen.choice(chosen.choice([near, marks, " aB1'", near])) for _ in range(40)]
+        texts.append("".join(text))
+    return texts
+
+
+TEXTS = [
+    *random_texts(300),
+    *(source.decode("utf-8", "replace") for source in library_sources(30_000)),
+    "Ünïcode e\u0301 ﬁ Å ① ℌ ½ ÀÉ İI ΣΑΣ 漢字か\u3099 don't DON'T 12345  x\n\n y\t",
+]
+
+
+def loaded(theirs: tokenizers.Tokenizer, folder: Path) -> bpe.Tokenizer:
+    path = folder / "theirs.json"
+    theirs.save(str(path))
+    return bpe.Tokenizer.load(path)
+
+
+def check(ours: bpe.Tokenizer, theirs: tokenizers.Tokenizer) -> None:
+    """Equal ids; and what we write of it is read as the same by them and by us."""
+    again = tokenizers.Tokenizer.from_str(ours.to_json())
+    for text in TEXTS:
+        expected = theirs.encode(text, add_special_tokens=False).ids
+        assert ours.encode(text) == expected, text
+        assert again.encode(text, add_special_tokens=False).ids == expected
+
+
+# Normalizers.
+
+
+@pytest.mark.parametrize("step", bpe.NORMALIZERS)
+def test_every_old_character_is_normalized_as_they_do(step: str) -> None:
+    file = json.loads(tokenizers.Tokenizer(models.BPE()).to_str())
+    file["normalizer"] = write_normalizer([step])
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file)).normalizer
+    assert read_normalizer(Entry("file", "normalizer", file["normalizer"])) == (step,)
+    for character in old_characters():
+        assert normalize(character.encode(), [step]).decode() == theirs.normalize_str(character)
+
+
+@given(steps=st.lists(st.sampled_from(bpe.NORMALIZERS), max_size=4), number=st.integers(0, 299))
+@settings(deadline=None, max_examples=100)
+def test_any_steps(steps: list[str], number: int) -> None:
+    file = json.loads(tokenizers.Tokenizer(models.BPE()).to_str())
+    file["normalizer"] = write_normalizer(steps)
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file)).normalizer
+    text = TEXTS[number]
+    assert normalize(text.encode(), steps).decode() == (
+        theirs.normalize_str(text) if theirs is not None else text
+    )
+
+
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("han", [False, True])
+@pytest.mark.parametrize("strip", [None, False, True])
+@pytest.mark.parametrize("lower", [False, True])
+def test_every_bert_normalizer(
+    clean: bool, han: bool, strip: bool | None, lower: bool, tmp_path: Path
+) -> None:
+    theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
+    theirs.normalizer = normalizers.BertNormalizer(
+        clean_text=clean, handle_chinese_chars=han, strip_accents=strip, lowercase=lower
+    )
+    check(loaded(theirs, tmp_path), theirs)
+
+
+def test_the_shape_of_qwen2(tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer(models.BPE())
+    theirs.normalizer = normalizers.NFC()
+    theirs.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(tokenizers.Regex(bpe.PATTERNS["qwen2"]), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    theirs.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    theirs.train_from_iterator(TEXTS, trainer)
+    theirs.add_special_tokens(["<|endoftext|>", "<|im_start|>"])
+    ours = loaded(theirs, tmp_path)
+    assert ours.pretokenizer == bpe.Pretokenizer("qwen2", normalizer=("nfc",))
+    check(ours, theirs)
+    text = "e\u0301<|im_start|>Å\u0301 <|endoftext|>"
+    assert ours.encode(text, allowed_special="all") == theirs.encode(text).ids
+
+
+def test_added_tokens_that_are_looked_for_in_normalized_text_are_refused(tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
+    theirs.normalizer = normalizers.Lowercase()
+    theirs.add_tokens([tokenizers.AddedToken("<Tool>", normalized=False)])
+    ours = loaded(theirs, tmp_path)
+    for text in ("<Tool>", "<tool>", "a<TOOL> <Tool>b"):
+        assert ours.encode(text) == theirs.encode(text).ids
+    theirs.add_tokens(["<other>"])  # normalized, as it is by default
+    with pytest.raises(TokenizerFileError, match=r"added_tokens\[1\].normalized: .*'<other>'"):
+        loaded(theirs, tmp_path)
+
+
+# Ways to cut.
+
+SPLIT = pre_tokenizers.Split
+BYTES_LAST = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [SPLIT(tokenizers.Regex(r"\p{N}{1,3}"), "isolated"), SPLIT(" ", "isolated")],
+        [SPLIT("e", "isolated"), SPLIT("a.b", "isolated"), SPLIT("\\", "isolated", invert=True)],
+        [pre_tokenizers.Digits(individual_digits=True)],
+        [pre_tokenizers.Digits(individual_digits=False)],
+        [pre_tokenizers.Punctuation("isolated")],
+        [pre_tokenizers.Punctuation("contiguous"), pre_tokenizers.Digits()],
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Digits(individual_digits=True)],
+        [SPLIT(" ", "removed"), pre_tokenizers.Punctuation("isolated")],
+        [SPLIT(tokenizers.Regex(" +"), "removed")],
+        [SPLIT(tokenizers.Regex(r"\s+"), "removed")],
+        [SPLIT(tokenizers.Regex(r"\S+"), "removed", invert=True)],
+        [SPLIT(tokenizers.Regex(bpe.PATTERNS["llama3"]), "isolated"), pre_tokenizers.Digits()],
+        [pre_tokenizers.BertPreTokenizer()],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("use_regex", [False, True])
+def test_several_cuts(cuts: list[Any], use_regex: bool, tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
+    last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
+    theirs.pre_tokenizer = pre_tokenizers.Sequence([*cuts, last])
+    check(loaded(theirs, tmp_path), theirs)
+
+
+@given(texts=st.lists(st.sampled_from(CHARACTERS), max_size=24))
+@settings(deadline=None, max_examples=100)
+def test_hard_text_in_three_cuts(texts: list[str]) -> None:
+    ours = bpe.Tokenizer(
+        tokens=BYTES,
+        merges=(),
+        pretokenizer=bpe.Pretokenizer(pattern=(r"\p{N}", "cl100k", r"[a-c]|[^a-c]+")),
+    )
+    theirs = tokenizers.Tokenizer.from_str(ours.to_json())
+    text = "".join(texts)
+    cut = [piece for piece, _ in theirs.pre_tokenizer.pre_tokenize_str(text)]
+    assert len(cut) == len(ours.pretokenizer.split(text))
+
+
+# Characters.
+
+
+def test_characters_that_they_can_express(tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer(models.BPE(unk_token=UNKNOWN))
+    theirs.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    theirs.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])
+    trainer = trainers.BpeTrainer(
+        vocab_size=800, special_tokens=["[UNK]"], limit_alphabet=90, show_progress=False
+    )
+    theirs.train_from_iterator(TEXTS, trainer)
+    ours = loaded(theirs, tmp_path)
+    assert ours.model == bpe.CharacterLevel(end_of_word="", unknown="[UNK]")
+    check(ours, theirs)
+    assert json.loads(ours.to_json())["version"] == "1.0"
+    ours.save(tmp_path / "ours.json")
+    assert bpe.Tokenizer.load(tmp_path / "ours.json") == ours
+
+
+@pytest.mark.parametrize(
+    ("settings_", "named"),
+    [
+        ({}, "unk_token: there is none"),
+        ({"unk_token": "[UNK]", "fuse_unk": True}, "fuse_unk: true is not supported"),
+        ({"unk_token": "[UNK]", "byte_fallback": True}, "byte_fallback: .*SentencePiece"),
+        ({"unk_token": "[UNK]", "end_of_word_suffix": "</w>"}, "end_of_word_suffix: '</w>'"),
+        ({"unk_token": "[UNK]", "continuing_subword_prefix": "##"}, "subword_prefix: '##'"),
+        ({"unk_token": "[UNK]", "dropout": 0.5}, "dropout: 0.5"),
+    ],
+)
+def test_characters_that_we_cannot(settings_: dict[str, Any], named: str, tmp_path: Path) -> None:
+    vocab = {"[UNK]": 0, "a": 1}
+    theirs = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=[], **settings_))
+    theirs.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    with pytest.raises(TokenizerFileError, match=named):
+        loaded(theirs, tmp_path)
+
+
+def test_sentencepiece_is_refused_by_its_name(tmp_path: Path) -> None:
+    # As Llama 2's tokenizer.json.
+    theirs = tokenizers.Tokenizer(models.BPE(unk_token=UNKNOWN, fuse_unk=True, byte_fallback=True))
+    theirs.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    with pytest.raises(TokenizerFileError, match=r"normalizer: .*SentencePiece .*as of Llama 2"):
+        loaded(theirs, tmp_path)
+    theirs.normalizer = normalizers.NFC()
+    theirs.pre_tokenizer = pre_tokenizers.Metaspace()
+    with pytest.raises(TokenizerFileError, match=r"pre_tokenizer.type: Metaspace .*as in Llama 2"):
+        loaded(theirs, tmp_path)
+
+
+# WordPiece.
+
+
+def word_piece(**settings_: Any) -> tokenizers.Tokenizer:
+    """What theirs trains on the texts."""
+    theirs = BertWordPieceTokenizer(**settings_)
+    theirs.train_from_iterator(
+        TEXTS,
+        vocab_size=1500,
+        limit_alphabet=400,
+        show_progress=False,
+        wordpieces_prefix=settings_.get("wordpieces_prefix", "##"),
+    )
+    return tokenizers.Tokenizer.from_str(theirs.to_str())
+
+
+@pytest.mark.parametrize(
+    "settings_",
+    [
+        {},
+        {"lowercase": False},
+        {"lowercase": True, "strip_accents": False},
+        {"clean_text": False, "handle_chinese_chars": False, "lowercase": False},
+        {"wordpieces_prefix": "@@", "lowercase": False},
+    ],
+    ids=str,
+)
+def test_files_of_their_word_piece_tokenizer(settings_: dict[str, Any], tmp_path: Path) -> None:
+    theirs = word_piece(**settings_)
+    ours = loaded(theirs, tmp_path)
+    assert isinstance(ours.model, bpe.WordPiece)
+    assert ours.model.prefix == settings_.get("wordpieces_prefix", "##")
+    check(ours, theirs)
+    assert set(ours.special_tokens) == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    text = "one [SEP] two [MASK]s"
+    expected = theirs.encode(text, add_special_tokens=False).ids
+    assert ours.encode(text, allowed_special="all") == expected
+
+
+def test_word_pieces_of_ours_open_there(tmp_path: Path) -> None:
+    tokenizer = make(
+        ["[UNK]", "play", "##ing", "##ed", "p", "##l", "é", "##é", "[SEP]"],
+        special=["[UNK]", "[SEP]"],
+        model=bpe.WordPiece(max_characters=10),
+    )
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(path)
+    assert bpe.Tokenizer.load(path) == tokenizer
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    theirs.save(str(tmp_path / "theirs.json"))
+    assert path.read_text("utf-8") == (tmp_path / "theirs.json").read_text("utf-8")
+    wrapped = PreTrainedTokenizerFast(tokenizer_file=str(path))
+    for text in ("playing played éé x playingplaying pl", " [SEP] play", "playinglyx"):
+        ids = tokenizer.encode(text, allowed_special="all")
+        assert ids == theirs.encode(text).ids
+        assert ids == wrapped(text)["input_ids"]
+        assert tokenizer.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        ("max_input_chars_per_word", 0, "max_input_chars_per_word: 0 is not a number"),
+        ("max_input_chars_per_word", True, "max_input_chars_per_word: True is not a number"),
+        ("max_input_chars_per_word", None, "max_input_chars_per_word: None is not a number"),
+        ("continuing_subword_prefix", None, "continuing_subword_prefix: expected a string"),
+        ("unk_token", None, "unk_token: expected a string"),
+        ("unk_token", "", "unk_token: is empty"),
+        ("unk_token", "[OTHER]", "no token is the unknown token"),
+        ("merges", [], "model: 'merges' is not supported"),
+        ("vocab", {"[UNK]": 10**9}, "1000000000 is not an id"),
+        ("vocab", {"[UNK]": 0, "": 1}, "the token with the id 1 is empty"),
+        ("vocab", {"[UNK]": 0, "\ud800": 1}, "lone surrogate"),
+        ("vocab", {"[UNK]": 0, "a": 0}, "have the same id 0"),
+    ],
+)
+def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) -> None:
+    tokenizer = make(["[UNK]", "a", "##b"], model=bpe.WordPiece())
+    file = json.loads(tokenizer.to_json())
+    file["model"][place] = value
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file))
+    with pytest.raises(TokenizerFileError, match=named):
+        bpe.Tokenizer.load(path)
+    file = json.loads(tokenizer.to_json())
+    file["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False}
+    path.write_text(json.dumps(file))
+    with pytest.raises(TokenizerFileError, match="WordPiece over bytes is not supported"):
+        bpe.Tokenizer.load(path)
