@@ -25,7 +25,7 @@ from bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -73,8 +73,10 @@ class Tokenizer(Vocabulary):
         cls,
         path: str | os.PathLike[str],
         *,
-        pretokenizer: str | None = None,
-        pattern: str | None = None,
+        pretokenizer: str | Pretokenizer | None = None,
+        pattern: str | Sequence[str] | None = None,
+        normalizer: Sequence[str] = (),
+        never_split: Sequence[str] = (),
         special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
     ) -> Tokenizer:
         """Read a tokenizer file.
@@ -84,7 +86,9 @@ class Tokenizer(Vocabulary):
                 ``merges.txt`` beside it; or a directory that holds such files.
             pretokenizer: how text is cut, for formats that do not say it (not tokenizer.json);
                 the published .tiktoken files and GPT-2's pair have theirs as default.
-            pattern: a regular expression instead of a name.
+            pattern: a regular expression, or several, instead of a name.
+            normalizer: steps of ``bpe.NORMALIZERS``, beside a name or a pattern.
+            never_split: patterns that are pre-tokens whole, beside a name or a pattern.
             special_tokens: each with its id, or by name where the file (or its publisher) gives
                 it one, for formats that do not say which they are.
 
@@ -94,8 +98,12 @@ class Tokenizer(Vocabulary):
             PretokenizerError: an unknown name, or a pattern that does not compile.
             OSError: the file cannot be opened.
         """
-        given = pretokenizer is not None or pattern is not None
-        cut = Pretokenizer(name=pretokenizer, pattern=pattern) if given else None
+        settings = (pretokenizer, pattern, *normalizer, *never_split)
+        cut = (
+            Pretokenizer.of(pretokenizer, pattern, normalizer=normalizer, never_split=never_split)
+            if any(setting is not None for setting in settings)
+            else None
+        )
         parts = formats.read(Path(path), pretokenizer=cut, special_tokens=special_tokens)
         try:
             return cls(**vars(parts))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1 << 30
 _MAX_DEPTH = 32
+_MAX_MESSAGE = 600
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,10 @@ class Entry:
 
     def fail(self, what: str) -> NoReturn:
         """Raise TokenizerFileError with the file, this place and what is wrong."""
-        raise TokenizerFileError(f"{self.file}: {self.place or 'the file'}: {what}")
+        place = self.place if len(self.place) <= 200 else f"{self.place[:200]}..."
+        if len(what) > _MAX_MESSAGE:  # it holds a pattern that is as long
+            what = f"{what[: _MAX_MESSAGE // 2]} ... {what[-_MAX_MESSAGE // 2 :]}"
+        raise TokenizerFileError(f"{self.file}: {place or 'the file'}: {what}")
 
     def object(self, *keys: str) -> Entry:
         """This entry, an object that has no other keys than these (any, if none is given)."""

@@ -442,3 +442,19 @@ def test_trainers_of_theirs_make_files_that_convert(tmp_path: Path) -> None:
     bpe.Tokenizer.load(tmp_path / "tokenizer.json").save(tmp_path / "x.tiktoken")
     back = bpe.Tokenizer.load(tmp_path / "x.tiktoken", pretokenizer="gpt2")
     same_ids(back, lambda text: theirs.encode(text).ids)
+
+
+def test_how_text_is_cut_is_given_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    cut = bpe.Pretokenizer(pattern=(r"\p{N}", "llama3"), normalizer=("nfkc",), never_split=("url",))
+    tokenizer = made_of(small(AB, tokens=(b"ab",)), pretokenizer=cut)
+    path = tmp_path / "x.tiktoken"
+    tokenizer.save(path, leave_out=["normalizer", "never-split"])
+    for more in (
+        {"pretokenizer": cut},
+        {"pattern": cut.pattern, "normalizer": ["nfkc"], "never_split": ["url"]},
+    ):
+        back = bpe.Tokenizer.load(path, **more)
+        assert back.pretokenizer == cut
+        assert back.encode("ﬁ abab https://ab.ab 12") == tokenizer.encode("ﬁ abab https://ab.ab 12")
+    with pytest.raises(bpe.PretokenizerError, match="either a name or a pattern"):
+        bpe.Tokenizer.load(path, normalizer=["nfkc"])
