@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test demo lint format sanitize bench-foundation clean
+.PHONY: help install test fuzz demo lint format sanitize bench-foundation clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -20,6 +20,9 @@ install: $(VENV)/.installed ## .venv with the package, its C++ core and the test
 
 test: install ## all tests
 	$(BIN)/python -m pytest
+
+fuzz: install ## mutated tokenizer files of every format, some minutes; FUZZ=100000 for hours
+	BPE_FUZZ=$(or $(FUZZ),5000) $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
 
 demo: install ## this machine's Python standard library to a tokenizer and Parquet token ids
 	$(BIN)/python scripts/demo.py
