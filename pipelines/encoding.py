@@ -7,16 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from bpe import Tokenizer
-from bpe.errors import BpeError
+from bpe.errors import BpeError, EncodingError
 from pipelines import storage
 from pipelines.documents import ReadOptions
-from pipelines.documents.types import parse_type
 from pipelines.encoder import SplitEncoder
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.inputs import find_inputs
+from pipelines.kept import find_kept
 from pipelines.manifest import EncodedManifest
 from pipelines.output import (
     MANIFEST,
@@ -70,7 +68,7 @@ def row_layout(
         ConfigError: a token to put at the ends of documents is none of the tokenizer's.
     """
     check_special_tokens(tuple(tokenizer.special_tokens), rows)
-    kept = tuple(pa.field(column.name, parse_type(column.type)) for column in reading.keep)
+    kept = tuple(column.field for column in reading.keep)
     return RowLayout.of(rows, id_type=id_type, kept=kept, special_tokens=tokenizer.special_tokens)
 
 
@@ -233,8 +231,6 @@ def plan_encoding(
     """
     loaded = load_tokenizer(tokenizer)
     check_tokens(loaded, encoding)
-    if encoding.keep or encoding.dropout:
-        raise ConfigError("--keep and --dropout do nothing yet: leave them out")
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
     try:
@@ -244,7 +240,11 @@ def plan_encoding(
     job = EncodeJob(
         reading=Reading(
             directory=storage.located(output.directory),
-            options=ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field),
+            options=ReadOptions(
+                text_field=inputs.text_field,
+                id_field=inputs.id_field,
+                keep=find_kept(files, encoding.keep),
+            ),
             max_failures=inputs.max_failures,
         ),
         tokenizer_sha256=sha256,
@@ -269,13 +269,17 @@ def plan_encoding(
 
 
 def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
-    """Refuse tokens and an id type that the tokenizer does not have.
+    """Refuse what the tokenizer does not have: tokens, a type of ids, merges to drop.
 
     Raises:
-        ConfigError: it has no such special token, or greater ids.
+        ConfigError: it has no such special token, greater ids, or no merges to drop.
     """
     check_special_tokens(tuple(tokenizer.special_tokens), encoding)
     id_type(tokenizer, encoding)
+    try:
+        tokenizer.encode("", dropout=encoding.dropout)
+    except EncodingError as error:
+        raise ConfigError(f"--dropout {encoding.dropout}: {error}") from error
 
 
 def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:

@@ -115,7 +115,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
             groups.extend([_range(file, index, bounds[i], bounds[i + 1])] for i in range(ranges))
             room = -1
             continue
-        whole = _range(file, index, 0, file.size)
+        whole = whole_file(file, index)
         if file.size <= room:
             groups[-1].append(whole)
             room -= file.size
@@ -126,6 +126,11 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
         Split(part=part, parts=len(groups), pieces=tuple(group))
         for part, group in enumerate(groups)
     ]
+
+
+def whole_file(file: InputFile, index: int) -> FileRange:
+    """All of the file of this number."""
+    return _range(file, index, 0, file.size)
 
 
 def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pipelines.documents.block import BadRecord, Block, ReadOptions
+from pipelines.documents.block import BadRecord, Block, KeptColumn, ReadOptions
 from pipelines.documents.jsonl import read_jsonl
 from pipelines.documents.lines import read_lines
 from pipelines.documents.parquet import read_parquet
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pipelines.splits import FileRange, Split
 
-__all__ = ["BadRecord", "Block", "ReadOptions", "read_blocks", "read_split"]
+__all__ = ["BadRecord", "Block", "KeptColumn", "ReadOptions", "read_blocks", "read_split"]
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from bpe import _native
 from bpe._arrow import text_column
+from pipelines.documents.types import parse_type
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ class KeptColumn:
 
     name: str
     type: str
+
+    @property
+    def field(self) -> pa.Field:
+        """The column as Arrow has it.
+
+        Raises:
+            ValueError: the type is none.
+        """
+        return pa.field(self.name, parse_type(self.type))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +174,7 @@ def text_block(
     bad: Sequence[BadRecord],
     input_bytes: int,
     own_ids: pa.StringArray | None = None,
+    kept: tuple[pa.Array, ...] = (),
 ) -> Block:
     """A block of ``source`` out of bytes, without the rows that are not well-formed UTF-8.
 
@@ -174,6 +185,7 @@ def text_block(
         bad: records that were left out already.
         input_bytes: see `Block`.
         own_ids: ids of the records, null where a record has none.
+        kept: see `Block`.
     """
     if rows := malformed_rows(texts):
         found = [
@@ -184,6 +196,7 @@ def text_block(
         bad = sorted([*bad, *found], key=lambda record: record.place)
         texts, places = without(texts, rows), without(places, rows)
         own_ids = None if own_ids is None else without(own_ids, rows)
+        kept = tuple(without(column, rows) for column in kept)
     return Block(
         texts=texts.view(pa.large_string()),
         places=places,
@@ -192,6 +205,7 @@ def text_block(
         name=source.name,
         bad=tuple(bad),
         input_bytes=input_bytes,
+        kept=kept,
     )
 
 

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bpe import _native
-from pipelines.documents.block import BadRecord, Block, ReadOptions, malformed
+from pipelines.documents import json_values
+from pipelines.documents.block import BadRecord, Block, ReadOptions, malformed, without
+from pipelines.documents.json_values import (
+    Digits,
+    integer,
+    kind_of,
+    lone_surrogate,
+)
 from pipelines.documents.lines import whole_lines
 
 if TYPE_CHECKING:
@@ -48,12 +55,6 @@ class JsonDocument:
     id: str | None
 
 
-class _Digits(str):
-    """An integer as it was written."""
-
-    __slots__ = ()
-
-
 def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
     """Read one line with ``json.loads``: what the core must agree with where it decides itself.
 
@@ -67,7 +68,7 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
     if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         raise ValueError(f"brackets nest more than {MAX_DEPTH} deep: flatten the record")
     try:
-        record = json.loads(text, parse_int=_Digits)
+        record = json.loads(text, parse_int=Digits)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"not one JSON value: {error.msg} (character {error.pos} of {len(text)}); a record "
@@ -75,7 +76,7 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
         ) from None
     if isinstance(record, dict):
         return JsonDocument(_text(record, options.text_field), _id(record, options.id_field))
-    raise ValueError(f"{_kind(record)} where an object was expected")
+    raise ValueError(f"{kind_of(record)} where an object was expected")
 
 
 def _text(record: dict[str, Any], field: str) -> str:
@@ -83,47 +84,27 @@ def _text(record: dict[str, Any], field: str) -> str:
         there = ", ".join(repr(name[:80]) for name in list(record)[:20]) or "no fields"
         raise ValueError(f"no field {field!r}: the record has {there} (see --text-field)")
     value = record[field]
-    if isinstance(value, str) and not isinstance(value, _Digits):
-        if surrogate := _lone_surrogate(value):
+    if isinstance(value, str) and not isinstance(value, Digits):
+        if surrogate := lone_surrogate(value):
             raise ValueError(f"field {field!r} holds {surrogate}, which is no character")
         return value
-    raise ValueError(f"field {field!r} is {_kind(value)}, not a string (see --text-field)")
+    raise ValueError(f"field {field!r} is {kind_of(value)}, not a string (see --text-field)")
 
 
 def _id(record: dict[str, Any], field: str | None) -> str | None:
     value = record.get(DEFAULT_ID_FIELD if field is None else field)
     if isinstance(value, str):
-        surrogate = _lone_surrogate(value)
+        surrogate = lone_surrogate(value)
         if not surrogate:
-            return "0" if isinstance(value, _Digits) and value == "-0" else str(value)
+            return "0" if isinstance(value, Digits) and value == "-0" else str(value)
         problem = f"holds {surrogate}, which is no character"
     elif field is not None and field not in record:
         problem = "is missing"
     else:
-        problem = f"is {_kind(value)}, neither a string nor an integer"
+        problem = f"is {kind_of(value)}, neither a string nor an integer"
     if field is None:
         return None
     raise ValueError(f"id field {field!r} {problem} (see --id-field)")
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    return "a number" if isinstance(value, (_Digits, float)) else "a string"
-
-
-def _lone_surrogate(value: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        return f"half a surrogate pair (U+{ord(value[error.start]):04X} at {error.start})"
-    return ""
 
 
 def _depth(line: bytes) -> int:
@@ -169,6 +150,31 @@ def _decide(
     return (texts, own_ids, places), bad
 
 
+def _line(data: memoryview, begin: int) -> memoryview:
+    """The line of ``data`` that begins at ``begin``, its end included."""
+    step = 1 << 16
+    for place in range(begin, len(data), step):
+        if (end := bytes(data[place : place + step]).find(b"\n")) >= 0:
+            return data[begin : place + end + 1]
+    return data[begin:]
+
+
+def _kept(
+    options: ReadOptions, data: memoryview, begins: list[int]
+) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
+    """The columns that pass through, of the records that begin there; and why some do not fit."""
+    records = [json.loads(bytes(_line(data, begin)), parse_int=integer) for begin in begins]
+    problems: dict[int, str] = {}
+    columns = []
+    for wanted in options.keep:
+        values, wrong = json_values.column(
+            [record.get(wanted.name) for record in records], wanted.field
+        )
+        columns.append(values)
+        problems = {**wrong, **problems}
+    return tuple(columns), problems
+
+
 def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
     place, data = lines.place, memoryview(lines.data)
     if place == 0 and data[:3] == BYTE_ORDER_MARK:
@@ -196,6 +202,16 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
             array("q", bytes(undecided)),
         )
         bad = [*bad_lines, *bad]
+    kept: tuple[pa.Array, ...] = ()
+    if options.keep:
+        kept, problems = _kept(options, data, [start - place for start in places.to_pylist()])
+        unfit = sorted(problems)
+        for row in unfit:
+            line = bytes(_line(data, places[row].as_py() - place)).rstrip(b"\r\n")
+            bad.append(BadRecord.of(source, places[row].as_py(), problems[row], line))
+        bad.sort(key=lambda record: record.place)
+        texts, own_ids, places = (without(array, unfit) for array in (texts, own_ids, places))
+        kept = tuple(without(array, unfit) for array in kept)
     return Block(
         texts=texts,
         places=places,
@@ -204,4 +220,5 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         name=source.name,
         bad=tuple(bad),
         input_bytes=lines.input_bytes,
+        kept=kept,
     )

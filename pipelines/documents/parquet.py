@@ -24,15 +24,14 @@ from pipelines.documents.block import (
     text_block,
     without,
 )
+from pipelines.documents.parquet_columns import find_columns, is_text, kept_column
 from pipelines.documents.stored import StoredFile
-from pipelines.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.splits import FileRange
 
-DEFAULT_ID_FIELD = "id"
 READ_AHEAD = 1 << 20  # bytes of a column that are read at once
 MOST_ROWS = 8192  # decoded at once when values are small
 MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
@@ -61,12 +60,27 @@ def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
 
 
 class _Rows:
-    """Consecutive rows of a file: texts and ids (large_binary, with nulls; ids None: no column)."""
+    """Consecutive rows of a file: texts and ids (large_binary, with nulls; ids None: no column).
 
-    def __init__(self, first: int, texts: pa.LargeBinaryArray, ids: pa.LargeBinaryArray | None):
+    And the columns that pass through, of their types.
+    """
+
+    def __init__(
+        self,
+        first: int,
+        texts: pa.LargeBinaryArray,
+        ids: pa.LargeBinaryArray | None,
+        kept: tuple[pa.Array, ...] = (),
+    ) -> None:
         self.first = first
         self.texts = texts
         self.ids = ids
+        self.kept = kept
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the texts and the columns that pass through."""
+        return sum(column.nbytes for column in (self.texts, *self.kept))
 
     @classmethod
     def none(cls, first: int) -> _Rows:
@@ -83,6 +97,7 @@ class _Rows:
             pieces[0].first,
             pa.concat_arrays([piece.texts for piece in pieces]),
             pa.concat_arrays(ids) if ids else None,
+            tuple(map(pa.concat_arrays, zip(*(piece.kept for piece in pieces), strict=True))),
         )
 
     def block(
@@ -109,7 +124,10 @@ class _Rows:
         if ids is not None:
             ids, problems = _usable_ids(ids, options)
             reasons.update(problems)
-        places = _counting(self.first, len(texts))
+        for wanted, column in zip(options.keep, self.kept, strict=False):  # none where no rows are
+            for row in _malformed_text(column):
+                reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
+        kept, places = self.kept, _counting(self.first, len(texts))
         found = [
             BadRecord.of(source, self.first + row, reason, texts[row].as_buffer() or b"")
             for row, reason in sorted(reasons.items())
@@ -118,6 +136,7 @@ class _Rows:
             rows = sorted(reasons)
             texts, places = without(texts, rows), without(places, rows)
             ids = None if ids is None else without(ids, rows)
+            kept = tuple(without(column, rows) for column in kept)
         return text_block(
             source,
             texts=texts.fill_null(b"") if texts.null_count else texts,
@@ -125,6 +144,7 @@ class _Rows:
             bad=[*found, *(bad or [])],
             input_bytes=input_bytes,
             own_ids=None if ids is None else ids.cast(pa.binary()).view(pa.string()),
+            kept=kept,
         )
 
 
@@ -143,9 +163,13 @@ class _Reader:
         self._options = options
         self._stored = stored
         self._file = file
-        self._text, self._id = _find_columns(source, schema, options)
-        self._names = list(dict.fromkeys(n for n in (self._text, self._id) if n is not None))
-        self._encoded = any(pa.types.is_dictionary(schema.field(n).type) for n in self._names)
+        self._text, self._id = find_columns(source, schema, options)
+        self._kept = [kept_column(source, schema, column) for column in options.keep]
+        names = (self._text, self._id, *(field.name for field in self._kept))
+        self._names = list(dict.fromkeys(name for name in names if name is not None))
+        # Of these, values can be large and repeat.
+        self._texts = [name for name in self._names if is_text(schema.field(name).type)]
+        self._encoded = any(pa.types.is_dictionary(schema.field(n).type) for n in self._texts)
 
     def blocks(self) -> Iterator[Block]:
         """Every block of the range; their ``input_bytes`` follow the rows."""
@@ -181,7 +205,7 @@ class _Reader:
         try:
             for piece in self._pieces(index, first):
                 held.append(piece)
-                held_bytes += piece.texts.nbytes
+                held_bytes += piece.nbytes
                 row = piece.first + len(piece.texts)
                 if held_bytes >= self._options.block_bytes:
                     yield held, []
@@ -213,16 +237,22 @@ class _Reader:
             texts = batch.column(self._text)
             ids = None if self._id is None else batch.column(self._id)
             for begin, end in self._bounds(batch):
+                rows = end - begin
                 yield _Rows(
                     first + begin,
-                    _as_binary(texts.slice(begin, end - begin)),
-                    None if ids is None else _as_binary(ids.slice(begin, end - begin)),
+                    _as_binary(texts.slice(begin, rows)),
+                    None if ids is None else _as_binary(ids.slice(begin, rows)),
+                    tuple(
+                        batch.column(field.name).slice(begin, rows).cast(field.type)
+                        for field in self._kept
+                    ),
                 )
             first += len(batch)
 
     def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
         """Cut a batch where its dictionary-encoded columns decode to more than a block."""
-        encoded = [column for column in batch.columns if pa.types.is_dictionary(column.type)]
+        columns = map(batch.column, self._texts)
+        encoded = [column for column in columns if pa.types.is_dictionary(column.type)]
         if not encoded:
             yield 0, len(batch)
             return
@@ -257,7 +287,7 @@ class _Reader:
         """Bytes of the largest values in the dictionary pages of the columns, added up."""
         largest = 0
         batches = self._dictionaries.iter_batches(
-            batch_size=1, row_groups=[index], columns=self._names, use_threads=False
+            batch_size=1, row_groups=[index], columns=self._texts, use_threads=False
         )
         for column in next(batches, pa.RecordBatch.from_pylist([])).columns:
             if pa.types.is_dictionary(column.type) and len(column.dictionary):
@@ -270,73 +300,27 @@ class _Reader:
         return pq.ParquetFile(
             self._stored,
             metadata=self._file.metadata,
-            read_dictionary=self._names,
+            read_dictionary=self._texts,
             buffer_size=READ_AHEAD,
             pre_buffer=False,
         )
 
 
-def _find_columns(
-    source: FileRange, schema: pa.Schema, options: ReadOptions
-) -> tuple[str, str | None]:
-    """The names of the text column and, where there is one to use, the id column."""
-    text = _column_type(source, schema, options.text_field, "--text-field")
-    if not _is_text(text):
-        raise InputError(
-            f"{source.path}: column {options.text_field!r} holds {text}, not text: name another "
-            f"one with --text-field ({_described(schema)})"
-        )
-    if options.id_field is not None:
-        kind = _column_type(source, schema, options.id_field, "--id-field")
-        if not _is_text(kind) and not _is_integer(kind):
-            raise InputError(
-                f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
-                f"integers: name another one with --id-field ({_described(schema)})"
-            )
-        return options.text_field, options.id_field
-    if schema.names.count(DEFAULT_ID_FIELD) == 1:
-        kind = schema.field(DEFAULT_ID_FIELD).type
-        if _is_text(kind) or _is_integer(kind):
-            return options.text_field, DEFAULT_ID_FIELD
-    return options.text_field, None
+def _malformed_text(column: pa.Array) -> list[int]:
+    """The rows in which text, at any depth, is not well-formed UTF-8."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return [row for row in range(len(column)) if _is_malformed(column.take([row]))]
+    return []
 
 
-def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
-    count = schema.names.count(name)
-    if count != 1:
-        problem = f"no column {name!r}" if not count else f"{count} columns {name!r}"
-        raise InputError(
-            f"{source.path} has {problem}: name one with {option} ({_described(schema)})"
-        )
-    return schema.field(name).type
-
-
-def _described(schema: pa.Schema) -> str:
-    names = [f"{field.name}: {field.type}" for field in list(schema)[:20]]
-    more = ", …" if len(schema) > 20 else ""
-    return f"its columns are {', '.join(names)}{more}" if names else "it has no columns"
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    checks = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_string_view,
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-        pa.types.is_binary_view,
-        pa.types.is_fixed_size_binary,
-        pa.types.is_null,
-    )
-    return any(check(kind) for check in checks)
-
-
-def _is_integer(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_integer(kind))
+def _is_malformed(row: pa.Array) -> bool:
+    try:
+        row.validate(full=True)
+    except pa.ArrowInvalid:
+        return True
+    return False
 
 
 def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -83,6 +84,7 @@ def type_text(kind: pa.DataType) -> str:
     return text
 
 
+@lru_cache(maxsize=256)
 def parse_type(text: str) -> pa.DataType:
     """The type that a text names, as Parquet gives it back.
 
@@ -112,21 +114,27 @@ def in_parquet(kind: pa.DataType) -> pa.DataType:
         raise ValueError(f"Parquet files cannot hold {kind}: {error}") from None
 
 
-def unify(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def unify(one: pa.DataType, other: pa.DataType, *, numbers: bool = False) -> pa.DataType | None:
     """The type that holds every value of both; None where no type does.
 
     Integers become the wider, and so do floating-point numbers; a type of nulls becomes the other;
     lists go by their items, structs by their fields, of which one may lack some.
+
+    Args:
+        one: a type.
+        other: another.
+        numbers: whether integers that ``double`` does not all hold become that too: for values
+            that are looked at one by one.
     """
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):
         return other
     if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return _unified_structs(one, other)
+        return _unified_structs(one, other, numbers=numbers)
     for is_kind, make in _LISTS:
         if is_kind(one) and is_kind(other):
-            item = unify(one.value_type, other.value_type)
+            item = unify(one.value_type, other.value_type, numbers=numbers)
             return None if item is None else make(item)
     if pa.types.is_string(one) and pa.types.is_large_string(other):
         return other
@@ -139,7 +147,7 @@ def unify(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         if pa.types.is_unsigned_integer(small) and pa.types.is_signed_integer(large):
             return large if large.bit_width > small.bit_width else None
         if pa.types.is_integer(small) and pa.types.is_float64(large):
-            return large if small.bit_width <= 32 else None
+            return large if numbers or small.bit_width <= 32 else None
     return None
 
 
@@ -158,10 +166,10 @@ _LISTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.Da
 )
 
 
-def _unified_structs(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _unified_structs(one: pa.DataType, other: pa.DataType, *, numbers: bool) -> pa.DataType | None:
     fields = {field.name: field.type for field in one}
     for field in other:
-        kind = unify(fields[field.name], field.type) if field.name in fields else field.type
+        kind = unify(fields.get(field.name, pa.null()), field.type, numbers=numbers)
         if kind is None:
             return None
         fields[field.name] = kind

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bpe
 from pipelines import jobs
+from pipelines.documents import ReadOptions, read_blocks
+from pipelines.encoder import SplitEncoder, document_seeds, file_seed
+from pipelines.encoding import check_tokens
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
-from pipelines.settings import EncodeSettings
+from pipelines.rows import RowLayout
+from pipelines.settings import EncodeSettings, RowSettings
+from pipelines.splits import Split
 from tests.pipelines.corpora import (
     ONE,
     TWO,
@@ -26,6 +33,7 @@ from tests.pipelines.corpora import (
     write_corpus,
     write_jsonl,
 )
+from tests.pipelines.corpus_files import whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +47,7 @@ MODES: dict[str, EncodeSettings] = {
     "packed": EncodeSettings(pack=16),
     "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
     "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
+    "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
     "special": EncodeSettings(allow_special=("all",), id_type="uint32"),
 }
 
@@ -89,7 +98,10 @@ def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mod
     ends = (settings.prepend_token is not None) + (settings.append_token is not None)
     tokenizer = bpe.Tokenizer.load(model)
     expected = sum(len(tokenizer.encode(text)) + ends for text in corpus.texts)
-    assert totals["tokens"] + totals["dropped"]["tokens"] == expected
+    if settings.dropout:
+        assert totals["tokens"] > expected
+    else:
+        assert totals["tokens"] + totals["dropped"]["tokens"] == expected
     assert table.schema.field("input_ids").type.value_type == pa.type_for_alias(summary.id_type)
 
     # Documents come back.
@@ -119,6 +131,92 @@ def test_packed_rows_have_one_length_but_the_last_of_a_part(
     for path in (tmp_path / "ids").glob("part-*"):
         lengths = pq.read_table(path)["num_tokens"].to_pylist()
         assert lengths[:-1] == [16] * (len(lengths) - 1)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_dropout_depends_on_seed_file_and_place_alone(
+    corpus: Corpus, model: Path, tmp_path: Path, seed: int
+) -> None:
+    settings = EncodeSettings(dropout=0.4, dropout_seed=seed)
+    found = []
+    for size in (300, 5000):
+        ids = tmp_path / str(size)
+        encode(corpus.inputs(split_size=size), model, ids, encoding=settings, execution=TWO)
+        found.append(rows(ids)["input_ids"].to_pylist())
+    assert found[0] == found[1]
+    tokenizer = bpe.Tokenizer.load(model)
+    assert [tokenizer.decode(ids) for ids in found[0]] == corpus.texts
+    plain = [tokenizer.encode(text) for text in corpus.texts]
+    assert found[0] != plain
+    # The first document of all: place 0 of the file of that name.
+    seeds = bpe.row_seeds(file_seed(seed, "a ünï.txt"), 1)
+    text = pa.array(corpus.texts[:1])
+    assert found[0][0] == tokenizer.encode_arrow(text, dropout=0.4, seeds=seeds)[0].as_py()
+
+
+def test_another_seed_gives_other_ids(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+    tables = []
+    for seed in (1, 2):
+        settings = EncodeSettings(dropout=0.5, dropout_seed=seed)
+        encode(corpus.inputs(), model, tmp_path / str(seed), encoding=settings)
+        tables.append(rows(tmp_path / str(seed))["input_ids"])
+    assert tables[0] != tables[1]
+
+
+@given(
+    st.integers(0, (1 << 63) - 1),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, (1 << 63) - 2)), max_size=9),
+)
+def test_seeds_of_documents_are_numbers_of_splitmix64(
+    seed: int, where: list[tuple[int, int]]
+) -> None:
+    seeds = {index: file_seed(seed, f"file {index}") for index in range(3)}
+    found = document_seeds(
+        seeds,
+        files=pa.array([index for index, _ in where], pa.int32()),
+        places=pa.array([place for _, place in where], pa.int64()),
+    )
+    assert found.to_pylist() == [
+        bpe.row_seeds(seeds[index], 1, first=place)[0].as_py() for index, place in where
+    ]
+
+
+def test_dropout_of_a_tokenizer_without_merges_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    tokens = [b"[UNK]", *(bytes([byte]) for byte in range(97, 123))]
+    tokenizer = bpe.Tokenizer(
+        tokens=tokens,
+        merges=[],
+        pretokenizer=bpe.Pretokenizer("words"),
+        special_tokens={"[UNK]": 0},
+        model=bpe.WordPiece(),
+    )
+    with pytest.raises(ConfigError, match=r"--dropout 0.1: "):
+        check_tokens(tokenizer, EncodeSettings(dropout=0.1))
+
+
+def letters_tokenizer(letters: str) -> bpe.Tokenizer:
+    """One token a letter, and one for the end of a word."""
+    tokens = [*(letter.encode() for letter in letters), b"</w>"]
+    cut = bpe.Pretokenizer("words")
+    return bpe.Tokenizer(tokens=tokens, merges=[], pretokenizer=cut, model=bpe.CharacterLevel())
+
+
+def test_characters_without_a_token_are_bad_records(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["low west", "high", "lower", "slow?"])
+    block = next(read_blocks(whole(corpus.folder / "docs.jsonl", "jsonl"), ReadOptions()))
+    source = whole(corpus.folder / "docs.jsonl", "jsonl")
+    encoder = SplitEncoder(
+        letters_tokenizer("lowerst"),
+        Split(part=0, parts=1, pieces=(source,)),
+        layout=RowLayout(settings=RowSettings(), id_type="uint16"),
+    )
+    encoded = encoder.encode(block)
+    assert encoded.documents.ids.to_pylist() == ["d0", "d2"]
+    assert [len(ids) for ids in encoded.documents.input_ids] == [9, 6]
+    assert [bad.place for bad in encoded.bad] == [block.places[row].as_py() for row in (1, 3)]
+    assert [bad.raw for bad in encoded.bad] == [b"high", b"slow?"]
+    assert "'h'" in encoded.bad[0].reason
+    assert "'?'" in encoded.bad[1].reason
 
 
 def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_path: Path) -> None:

@@ -1,0 +1,400 @@
+"""Columns that pass through: their types, where they come from, and what does not fit."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines import jobs
+from pipelines.documents.json_values import column, type_of
+from pipelines.documents.types import parse_type, type_text, unify
+from pipelines.errors import ConfigError, InputError, JobError, RecordError
+from pipelines.settings import EncodeSettings, InputSettings
+from tests.pipelines.corpora import encode, small_tokenizer, tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": "a", "text": "one fox", "n": 1, "x": 1, "ok": True, "s": "é", "l": [1], "o": {"k": "v"}},
+    {"id": "b", "text": "two", "n": -(1 << 63), "x": 2.5, "ok": None, "s": "", "l": [], "o": {}},
+    {"id": "c", "text": "", "n": None, "x": None, "l": None, "o": {"m": [{"q": 1.5}]}},
+    {"id": "d", "text": "the quick brown fox", "n": 4, "s": "\u2028", "l": [None, 2], "o": None},
+]
+NAMES = ("n", "x", "ok", "s", "l", "o")
+TYPES = {
+    "n": pa.int64(),
+    "x": pa.float64(),
+    "ok": pa.bool_(),
+    "s": pa.string(),
+    "l": pa.list_(pa.int64()),
+    "o": pa.struct([("k", pa.string()), ("m", pa.list_(pa.struct([("q", pa.float64())])))]),
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+def jsonl(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def inputs(path: Path, **more: Any) -> InputSettings:
+    return InputSettings(patterns=(str(path),), **more)
+
+
+def kept(folder: Path, model: Path, ids: Path, *names: str, **more: Any) -> pa.Table:
+    """The columns that pass through, of all parts; verified."""
+    settings = EncodeSettings(keep=names)
+    encode(inputs(folder, **more), model, ids, encoding=settings)
+    jobs.verify(directory=str(ids), inputs=inputs(folder, **more))
+    return pa.concat_tables(pq.read_table(path) for path in sorted(ids.glob("part-*")))
+
+
+def expected(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as a row: fields that are not there are null."""
+    row = {name: record.get(name) for name in NAMES}
+    if row["o"] is not None:
+        row["o"] = {"k": row["o"].get("k"), "m": row["o"].get("m")}
+    return row
+
+
+@pytest.mark.parametrize("split_size", [None, 90])
+def test_fields_pass_through_with_their_types(
+    model: Path, tmp_path: Path, split_size: int | None
+) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
+    table = kept(tmp_path / "in", model, tmp_path / "ids", *NAMES, split_size=split_size)
+    assert table.schema.names == ["id", *NAMES, "input_ids", "num_tokens"]
+    assert {name: table.schema.field(name).type for name in NAMES} == TYPES
+    assert table.select(NAMES).to_pylist() == [expected(record) for record in RECORDS]
+
+
+def test_columns_of_parquet_pass_through_with_their_types(model: Path, tmp_path: Path) -> None:
+    zone = dt.timezone.utc
+    when = dt.datetime(2026, 1, 2, 3, 4, 5, 6, zone)
+    source = pa.table(
+        {
+            "text": ["one", "two", None, "four"],
+            "when": pa.array([when, None, when, when], pa.timestamp("us", tz="UTC")),
+            "day": pa.array([dt.date(2026, 1, 2)] * 4, pa.date32()),
+            "small": pa.array([1, 2, 3, None], pa.int8()),
+            "price": pa.array([None] * 4, pa.decimal128(10, 2)),
+            "raw": pa.array([b"\xff", b"", b"x", None], pa.binary()),
+            "fixed": pa.array([b"ab"] * 4, pa.binary(2)),
+            "map": pa.array([[("k", 1)], [], [], None], pa.map_(pa.string(), pa.int64())),
+            "wide": pa.array(["a"] * 4, pa.large_string()),
+            "word": pa.array(["x", "y", "x", "x"]).dictionary_encode(),
+            "nested": pa.array(
+                [[{"a": 1}], [], [{"a": None}], [None]],
+                pa.list_(pa.struct([pa.field("a", pa.float32())])),
+            ),
+            "many.dots": pa.array([1, 2, 3, 4], pa.uint64()),
+            "nan": pa.array([float("nan"), -0.0, float("inf"), None], pa.float64()),
+        }
+    )
+    (tmp_path / "in").mkdir()
+    pq.write_table(source, tmp_path / "in" / "a.parquet", row_group_size=2)
+    names = source.schema.names[1:]
+    table = kept(tmp_path / "in", model, tmp_path / "ids", *names, max_failures=1)
+    there = source.filter(source["text"].is_valid())
+    for name in names:
+        kind = source.schema.field(name).type
+        kind = pa.string() if name == "word" else kind
+        assert table.schema.field(name).type == kind
+        assert repr(table[name].to_pylist()) == repr(there[name].to_pylist())
+
+
+def test_every_document_of_a_packed_row_has_its_columns(model: Path, tmp_path: Path) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
+    settings = EncodeSettings(keep=("n", "o"), pack=4)
+    encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
+    jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs(tmp_path / "in"))
+    (part,) = (tmp_path / "ids").glob("part-*")
+    wanted = {record["id"]: expected(record) for record in RECORDS}
+    seen = set()
+    for row in pq.read_table(part)["documents"].to_pylist():
+        for piece in row:
+            assert (piece["n"], piece["o"]) == (wanted[piece["id"]]["n"], wanted[piece["id"]]["o"])
+            seen.add(piece["id"])
+    assert seen == wanted.keys()
+
+
+def test_chunks_repeat_the_columns(model: Path, tmp_path: Path) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
+    settings = EncodeSettings(keep=("n",), max_tokens=2)
+    encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
+    (part,) = (tmp_path / "ids").glob("part-*")
+    table = pq.read_table(part)
+    wanted = {record["id"]: record.get("n") for record in RECORDS}
+    assert table["n"].to_pylist() == [wanted[id_] for id_ in table["id"].to_pylist()]
+
+
+def test_a_type_may_be_given(model: Path, tmp_path: Path) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "one", "n": 1, "a:b": "x"}, {"text": "two"}])
+    asked = ("n:int8", "a:b:large_string", "later:struct<x: list<double>>")
+    table = kept(tmp_path / "in", model, tmp_path / "ids", *asked)
+    assert table.schema.types[1:4] == [
+        pa.int8(),
+        pa.large_string(),
+        pa.struct([("x", pa.list_(pa.float64()))]),
+    ]
+    assert table["n"].to_pylist() == [1, None]
+    assert table["later"].to_pylist() == [None, None]
+
+
+def test_types_of_several_files_come_together(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    jsonl(folder / "a.jsonl", [{"text": "one", "n": None, "o": {"a": 1}}])
+    jsonl(folder / "b.jsonl", [{"text": "two", "n": 2, "o": {"a": 1}}])
+    source = pa.table(
+        {
+            "text": ["three"],
+            "n": pa.array([3], pa.int16()),
+            "o": pa.array([{"b": "x"}], pa.struct([pa.field("b", pa.string(), nullable=False)])),
+        }
+    )
+    pq.write_table(source, folder / "c.parquet")
+    table = kept(folder, model, tmp_path / "ids", "n", "o")
+    assert table["n"].to_pylist() == [None, 2, 3]
+    assert table["o"].to_pylist() == [
+        {"b": None, "a": 1},
+        {"b": None, "a": 1},
+        {"b": "x", "a": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("late", "message"),
+    [
+        ({"n": "x"}, "field 'n' is a string, not int64"),
+        ({"n": 1.5}, "field 'n' is a number, not int64"),
+        ({"n": 1 << 63}, "field 'n' is 9223372036854775808, which int64 does not hold"),
+        ({"n": "9" * 5000}, "field 'n' is a number, not int64"),
+        ({"n": True}, "field 'n' is true, not int64"),
+        ({"x": (1 << 53) + 1}, "field 'x' is 9007199254740993, which double does not hold"),
+        ({"ok": 1}, "field 'ok' is a number, not bool"),
+        ({"s": "\ud800"}, "half a surrogate pair"),
+        ({"l": [1, "x"]}, r"field 'l\[1\]' is a string, not int64"),
+        ({"l": {"a": 1}}, "field 'l' is an object, not list"),
+        ({"o": {"new": 1}}, "field 'o' has a field 'new', which struct<"),
+        ({"o": {"m": [{"q": []}]}}, r"field 'o.m\[0\].q' is an array, not double"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_a_bad_record(
+    model: Path, tmp_path: Path, late: dict[str, Any], message: str
+) -> None:
+    first = [
+        {"text": f"number {i}", **RECORDS[0], **RECORDS[2], "n": i, "x": 0.5} for i in range(1100)
+    ]
+    first[0] = RECORDS[0] | {"x": 0.5}
+    path = jsonl(tmp_path / "in" / "a.jsonl", first)
+    with path.open("a") as file:
+        text = json.dumps({"id": "late", "text": "the last", **late})
+        file.write(text.replace('"' + "9" * 5000 + '"', "9" * 5000) + "\n")
+    settings = EncodeSettings(keep=NAMES)
+    with pytest.raises(RecordError, match=message):
+        encode(inputs(path), model, tmp_path / "ids", encoding=settings)
+    summary = encode(
+        inputs(path, max_failures=1), model, tmp_path / "ids", encoding=settings, overwrite=True
+    )
+    assert (summary.documents, summary.failures) == (1100, 1)
+    (letters,) = (tmp_path / "ids" / "dead-letters").iterdir()
+    assert json.loads(letters.read_text())["raw"].startswith('{"id": "late"')
+    jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs(path, max_failures=1))
+
+
+def test_malformed_text_in_a_column_is_a_bad_record(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    names = pa.array([b"good", b"\xff", None]).view(pa.string())
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 3], pa.int32()), names)
+    table = pa.table({"text": ["a", "b", "c"], "name": names, "names": lists})
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    with pytest.raises(RecordError, match="column 'name' holds malformed UTF-8"):
+        kept(tmp_path / "in", model, tmp_path / "ids", "name")
+    found = kept(tmp_path / "in", model, tmp_path / "ids2", "name", "names", max_failures=2)
+    assert found["name"].to_pylist() == ["good"]
+
+
+FILES: dict[str, Any] = {
+    "text": ({"a.txt": "text"}, "n", ConfigError, r"a\.txt is read as text, which has no columns"),
+    "missing": ({"a.jsonl": [{"text": "x", "m": 1}]}, "n", ConfigError, "no such field.*'m'"),
+    "null": ({"a.jsonl": [{"text": "x", "n": None}]}, "n", ConfigError, "only null or empty"),
+    "empty": ({"a.jsonl": [{"text": "x", "n": [[]]}]}, "n", ConfigError, "only null or empty"),
+    "mixed": (
+        {"a.jsonl": [{"text": "x", "n": 1}, {"text": "x", "n": "1"}]},
+        "n",
+        ConfigError,
+        "values of type int64 and of type string there: give a type",
+    ),
+    "long": ({"a.jsonl": [{"text": "x", "n": 1 << 70}]}, "n", ConfigError, "does not fit 64 bits"),
+    "two files": (
+        {"a.jsonl": [{"text": "x", "n": 1}], "b.parquet": {"text": ["x"], "n": ["y"]}},
+        "n",
+        ConfigError,
+        r"b\.parquet has it as string, .*a\.jsonl as int64, and no type holds both",
+    ),
+    "no column": ({"b.parquet": {"text": ["x"]}}, "n", InputError, r"b\.parquet has no column 'n'"),
+    "not asked": (
+        {"b.parquet": {"text": ["x"], "n": ["y"]}},
+        "n:int64",
+        ConfigError,
+        r"b\.parquet has it as string, which the int64 that was asked for",
+    ),
+    "not of JSON": (
+        {"a.jsonl": [{"text": "x"}]},
+        "n:date32",
+        ConfigError,
+        "JSON, which has no values of type date32",
+    ),
+    "no type": ({"a.jsonl": [{"text": "x"}]}, "n:strng", ConfigError, "'strng' is no type"),
+    "reserved": ({"a.jsonl": [{"text": "x"}]}, "num_tokens", ConfigError, "of that name already"),
+    "twice": ({"a.jsonl": [{"text": "x"}]}, ("n", "n:int8"), ConfigError, "named twice"),
+}
+
+
+@pytest.mark.parametrize("how", FILES)
+def test_what_cannot_pass_through_is_refused(model: Path, tmp_path: Path, how: str) -> None:
+    files, names, error, message = FILES[how]
+    for name, what in files.items():
+        path = tmp_path / "in" / name
+        path.parent.mkdir(exist_ok=True)
+        if name.endswith("parquet"):
+            pq.write_table(pa.table(what), path)
+        elif name.endswith("jsonl"):
+            jsonl(path, what)
+        else:
+            path.write_text(what)
+    settings = EncodeSettings(keep=(names,) if isinstance(names, str) else names)
+    with pytest.raises(error, match=message):
+        encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
+    assert not (tmp_path / "ids").exists()
+
+
+def test_a_type_seen_in_a_later_file_is_used(model: Path, tmp_path: Path) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x"}])
+    jsonl(tmp_path / "in" / "b.jsonl", [{"text": "x", "n": [1]}, {"text": "x", "n": [2.5]}])
+    table = kept(tmp_path / "in", model, tmp_path / "ids", "n")
+    assert table["n"].to_pylist() == [None, [1.0], [2.5]]
+
+
+def test_the_number_of_splits_changes_no_row(model: Path, tmp_path: Path) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
+    tables = [
+        kept(tmp_path / "in", model, tmp_path / str(size), *NAMES, split_size=size)
+        for size in (100, 1000)
+    ]
+    assert tables[0].equals(tables[1])
+    assert tree(tmp_path / "100") != tree(tmp_path / "1000")
+
+
+def test_a_damaged_parquet_file_is_a_bad_record_with_columns_too(
+    model: Path, tmp_path: Path
+) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x", "n": 1}])
+    (tmp_path / "in" / "b.parquet").write_bytes(b"PAR1 no PAR1")
+    table = kept(tmp_path / "in", model, tmp_path / "ids", "n", max_failures=1)
+    assert table["n"].to_pylist() == [1]
+    with pytest.raises(JobError, match=r"b\.parquet"):
+        kept(tmp_path / "in", model, tmp_path / "ids2", "n")
+
+
+plain = st.sampled_from(
+    [
+        *(pa.bool_(), pa.int8(), pa.uint64(), pa.float32(), pa.string(), pa.large_string()),
+        *(pa.timestamp("ns", tz="Europe/Berlin"), pa.decimal128(7, 3), pa.date32(), pa.binary(3)),
+        *(pa.time64("us"), pa.duration("ms"), pa.binary(), pa.float16()),
+    ]
+)
+types = st.recursive(
+    plain,
+    lambda inner: (
+        inner.map(pa.list_)
+        | inner.map(pa.large_list)
+        | st.dictionaries(st.text(min_size=1, max_size=4), inner, min_size=1, max_size=3).map(
+            lambda fields: pa.struct(list(fields.items()))
+        )
+        | inner.map(lambda kind: pa.map_(pa.string(), kind))
+    ),
+    max_leaves=4,
+)
+
+
+@given(types)
+def test_types_are_read_back_from_text(kind: pa.DataType) -> None:
+    assert parse_type(type_text(kind)) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "int", "float64", " list< int8 >", 'struct<"a, b": bool, c: list<string>>', "date32"],
+)
+def test_texts_that_are_types(text: str) -> None:
+    if text:
+        assert type_text(parse_type(text))
+    else:
+        with pytest.raises(ValueError, match="before a type"):
+            parse_type(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "list<",
+        "list<int8",
+        "list<int8>>",
+        "struct<>",
+        "struct<a>",
+        "struct<a: int8, a: int8>",
+        "é",
+        "list<" * 60 + "int8" + ">" * 60,
+        "int8 int8",
+        "timestamp[us, tz=",
+        "decimal128(99, 2)",
+    ],
+)
+def test_texts_that_are_no_types(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_type(text)
+
+
+@given(types, types)
+def test_the_order_of_two_types_does_not_matter(one: pa.DataType, other: pa.DataType) -> None:
+    both = unify(one, other)
+    again = unify(other, one)
+    assert (both is None) == (again is None)
+    if both is not None:
+        assert unify(both, one) == both
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(json_values)
+def test_a_value_fits_its_own_type(value: Any) -> None:
+    try:
+        kind = type_of(value)
+    except ValueError:
+        return  # a list of values of different kinds
+    array, problems = column([value, value], pa.field("field", kind))
+    assert not problems
+    assert len(array) == 2
