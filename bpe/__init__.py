@@ -1,5 +1,6 @@
 """Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
 
+from bpe import presets
 from bpe.counts import PretokenCounts
 from bpe.counts_texts import count_pretokens
 from bpe.dropout import row_seeds
@@ -49,6 +50,7 @@ __all__ = [
     "UnknownCharacterError",
     "WordPiece",
     "count_pretokens",
+    "presets",
     "row_seeds",
     "train",
 ]

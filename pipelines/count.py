@@ -32,7 +32,7 @@ from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError, RecordError
 from pipelines.output import prepare
 from pipelines.runners import Failures, counter, job_errors
-from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
+from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, several
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -266,6 +266,8 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         inputs: files, directories or patterns; none where the documents are elements.
         pretokenizer: a name of ``bpe.PRETOKENIZERS``.
         pattern: a regular expression in its place.
+        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
+        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: their matches stay whole.
         special_tokens: cut out of the text before, and not counted.
         track_order: keep where each pre-token was first seen, for ties ``first-seen``.
         shards: files to write.
@@ -287,6 +289,8 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         inputs: Sequence[str] | None = None,
         pretokenizer: str = "gpt2",
         pattern: str | None = None,
+        normalizer: Sequence[str] = (),
+        never_split: Sequence[str] = (),
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
         shards: int = SHARDS,
@@ -298,13 +302,10 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         overwrite: bool = False,
     ) -> None:
         super().__init__()
-        for name, value in (("inputs", inputs), ("special_tokens", special_tokens)):
-            if isinstance(value, str):
-                raise ConfigError(f"{name} is one string: give a list, [{value!r}]")
         self._inputs = None
         if inputs is not None:
             self._inputs = InputSettings(
-                patterns=tuple(inputs),
+                patterns=several("inputs", inputs),
                 format=format,
                 text_field=text_field,
                 id_field=id_field,
@@ -314,7 +315,11 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         elif track_order:
             raise ConfigError("track_order needs inputs: the elements of a PCollection are in none")
         self._pretokens = PretokenSettings(
-            pretokenizer=pretokenizer, pattern=pattern, special_tokens=tuple(special_tokens)
+            pretokenizer=pretokenizer,
+            pattern=pattern,
+            normalizer=several("normalizer", normalizer),
+            never_split=several("never_split", never_split),
+            special_tokens=several("special_tokens", special_tokens),
         )
         self._output = OutputSettings(directory=output, overwrite=overwrite)
         self._order = track_order

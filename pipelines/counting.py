@@ -23,7 +23,6 @@ from bpe.counts_manifest import (
     Totals,
     check_shards,
 )
-from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens
 from pipelines import storage
 from pipelines.documents import ReadOptions
@@ -45,6 +44,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from bpe.pretokenize import Pretokenizer
     from pipelines.documents import Block
     from pipelines.inputs import InputFile
     from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
@@ -292,7 +292,7 @@ def count_job(
     """
     return CountJob(
         directory=storage.located(output.directory),
-        pretokenizer=Pretokenizer.of(pretokens.pretokenizer, pretokens.pattern),
+        pretokenizer=pretokens.cut,
         special_tokens=pretokens.special_tokens,
         track_order=track_order,
         shards=shards,
@@ -311,8 +311,7 @@ def count_plan(
         kind="counts",
         parts=(job.shards, splits),
         settings={
-            "pretokenizer": job.pretokenizer.name,
-            "pattern": job.pretokenizer.pattern,
+            **job.pretokenizer.settings,
             "special_tokens": list(job.special_tokens),
             "track_order": job.track_order,
             "shards": job.shards,

@@ -10,7 +10,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from bpe.pretokenize import Pretokenizer
 from pipelines import storage
 from pipelines.count import add_counting
 from pipelines.counting import SHARDS, plan_counting
@@ -196,10 +195,30 @@ def check_run(
         check_special_tokens(pretokens.special_tokens, encoding)
         check_training(
             training,
-            pretokenizer=Pretokenizer.of(pretokens.pretokenizer, pretokens.pattern),
+            pretokenizer=pretokens.cut,
             special_tokens=pretokens.special_tokens,
         )
         refuse_occupied(output)
+
+
+def check_cut(*, counts: tuple[CountsInput, ...], pretokens: PretokenSettings) -> None:
+    """Refuse counts whose text was cut otherwise.
+
+    Args:
+        counts: directories of counts.
+        pretokens: how a preset cuts text.
+
+    Raises:
+        JobError: there are no counts, or they are of other pre-tokens.
+    """
+    with job_errors():
+        for source in counts:
+            found = read_counts_manifest(source.directory).pretokenizer
+            if found != pretokens.cut:
+                raise ConfigError(
+                    f"{source.directory} was cut with {found}, and the preset cuts text with "
+                    f"{pretokens.cut}: count again with the preset, or train without it"
+                )
 
 
 def train(
@@ -241,7 +260,7 @@ def train(
         if inputs is not None:
             check_training(
                 training,
-                pretokenizer=Pretokenizer.of(pretokens.pretokenizer, pretokens.pattern),
+                pretokenizer=pretokens.cut,
                 special_tokens=pretokens.special_tokens,
             )
             counting = plan_counting(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from bpe.models import Model
+    from bpe.pretokenize import Pretokenizer
 
 Format = Literal["auto", "text", "lines", "jsonl", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -116,12 +117,32 @@ class PretokenSettings:
     Attributes:
         pretokenizer: a name of ``bpe.PRETOKENIZERS``; not used where ``pattern`` is given.
         pattern: a regular expression (``regex`` package syntax) in its place, or None.
+        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
+        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: what they match is whole.
         special_tokens: cut out of the text, never counted, given reserved ids.
     """
 
     pretokenizer: str = "gpt2"
     pattern: str | None = None
+    normalizer: tuple[str, ...] = ()
+    never_split: tuple[str, ...] = ()
     special_tokens: tuple[str, ...] = ()
+
+    @property
+    def cut(self) -> Pretokenizer:
+        """All but the special tokens, as one value.
+
+        Raises:
+            bpe.PretokenizerError: a name is unknown, or a pattern does not compile.
+        """
+        from bpe.pretokenize import Pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
+
+        return Pretokenizer.of(
+            self.pretokenizer,
+            self.pattern,
+            normalizer=self.normalizer,
+            never_split=self.never_split,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,8 +60,9 @@ class TrainSummary(_Summary):
         distinct_pretokens: different ones.
         vocab_size: tokens.
         merges: merges.
-        initial_tokens: the corpus in single bytes.
-        tokens: the corpus in tokens of this vocabulary.
+        initial_bytes: the words that were trained on, in bytes.
+        initial_tokens: the same in single symbols.
+        tokens: the same in tokens of this vocabulary.
         stopped: why training ended.
         sha256: of ``tokenizer.json`` (hex).
     """
@@ -71,6 +72,7 @@ class TrainSummary(_Summary):
     distinct_pretokens: int
     vocab_size: int
     merges: int
+    initial_bytes: int
     initial_tokens: int
     tokens: int
     stopped: str
@@ -79,7 +81,7 @@ class TrainSummary(_Summary):
     @property
     def bytes_per_token(self) -> float | None:
         """How well the vocabulary compresses the text it was trained on; None without text."""
-        return self.initial_tokens / self.tokens if self.tokens else None
+        return self.initial_bytes / self.tokens if self.tokens else None
 
 
 @dataclass(frozen=True, kw_only=True)

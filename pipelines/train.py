@@ -153,6 +153,7 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
         ),
         "vocab_size": len(load_tokenizer(path)),
         "merges": len(merges),
+        "initial_bytes": training["initial_bytes"],
         "initial_tokens": training["initial_tokens"],
         "tokens": merges[-1]["tokens_left"] if merges else training["initial_tokens"],
         "stopped": training["stopped"],

@@ -1,7 +1,12 @@
-"""What every command shares: Beam's own arguments, the configuration file, stray arguments."""
+"""What every command shares: layers of defaults, Beam's own arguments, stray arguments.
+
+A value comes from the command line, else from a configuration file, else from a preset, else from
+the option itself.
+"""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -22,6 +27,17 @@ EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
 _NOT_IN_FILES = frozenset({"config", "help", "traceback"})
 _BEAM_ARGS = Key(name="beam_args", several=True)
 _META = "bpe.beam_args"
+_FILE = "bpe.file"
+_PRESET = "bpe.preset"
+
+
+class Source(IntEnum):
+    """Where the value of an option comes from; the greater wins."""
+
+    DEFAULT = 0
+    PRESET = 1
+    FILE = 2
+    COMMAND_LINE = 3
 
 
 class WholeNumber(IntegerType):
@@ -111,7 +127,7 @@ def beam_args(ctx: click.Context) -> tuple[str, ...]:
 
 
 def use_config(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
-    """Make the values of a configuration file the defaults of the command's options."""
+    """Make the values of a configuration file defaults of the command's options."""
     if path is None or ctx.resilient_parsing:
         return path
     keys = dict(option_keys(ctx.command))
@@ -120,9 +136,40 @@ def use_config(ctx: click.Context, _: click.Parameter, path: str | None) -> str 
     for one in in_file:
         if not one.startswith("--"):
             raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
-    ctx.meta[_META] = ctx.meta[_META] or in_file
-    ctx.default_map = values
+    ctx.meta[_META] = ctx.meta.get(_META) or in_file
+    ctx.meta[_FILE] = values
+    _set_defaults(ctx)
     return path
+
+
+def use_preset(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """Make the values of a preset defaults, below those of a configuration file.
+
+    A preset says how to train: what a command has no option for goes by it.
+    """
+    if name is None or ctx.resilient_parsing:
+        return name
+    from bpe.presets import path
+
+    own = dict(option_keys(ctx.command))
+    values = read_config(str(path(name)), _others(ctx) | own)
+    ctx.meta[_PRESET] = {key: value for key, value in values.items() if key in own}
+    _set_defaults(ctx)
+    return name
+
+
+def _set_defaults(ctx: click.Context) -> None:
+    ctx.default_map = {**ctx.meta.get(_PRESET, {}), **ctx.meta.get(_FILE, {})}
+
+
+def source(ctx: click.Context, name: str) -> Source:
+    """Where the value of an option comes from."""
+    known = ctx.get_parameter_source(name)
+    if known in (ParameterSource.DEFAULT, None):
+        return Source.DEFAULT
+    if known is not ParameterSource.DEFAULT_MAP:
+        return Source.COMMAND_LINE
+    return Source.FILE if name in ctx.meta.get(_FILE, {}) else Source.PRESET
 
 
 def option_keys(command: click.Command) -> Iterator[tuple[str, Key]]:
@@ -159,37 +206,50 @@ def _key(option: click.Option) -> Key:
 
 def _elsewhere(ctx: click.Context, *, own: dict[str, Key]) -> dict[str, str]:
     """Keys of other commands, so that a file for `bpe run` is told apart from a typing error."""
-    root = ctx.find_root().command
     others: dict[str, str] = {}
-    if isinstance(root, click.Group):
-        for command in root.commands.values():
-            if isinstance(command, JobCommand):
-                for name, _ in option_keys(command):
-                    if name not in own:
-                        others.setdefault(name, f"bpe {command.name}")
+    for command in _jobs(ctx):
+        for name, _ in option_keys(command):
+            if name not in own:
+                others.setdefault(name, f"bpe {command.name}")
     return others
 
 
+def _others(ctx: click.Context) -> dict[str, Key]:
+    """The keys of all commands that run jobs."""
+    return {name: key for command in _jobs(ctx) for name, key in option_keys(command)}
+
+
+def _jobs(ctx: click.Context) -> list[click.Command]:
+    root = ctx.find_root().command
+    commands = root.commands.values() if isinstance(root, click.Group) else ()
+    return [command for command in commands if isinstance(command, JobCommand)]
+
+
 def choose(ctx: click.Context, first: str, second: str) -> None:
-    """Settle two options that exclude each other: one on the command line beats one in a file.
+    """Settle two options that exclude each other: the one from the higher layer is the one meant.
 
     Raises:
         click.UsageError: both stand on the command line, or both in the file.
     """
-    named = (ctx.get_parameter_source(first), ctx.get_parameter_source(second))
-    if named[0] != named[1]:
-        for name, other, source in ((first, second, named[0]), (second, first, named[1])):
-            if source is ParameterSource.COMMANDLINE and ctx.params[name]:
-                ctx.params[other] = _nothing(ctx, other)
-    elif named[0] is not ParameterSource.DEFAULT and ctx.params[first] and ctx.params[second]:
+    if not (_is_given(ctx, first) and _is_given(ctx, second)):
+        return
+    sources = (source(ctx, first), source(ctx, second))
+    if sources[0] == sources[1] != Source.DEFAULT:
         raise click.UsageError(
             f"--{first} and --{second} exclude each other: choose one".replace("_", "-"), ctx
         )
+    forget(ctx, second if sources[0] > sources[1] else first)
 
 
-def _nothing(ctx: click.Context, name: str) -> Any:
+def _is_given(ctx: click.Context, name: str) -> bool:
+    return ctx.params[name] not in (None, (), False)
+
+
+def forget(ctx: click.Context, name: str) -> None:
+    """Give an option its default, as if no layer had said anything."""
     option = next(param for param in ctx.command.params if param.name == name)
-    return () if option.multiple else option.to_info_dict()["default"]  # None, not click's unset
+    default = option.to_info_dict()["default"]  # None, not click's unset
+    ctx.params[name] = () if option.multiple else default
 
 
 def stack(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

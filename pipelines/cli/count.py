@@ -10,6 +10,7 @@ from pipelines.cli import options
 from pipelines.cli.command import JobCommand
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
+from pipelines.cli.train_options import preset_option
 
 
 @click.command(
@@ -19,6 +20,7 @@ from pipelines.cli.report import show_summary
 )
 @options.input_options(required=True)
 @options.bulk_options()
+@preset_option()
 @options.pretoken_options()
 @options.counting_options()
 @options.output_options()

@@ -27,6 +27,7 @@ from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
 from pipelines.cli.verify import verify
+from pipelines.cli.words import words
 from pipelines.errors import JobError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def bpe() -> None:
     """
 
 
-for _command in (count, train, encode, run, verify, decode, convert, show):
+for _command in (count, train, encode, run, verify, decode, convert, show, words):
     bpe.add_command(_command)
 
 

@@ -7,9 +7,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from pipelines.cli.command import Size, WholeNumber, beam_args, choose, stack, use_config
+from pipelines.cli.command import (
+    Size,
+    Source,
+    WholeNumber,
+    beam_args,
+    choose,
+    source,
+    stack,
+    use_config,
+)
 from pipelines.settings import (
     FORMATS,
     CountsInput,
@@ -17,7 +25,6 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
     PretokenSettings,
-    TrainSettings,
 )
 
 if TYPE_CHECKING:
@@ -25,9 +32,20 @@ if TYPE_CHECKING:
 
     from pipelines.progress import Progress
 
-# As in bpe.PRETOKENIZERS and bpe.TIES (a test compares); bpe is not imported for `--help`.
+# As in bpe.PRETOKENIZERS and bpe.NORMALIZERS (a test compares); bpe is not imported for `--help`.
 PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "none")
-TIES = ("bytes-min", "bytes-max", "id-min", "huggingface", "first-seen")
+NORMALIZERS = (
+    "nfc",
+    "nfd",
+    "nfkc",
+    "nfkd",
+    "lowercase",
+    "strip-accents",
+    "strip-nonspacing",
+    "clean-text",
+    "space-han",
+)
+NO_NORMALIZER = "none"
 
 
 def input_options(*, required: bool) -> Callable[[Any], Any]:
@@ -113,6 +131,20 @@ def pretoken_options() -> Callable[[Any], Any]:
     return stack(
         cut_options(),
         click.option(
+            "--normalizer",
+            type=click.Choice((*NORMALIZERS, NO_NORMALIZER)),
+            multiple=True,
+            metavar="NAME",
+            help="Change text before it is cut, such as nfc, nfkc, lowercase or strip-accents; "
+            "repeatable, in order. none: not at all, whatever a preset or file says.",
+        ),
+        click.option(
+            "--never-split",
+            multiple=True,
+            metavar="PATTERN",
+            help="Keep what this matches whole: url, email, or a regular expression; repeatable.",
+        ),
+        click.option(
             "--special-token",
             "special_token",
             multiple=True,
@@ -145,35 +177,6 @@ def special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
             raise click.UsageError(f"--special-token {content!r} is given twice: leave one out")
         found[content] = id_
     return found or None
-
-
-def vocabulary_options() -> Callable[[Any], Any]:
-    """What to train."""
-    return stack(
-        click.option(
-            "--vocab-size",
-            type=WholeNumber(1),
-            required=True,
-            metavar="N",
-            help="Tokens to end up with: special tokens, the 256 bytes, and the merges.",
-        ),
-        click.option(
-            "--ties",
-            type=click.Choice(TIES),
-            default="bytes-min",
-            metavar="RULE",
-            help="Which of equally frequent pairs to merge first. bytes-min, bytes-max: smallest "
-            "or greatest pair of byte strings; id-min: smallest ids; huggingface: as its trainer "
-            "does; first-seen: first in the corpus.",
-        ),
-        click.option(
-            "--min-frequency",
-            type=WholeNumber(1),
-            default=1,
-            metavar="N",
-            help="Never merge a pair that occurs fewer times.",
-        ),
-    )
 
 
 def output_options() -> Callable[[Any], Any]:
@@ -299,8 +302,19 @@ def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     return PretokenSettings(
         pretokenizer=values["pretokenizer"],
         pattern=values["pattern"],
+        normalizer=_normalizer(ctx),
+        never_split=values["never_split"],
         special_tokens=values["special_token"],
     )
+
+
+def _normalizer(ctx: click.Context) -> tuple[str, ...]:
+    steps: tuple[str, ...] = ctx.params["normalizer"]
+    if NO_NORMALIZER not in steps:
+        return steps
+    if len(steps) > 1:
+        raise click.UsageError("--normalizer none stands alone: leave out the others, or it", ctx)
+    return ()
 
 
 def counts_inputs(ctx: click.Context) -> tuple[CountsInput, ...]:
@@ -319,24 +333,14 @@ def refuse_recutting(ctx: click.Context) -> None:
     Raises:
         click.UsageError: counts are given, and how to cut text as well.
     """
-    for name in ("pretokenizer", "pattern"):
-        source = ctx.get_parameter_source(name)
-        if ctx.params["counts"] and source is not ParameterSource.DEFAULT and ctx.params[name]:
+    for name in ("pretokenizer", "pattern", "normalizer", "never_split"):
+        if ctx.params["counts"] and source(ctx, name) > Source.PRESET and ctx.params[name]:
+            option = f"--{name}".replace("_", "-")
             raise click.UsageError(
-                f"--{name} goes with --input: --counts were cut when they were made, "
-                "and the tokenizer will cut text the same way",
+                f"{option} goes with --input: --counts were cut when they were made, and the "
+                "tokenizer will cut text the same way",
                 ctx,
             )
-
-
-def train_settings(ctx: click.Context) -> TrainSettings:
-    """The vocabulary that the options ask for."""
-    values = ctx.params
-    return TrainSettings(
-        vocab_size=values["vocab_size"],
-        ties=values["ties"],
-        min_frequency=values["min_frequency"],
-    )
 
 
 def output_settings(ctx: click.Context, *below: str) -> OutputSettings:

@@ -125,13 +125,23 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
         yield f"{many(summary.failures, 'bad record')} set aside{place}"
     size = getattr(summary, "vocab_size", None)
     wanted = asked.get("vocab_size")
-    if size is not None and wanted is not None and size < wanted:
+    if size is not None and wanted is not None and size > wanted:
+        yield (
+            f"no merge was trained: special tokens and characters alone are {size:,} tokens, and "
+            f"--vocab-size is {wanted:,}: use a greater one"
+        )
+    if size is not None and wanted is not None and size < wanted and _ran_out(summary):
         rare = int(asked.get("min_frequency") or 1) > 1
         remedy = "train on more text, or lower --min-frequency" if rare else "train on more text"
         yield (
             f"the corpus gave {size:,} tokens, not the {wanted:,} that were asked for: "
             f"{summary.stopped} ({remedy})"
         )
+
+
+def _ran_out(summary: TrainSummary) -> bool:
+    """Whether training ended for want of pairs, not by the other limit."""
+    return summary.stopped == "no pair left"
 
 
 def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:

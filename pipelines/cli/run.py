@@ -11,6 +11,12 @@ from pipelines.cli.command import JobCommand, use_config
 from pipelines.cli.encode_options import encode_options, encode_settings
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
+from pipelines.cli.train_options import (
+    preset_option,
+    prune_option,
+    train_settings,
+    vocabulary_options,
+)
 
 
 @click.command(
@@ -27,9 +33,11 @@ bpe run configs/demo.yaml --resume
 )
 @options.input_options(required=True)
 @options.bulk_options()
+@preset_option()
 @options.pretoken_options()
 @options.counting_options()
-@options.vocabulary_options()
+@prune_option()
+@vocabulary_options()
 @encode_options()
 @options.output_options()
 @options.execution_options(config=False)
@@ -43,7 +51,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     DIR/encoded.
     """
     inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
-    training, encoding = options.train_settings(ctx), encode_settings(ctx)
+    training, encoding = train_settings(ctx), encode_settings(ctx)
     execution = options.execution(ctx)
     output = options.output_settings(ctx)
     counts_output = options.output_settings(ctx, "counts")

@@ -7,9 +7,15 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, choose
+from pipelines.cli.command import JobCommand, Source, choose, source
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
+from pipelines.cli.train_options import (
+    preset_option,
+    prune_option,
+    train_settings,
+    vocabulary_options,
+)
 
 
 @click.command(
@@ -28,8 +34,10 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     metavar="DIR[:WEIGHT]",
     help="Counts to train on in place of --input, each multiplied by a whole number; repeatable.",
 )
+@preset_option()
 @options.pretoken_options()
-@options.vocabulary_options()
+@prune_option()
+@vocabulary_options()
 @options.output_options()
 @options.execution_options()
 @options.report_options()
@@ -47,7 +55,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
             "nothing to train on: give --input (a corpus) or --counts (from bpe count)", ctx
         )
     options.refuse_recutting(ctx)
-    training, output = options.train_settings(ctx), options.output_settings(ctx)
+    training, output = train_settings(ctx), options.output_settings(ctx)
     inputs = options.input_settings(ctx) if ctx.params["input"] else None
     pretokens = options.pretoken_settings(ctx)
     counts = options.counts_inputs(ctx)
@@ -55,6 +63,8 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     set_up_logging()
     from pipelines import jobs
 
+    if counts and source(ctx, "pretokenizer") is Source.PRESET:
+        jobs.check_cut(counts=counts, pretokens=pretokens)
     summary = jobs.train(
         inputs=inputs,
         counts=counts,

@@ -8,14 +8,14 @@ import click
 import pytest
 
 import bpe as library
-from pipelines.cli import options
+from pipelines.cli import options, train_options
 from pipelines.cli.main import bpe as commands
 from tests.cli.process import bpe, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ("count", "train", "encode", "run", "verify", "decode", "convert", "show")
+NAMES = ("count", "train", "encode", "run", "verify", "decode", "convert", "show", "words")
 COUNT = ("count", "--input", "a.txt", "--output", "out")
 TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
 
@@ -65,7 +65,9 @@ def test_help_does_not_wait_for_beam() -> None:
 
 def test_choices_are_those_of_the_library() -> None:
     assert options.PRETOKENIZERS == library.PRETOKENIZERS
-    assert options.TIES == library.TIES
+    assert options.NORMALIZERS == library.NORMALIZERS
+    assert train_options.TIES == library.TIES
+    assert library.presets.names() == train_options.PRESETS
 
 
 def test_no_command_is_wrong_and_helps() -> None:
@@ -110,7 +112,7 @@ def test_version() -> None:
         (("train", "--counts", "a:0", *TRAIN[3:]), "the weight 0 is not a whole number"),
         ((*COUNT, "--split-size", "9" * 400 + ".5"), "larger than any file"),
         (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not a whole number"),
-        (("train", "--counts", "a", "--output", "out"), "Missing option '--vocab-size'"),
+        (("train", "--counts", "a", "--output", "out"), "give --vocab-size N, or --max-merges N"),
         ((*TRAIN, "--vocab-size", "0"), "0 is too small"),
         ((*TRAIN, "--ties", "random"), "'random' is not one of 'bytes-min'"),
         (("run",), "Missing argument 'CONFIG.yaml'"),

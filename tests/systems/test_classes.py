@@ -1,0 +1,291 @@
+"""The classes of the presets: the values of their descriptions, and what else these ask for."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bpe import BpeError, TrainingError, presets
+from tests.systems import values
+from tests.systems.values import SYSTEMS, System, pieces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def trained(system: System) -> presets.PresetTokenizer:
+    """The description's class, trained on its example."""
+    limits = dict(system.options)
+    if system.preset == "word-tutorial":
+        return presets.WordTutorialTokenizer().train(system.texts, **limits)
+    if system.preset == "notebook":
+        return presets.NotebookTokenizer().train(system.texts, limits.get("max_merges"))
+    if system.preset == "byte-level":
+        return presets.ByteLevelTokenizer().train(system.texts, **limits)
+    if system.preset == "words":
+        return presets.WordsTokenizer().train(system.texts)
+    return presets.InterviewTokenizer().train(system.texts, limits.get("max_merges"))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_values_of_the_description(name: str) -> None:
+    system = SYSTEMS[name]
+    tokenizer = trained(system)
+    assert [tuple(merge) for merge in tokenizer.merges] == system.merges
+    for text in system.splits:
+        assert tokenizer.split(text) == pieces(system, text)
+        assert tokenizer.splits.get(text, pieces(system, text)) == pieces(system, text)
+    if system.size is not None:
+        assert len(tokenizer) == tokenizer.get_vocab_size() == system.size
+        assert sorted(tokenizer.vocabulary.values()) == list(range(system.size))
+    for text, ids in system.ids.items():
+        assert tokenizer.tokenizer.encode(text) == ids
+    found = tokenizer.pair_counts()
+    assert system.pairs.items() <= found.items()
+    if system.pairs:
+        assert [n for _, n in found.most_common(len(system.pairs))] == list(system.pairs.values())
+    if name == "A without new":
+        assert found == Counter(system.pairs)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_same_by_the_preset_alone(name: str) -> None:
+    system = SYSTEMS[name]
+    tokenizer = presets.load(system.preset).train(system.texts, **system.options)
+    assert tokenizer == trained(system).tokenizer
+    assert tokenizer.training == trained(system).training
+
+
+# A
+
+
+def tutorial() -> presets.WordTutorialTokenizer:
+    return presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=10)
+
+
+def test_special_tokens_come_first_then_sorted_characters_then_merges() -> None:
+    tokenizer = tutorial()
+    ids = [tokenizer.pad_token_id, tokenizer.unk_token_id]
+    ids += [tokenizer.bos_token_id, tokenizer.eos_token_id]
+    assert ids == [0, 1, 2, 3]
+    tokens = list(tokenizer.vocabulary)
+    assert tokens[:4] == ["<pad>", "<unk>", "<bos>", "<eos>"]
+    assert tokens[4:15] == ["</w>", *"deilnorstw"]
+    assert tokens[15:] == [left + right for left, right, _ in tokenizer.merges]
+
+
+def test_frequencies_are_texts_that_often() -> None:
+    system = values.TUTORIAL
+    by_texts = presets.WordTutorialTokenizer().train(system.texts, max_merges=10)
+    assert by_texts.tokenizer == tutorial().tokenizer
+    sentences = presets.WordTutorialTokenizer().train([" ".join(system.texts)], max_merges=10)
+    assert sentences.tokenizer == tutorial().tokenizer
+
+
+def test_rare_words_and_case() -> None:
+    texts = ["Low low LOW once"]
+    assert presets.WordTutorialTokenizer().train(texts, 20).word_counts == {"low": 3}
+    everything = presets.WordTutorialTokenizer().train(texts, 20, min_freq=1)
+    assert everything.word_counts == {"low": 3, "once": 1}
+    kept = presets.WordTutorialTokenizer(case_sensitive=True).train(texts, 30, min_freq=1)
+    assert list(kept.word_counts) == ["Low", "low", "LOW", "once"]
+    assert kept.tokenize("Low") != kept.tokenize("low")
+    assert kept.case_sensitive
+    assert "case kept" in repr(kept)
+
+
+def test_vocab_size_counts_everything() -> None:
+    for size in range(15, 30):
+        tokenizer = presets.WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=size)
+        assert len(tokenizer) == size
+        assert len(tokenizer.merges) == size - 15
+
+
+def test_too_small_a_size_trains_nothing_and_says_so() -> None:
+    with pytest.warns(UserWarning, match="no merge was trained: .* are 15 tokens, vocab_size is 9"):
+        tokenizer = presets.WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=9)
+    assert tokenizer.merges == []
+    assert tokenizer.tokenize("low") == ["l", "o", "w", "</w>"]
+    assert tokenizer.training.stopped == "vocabulary full"
+
+
+def test_encoding_and_decoding() -> None:
+    tokenizer = tutorial()
+    ids = tokenizer.encode("New  LOWEST\nquiz", add_special_tokens=True)
+    assert ids[0] == tokenizer.bos_token_id
+    assert ids[-1] == tokenizer.eos_token_id
+    assert ids.count(tokenizer.unk_token_id) == 3
+    assert tokenizer.decode(tokenizer.encode("New  LOWEST")) == "new lowest"
+    assert tokenizer.decode(tokenizer.encode("low new", True)) == "low new"
+    shown = tokenizer.decode(tokenizer.encode("low", add_special_tokens=True), skip_special=False)
+    assert shown.startswith("<bos>")
+    assert tokenizer.encode("") == []
+    assert tokenizer.tokenize("quiz") == ["<unk>", "<unk>", "i", "<unk>", "</w>"]
+
+
+def test_dropout_is_seeded_and_off_by_default() -> None:
+    tokenizer = tutorial()
+    plain = tokenizer.encode("newest lowest")
+    assert tokenizer.encode("newest lowest", dropout=0.0, seed=5) == plain
+    assert tokenizer.decode(tokenizer.encode("newest lowest", dropout=0.5, seed=1)) == (
+        "newest lowest"
+    )
+    drawn = {tuple(tokenizer.encode("newest lowest", dropout=0.5, seed=i)) for i in range(20)}
+    assert len(drawn) > 1
+    again = tokenizer.encode("newest lowest", dropout=0.5, seed=7)
+    assert again == tokenizer.encode("newest lowest", dropout=0.5, seed=7)
+    single = tokenizer.encode("newest", dropout=1.0)
+    assert len(single) == len("newest") + 1
+
+
+def test_verbose_prints_every_merge(capsys: pytest.CaptureFixture[str]) -> None:
+    presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2)
+    assert capsys.readouterr().out == ""
+    presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2, verbose=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "merge 1: n + e = ne (10 times)",
+        "merge 2: ne + w = new (10 times)",
+        "17 tokens: merge limit",
+    ]
+    lines: list[str] = []
+    presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2, verbose=lines.append)
+    assert len(lines) == 3
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("kind", [presets.WordTutorialTokenizer, presets.InterviewTokenizer])
+def test_one_json_file_holds_it(
+    kind: type[presets.WordTutorialTokenizer | presets.InterviewTokenizer], tmp_path: Path
+) -> None:
+    tokenizer = kind().train(values.INTERVIEW_TEXTS, vocab_size=30)
+    tokenizer.save(tmp_path / "t.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
+    loaded = kind.load(tmp_path / "t.json")
+    assert type(loaded) is kind
+    assert loaded.tokenizer == tokenizer.tokenizer
+    assert loaded.preset.pretokenizer == tokenizer.preset.pretokenizer
+    text = "the Newest 日本"
+    assert loaded.encode(text, add_special_tokens=True) == tokenizer.encode(
+        text, add_special_tokens=True
+    )
+    assert repr(loaded) == repr(tokenizer)
+    with pytest.raises(BpeError, match="loaded"):
+        _ = loaded.word_counts
+
+
+def test_case_is_remembered(tmp_path: Path) -> None:
+    kept = presets.WordTutorialTokenizer(case_sensitive=True).train(["Low Low"], 20)
+    kept.save(tmp_path / "t.json")
+    assert presets.WordTutorialTokenizer.load(tmp_path / "t.json").case_sensitive
+
+
+def test_before_training_it_says_what_to_do() -> None:
+    tokenizer = presets.WordTutorialTokenizer()
+    assert len(tokenizer) == 0
+    assert repr(tokenizer) == "<WordTutorialTokenizer, not trained, lower case>"
+    with pytest.raises(BpeError, match="this WordTutorialTokenizer is not trained: call train"):
+        tokenizer.encode("low")
+    with pytest.raises(TrainingError, match="training has no limit: give vocab_size, max_merges"):
+        tokenizer.train(["low"])
+    with pytest.raises(BpeError):
+        _ = tokenizer.splits
+
+
+# B
+
+
+def test_the_first_vocabulary_of_the_notebook() -> None:
+    notebook = presets.NotebookTokenizer().train(values.NOTEBOOK.texts, num_merges=0)
+    characters = set("".join(values.NOTEBOOK.texts))
+    assert len(characters) == 19
+    assert set(notebook.vocabulary) == {*characters, "</w>"}
+    assert len(notebook) == 20
+
+
+# C
+
+
+def test_texts_are_whole_unless_they_are_cut() -> None:
+    assert presets.ByteLevelTokenizer().train(["a b"], 300).word_counts == {"a b": 1}
+    cut = presets.ByteLevelTokenizer(pretokenizer="gpt2").train(["a b"], 300)
+    assert cut.word_counts == {"a": 1, " b": 1}
+
+
+def test_special_tokens_are_atomic() -> None:
+    texts = ["<s>ab<s>ab", "ab<e>"]
+    tokenizer = presets.ByteLevelTokenizer().train(texts, 300, special_tokens=["<s>", "<e>"])
+    assert [(left + right, n) for left, right, n in tokenizer.merges] == [("ab", 3)]
+    assert tokenizer.encode("<s>ab<e>") == [0, 258, 1]
+    assert tokenizer.decode([0, 258, 1]) == "<s>ab<e>"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_text_comes_back(text: str) -> None:
+    tokenizer = BYTES
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+BYTES = presets.ByteLevelTokenizer().train(values.EATS.texts, 262, special_tokens=["<|end|>"])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\ufeffhe eats", "\x00\x1f\x7f", "👩‍👩‍👧 é e\u0301", "<|end|>"]
+)
+def test_everything_is_bytes(text: str) -> None:
+    assert BYTES.decode(BYTES.encode(text)) == text
+    if not text:
+        assert BYTES.encode(text) == []
+
+
+def test_half_a_character_is_replaced() -> None:
+    half = BYTES.encode("é")[:1]
+    assert BYTES.decode(half) == "\ufffd"
+
+
+def test_the_pair_of_files(tmp_path: Path) -> None:
+    BYTES.save(tmp_path / "pair")
+    assert sorted(path.name for path in (tmp_path / "pair").iterdir()) == [
+        "merges.txt",
+        "vocab.json",
+    ]
+    assert presets.ByteLevelTokenizer.load(tmp_path / "pair").tokenizer == BYTES.tokenizer
+
+
+# D and E
+
+
+def test_lowly_with_two_merges() -> None:
+    words = presets.WordsTokenizer().train(["low", "lower", "lowest"], max_merges=2)
+    assert words.split("lowly", clean=True) == ["low", "l", "y"]
+
+
+def test_output_without_marks() -> None:
+    tokenizer = presets.InterviewTokenizer().train(values.INTERVIEW_TEXTS, 20)
+    assert tokenizer.split("lower unknown", clean=True) == ["lo", "wer", *"unknown"]
+    assert tokenizer.tokenize("lower zoo", clean=True) == ["lo", "wer", "[UNK]", "o", "o"]
+    assert tokenizer.tokenize("[UNK]", clean=True) == ["[UNK]"] * 5
+    assert tokenizer.encode("zoo") == [1, *tokenizer.encode("oo")]
+
+
+def test_marks_in_the_text_itself_stay() -> None:
+    words = presets.WordsTokenizer().train(["a</w> b"], max_merges=0)
+    assert "".join(words.split("a</w> b", clean=True)) == "a</w>b"
+
+
+# All of them
+
+
+def test_names_and_unknown_names() -> None:
+    assert presets.names() == ("byte-level", "interview", "notebook", "word-tutorial", "words")
+    with pytest.raises(TrainingError, match=r"unknown preset 'word': .*did you mean words\?"):
+        presets.load("word")
+
+
+def test_presets_are_values() -> None:
+    for name in presets.names():
+        assert pickle.loads(pickle.dumps(presets.load(name))) == presets.load(name)  # noqa: S301
