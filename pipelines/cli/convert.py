@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, choose
+from pipelines.cli.command import Command
 from pipelines.cli.report import show_json
+from pipelines.cli.tokenizer_options import load_tokenizer, tokenizer_options
 from pipelines.progress import many
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@options.cut_options(default=None)
-@options.special_ids_option()
+@tokenizer_options()
 @click.option(
     "--leave-out",
     "leave_out",
@@ -59,9 +59,6 @@ def convert(
     /,
     source: str,
     target: str,
-    pretokenizer: str | None,
-    pattern: str | None,
-    special_token: tuple[str, ...],
     leave_out: tuple[str, ...],
     overwrite: bool,
     **_: Any,
@@ -73,17 +70,10 @@ def convert(
     cannot hold is an error that names it, unless --leave-out does. What has to be given again when
     TO is loaded is printed.
     """
-    import bpe
     from bpe import formats
     from bpe.files import write_atomically
 
-    choose(ctx, "pretokenizer", "pattern")
-    tokenizer = bpe.Tokenizer.load(
-        source,
-        pretokenizer=pretokenizer,
-        pattern=pattern,
-        special_tokens=options.special_ids(special_token),
-    )
+    tokenizer = load_tokenizer(ctx, source)
     files = formats.write(tokenizer, Path(target), leave_out=leave_out)
     for path in files.contents:
         if path.exists() and not overwrite:

@@ -11,6 +11,7 @@ from pipelines.cli import options
 from pipelines.cli.command import JobCommand
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
+from pipelines.cli.tokenizer_options import tokenizer_options
 from pipelines.cli.verify_tokenizer import is_tokenizer, verify_tokenizer
 
 
@@ -25,7 +26,7 @@ bpe verify model/tokenizer.json
 )
 @click.argument("path", metavar="PATH")
 @options.input_options(required=False)
-@options.cut_options(default=None)
+@tokenizer_options()
 @options.config_option()
 @options.report_options()
 @click.pass_context

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import choose
 from pipelines.cli.report import show_json
+from pipelines.cli.tokenizer_options import load_tokenizer
 from pipelines.progress import many
 
 if TYPE_CHECKING:
@@ -35,13 +35,10 @@ def verify_tokenizer(ctx: click.Context) -> None:
     *cut* where it can be merged, but the text that it stands for is cut in several pre-tokens, so
     that it stands in longer ones, if anywhere.
     """
-    import bpe
-
-    choose(ctx, "pretokenizer", "pattern")
-    path, pretokenizer, pattern = (ctx.params[name] for name in ("path", "pretokenizer", "pattern"))
     if ctx.params["input"]:
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
-    tokenizer = bpe.Tokenizer.load(path, pretokenizer=pretokenizer, pattern=pattern)
+    path = ctx.params["path"]
+    tokenizer = load_tokenizer(ctx, path)
     unreachable = tokenizer.unreachable()
     summary = {
         "tokenizer": path,

@@ -102,6 +102,23 @@ def test_what_is_wrong_is_one_sentence(
     assert "Traceback" not in done.stderr
 
 
+def test_all_that_cuts_text_is_said(tmp_path: Path) -> None:
+    cut = library.Pretokenizer(
+        pattern=("[0-9]", "gpt2"), normalizer=("nfkc", "lowercase"), never_split=("url",)
+    )
+    library.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut).save(tmp_path / "a.json")
+    target = tmp_path / "x.tiktoken"
+    done = bpe("convert", tmp_path / "a.json", target, status=1)
+    assert "the normalizer nfkc, lowercase; what is never split: url" in done.stderr
+    leave_out = ("--leave-out=normalizer", "--leave-out=never-split")
+    give = json.loads(bpe("convert", tmp_path / "a.json", target, *leave_out, "--json").stdout)[
+        "give"
+    ]
+    shown = bpe("convert", target, tmp_path / "b.json", *give).stdout
+    assert library.Tokenizer.load(tmp_path / "b.json").pretokenizer == cut
+    assert "only bpe reads it: never_split 'url' has no equal there" in shown
+
+
 # bpe verify FILE
 
 
