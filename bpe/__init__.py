@@ -20,6 +20,7 @@ from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.never_split import NEVER_SPLIT
 from bpe.normalize import NORMALIZERS
 from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.sizes import VocabularySize, common_root, vocabulary_sizes
 from bpe.tokenizer import Tokenizer
 from bpe.train import TIES, train
 from bpe.training import TrainedMerge, Training
@@ -48,9 +49,12 @@ __all__ = [
     "Training",
     "TrainingError",
     "UnknownCharacterError",
+    "VocabularySize",
     "WordPiece",
+    "common_root",
     "count_pretokens",
     "presets",
     "row_seeds",
     "train",
+    "vocabulary_sizes",
 ]

@@ -23,6 +23,7 @@ def trained_tokenizer(
     *,
     specials: Sequence[str],
     alphabet: Alphabet,
+    initial_words: int,
     initial_bytes: int,
     ties: str,
     vocab_size: int | None,
@@ -54,6 +55,7 @@ def trained_tokenizer(
             )
         ),
         initial_tokens=trainer.initial_tokens,
+        initial_words=initial_words,
         initial_bytes=initial_bytes,
         initial_vocab=first_id + len(alphabet.symbols),
         ties=ties,

@@ -75,6 +75,11 @@ class TrainingWords:
         whole.sort(key=lambda item: item[1], reverse=True)
         return cls(pretokens.filter(kept), numbers.filter(kept), whole)
 
+    @property
+    def occurrences(self) -> int:
+        """How many words there are, each as often as it occurs."""
+        return int(pc.sum(self.counts).as_py() or 0)
+
     @cached_property
     def size(self) -> int:
         """Bytes of all occurrences."""

@@ -127,6 +127,7 @@ def train(
         counts,
         specials=specials,
         alphabet=alphabet,
+        initial_words=words.occurrences,
         initial_bytes=words.size,
         ties=ties,
         vocab_size=vocab_size,

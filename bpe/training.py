@@ -76,6 +76,7 @@ class Training:
     Attributes:
         merges: the merges in the order of their ranks.
         initial_tokens: the length of the corpus in single symbols, before the first merge.
+        initial_words: the number of words in it.
         initial_bytes: its length in bytes.
         initial_vocab: tokens before the first merge: special tokens and the alphabet.
         ties: the rule that chose among equally good pairs.
@@ -97,6 +98,7 @@ class Training:
 
     merges: tuple[TrainedMerge, ...]
     initial_tokens: int
+    initial_words: int
     initial_bytes: int
     initial_vocab: int
     ties: str
@@ -189,6 +191,7 @@ class Training:
             "prune_below": self.prune_below,
             "stopped": self.stopped,
             "initial_vocab": self.initial_vocab,
+            "initial_words": self.initial_words,
             "initial_bytes": self.initial_bytes,
             "initial_tokens": self.initial_tokens,
             "counts": dict(self.counts),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, choose
+from pipelines.cli.command import Command, WholeNumber, choose
+from pipelines.cli.curve import show_curve, training_file
 from pipelines.cli.report import show_json
 from pipelines.cli.steps import Explainer, as_text, common_root, takes_colour
 
@@ -22,16 +22,31 @@ if TYPE_CHECKING:
     example="""
 bpe show model/tokenizer.json lowest ' the'
 bpe show model/tokenizer.json lowest --picture lowest.svg
+bpe show model --curve
 bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 """,
 )
 @click.argument("tokenizer", metavar="FILE")
-@click.argument("words", metavar="WORD...", nargs=-1, required=True)
+@click.argument("words", metavar="WORD...", nargs=-1)
 @options.cut_options(default=None)
 @click.option(
     "--picture",
     metavar="FILE.svg",
     help="Also draw the merges as trees, into an .svg or .png (which needs matplotlib).",
+)
+@click.option(
+    "--curve",
+    is_flag=True,
+    help="Show, in place of words, how vocabularies of smaller sizes compress the corpus that FILE "
+    "was trained on: from training.json beside it.",
+)
+@click.option(
+    "--size",
+    "sizes",
+    type=WholeNumber(1),
+    multiple=True,
+    metavar="N",
+    help="The same for this vocabulary size; repeatable.",
 )
 @options.json_option()
 @options.traceback_option()
@@ -44,6 +59,8 @@ def show(
     pretokenizer: str | None,
     pattern: str | None,
     picture: str | None,
+    curve: bool,
+    sizes: tuple[int, ...],
     **_: Any,
 ) -> None:
     r"""Show how each WORD merges into tokens, one merge a line, and its ids.
@@ -53,12 +70,19 @@ def show(
     space is shown as ␣, and a byte that is no text by itself as \xNN. Of several words, the tokens
     that all begin with are named at the end.
     """
+    if curve or sizes:
+        if words or picture is not None:
+            raise click.UsageError("--curve and --size show no words: leave one out", ctx)
+        show_curve(tokenizer, sizes=sizes, as_json=ctx.params["json"])
+        return
+    if not words:
+        raise click.UsageError("Missing argument 'WORD...'; or give --curve.", ctx)
     import bpe
     from bpe.pictures import draw
 
     choose(ctx, "pretokenizer", "pattern")
     loaded = bpe.Tokenizer.load(tokenizer, pretokenizer=pretokenizer, pattern=pattern)
-    loaded.training = _training_beside(Path(tokenizer))
+    loaded.training = _training_beside(tokenizer)
     explainer = Explainer(loaded, loaded.training)
     # An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates.
     given = [word.encode("utf-8", "surrogateescape") for word in words]
@@ -75,11 +99,11 @@ def show(
     click.echo("\n\n".join(shown), color=takes_colour())
 
 
-def _training_beside(path: Path) -> Training | None:
+def _training_beside(tokenizer: str) -> Training | None:
     from bpe.errors import BpeError
     from bpe.training import Training
 
-    beside = (path if path.is_dir() else path.parent) / "training.json"
+    beside = training_file(tokenizer)
     if not beside.is_file():
         return None
     try:

@@ -83,3 +83,42 @@ def test_a_picture_beside_the_text(model: Path, tmp_path: Path) -> None:
     assert (tmp_path / "p.svg").read_text("utf-8").startswith("<svg ")
     refused = bpe("show", model, "playing", "--picture", tmp_path / "p.jpg", status=1)
     assert "p.jpg: a picture is a file whose name ends in .svg or .png" in refused.stderr
+
+
+def test_the_curve(model: Path) -> None:
+    training = library.Tokenizer.load(model).training
+    assert training is None  # it stands in a file of its own
+    rows = json.loads(bpe("show", model.parent, "--curve", "--json").stdout)
+    assert [row["vocab_size"] for row in rows] == list(range(256, 265))
+    assert rows[0]["bytes_per_token"] == 1.0
+    lines = bpe("show", model, "--curve").stdout.splitlines()
+    assert " ".join(lines[0].split()) == "vocabulary tokens tokens per word bytes per token"
+    assert [line.split()[0] for line in lines[1:]] == ["256", "264"]
+    lines = bpe(
+        "show", model, "--size", "100", "--size", "260", "--size", "5000"
+    ).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["256", "260", "264"]
+    assert lines[4:] == [
+        "100: special tokens and alphabet alone are 256",
+        "5,000: training ended at 264, vocabulary full",
+    ]
+
+
+def test_a_curve_needs_training_json(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(model.read_bytes())
+    refused = bpe("show", tmp_path, "--curve", status=1)
+    assert "training.json is missing: the curve is in it" in refused.stderr
+    (tmp_path / "training.json").write_text("{}")
+    assert "not a training.json" in bpe("show", tmp_path, "--curve", status=1).stderr
+    refused = bpe("show", model, "word", "--curve", status=2)
+    assert "--curve and --size show no words" in refused.stderr
+
+
+def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
+    counts = library.count_pretokens(["low lower"], pretokenizer="words")
+    model = library.CharacterLevel()
+    library.train(counts, max_merges=2, model=model).save(tmp_path / "t.json")
+    lines = bpe("show", tmp_path / "t.json", "lowly").stdout.splitlines()
+    assert lines[-2:] == ["  tokens: low l y </w>", "  ids:    none: a character has no token"]
+    (word,) = json.loads(bpe("show", tmp_path / "t.json", "lowly", "--json").stdout)
+    assert word["ids"] is None

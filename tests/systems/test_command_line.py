@@ -1,0 +1,100 @@
+"""The values of the descriptions by the command line: `bpe words`, and jobs with --preset."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.process import bpe
+from tests.systems.values import SYSTEMS, System, pieces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def limits(system: System) -> list[str]:
+    return [
+        part
+        for name, value in system.options.items()
+        for part in (f"--{name.replace('_', '-')}", str(value))
+    ]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_bpe_words(name: str) -> None:
+    system = SYSTEMS[name]
+    more = [part for text in system.splits for part in ("--encode", text)]
+    pairs = ("--pairs", str(len(system.pairs)))
+    given = ("words", "--preset", system.preset, *limits(system), *more, *pairs, "--json")
+    facts = json.loads(bpe(*given, *system.texts).stdout)
+    found = [(merge["left"], merge["right"], merge["count"]) for merge in facts["merges"]]
+    assert found == system.merges
+    splits = {word["word"]: word["tokens"] for word in facts["words"]}
+    splits |= {word["word"]: word["tokens"] for word in facts.get("encoded", [])}
+    for text in system.splits:
+        assert splits[text] == pieces(system, text)
+    assert [pair["count"] for pair in facts.get("pairs", [])] == list(system.pairs.values())
+    assert facts["vocab_size"] == (system.size or facts["vocab_size"])
+    by_lines = bpe(*given, stdin="\n".join(system.texts) + "\n").stdout
+    assert json.loads(by_lines) == facts
+
+
+def test_bpe_words_prints_every_merge_and_the_splits() -> None:
+    assert bpe("words", "low", "lower", "lowest", "--encode", "lowly").stdout == (
+        "merges\n"
+        "  l o    3\n"
+        "  lo w   3\n"
+        "  low e  2\n"
+        "\n"
+        "3 merges, 11 tokens (no pair left)\n"
+        "\n"
+        "words\n"
+        "  low     low </w>\n"
+        "  lower   lowe r </w>\n"
+        "  lowest  lowe s t </w>\n"
+        "  lowly   low l y </w>\n"
+    )
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_jobs_on_files(name: str, tmp_path: Path) -> None:
+    """A text a line, in two files that sort in their order, by several workers."""
+    system = SYSTEMS[name]
+    half = len(system.texts) // 2
+    for file, texts in (("a.txt", system.texts[:half]), ("b.txt", system.texts[half:])):
+        (tmp_path / file).write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    cut = ("--input", "*.txt", "--format", "lines", "--split-size", "20", "--workers", "3")
+    given = ("--preset", system.preset, *limits(system), "--json")
+    done = bpe("train", *cut, *given, "--output", "model", cwd=tmp_path)
+    assert json.loads(done.stdout)["vocab_size"] == (
+        system.size or json.loads(done.stdout)["vocab_size"]
+    )
+    training = json.loads((tmp_path / "model" / "training.json").read_text("utf-8"))
+    spell = (lambda text: text.replace("Ġ", " ")) if "byte" in system.preset else str
+    assert [
+        (spell(merge["left"]), spell(merge["right"]), merge["count"])
+        for merge in training["merges"]
+    ] == system.merges
+    if system.preset == "byte-level" or not system.splits:
+        return
+    shown = bpe("show", "model", *system.splits, "--json", cwd=tmp_path)
+    for word, text in zip(json.loads(shown.stdout), system.splits, strict=True):
+        known = [piece if piece not in ("u", "k") else "[UNK]" for piece in pieces(system, text)]
+        assert word["tokens"] == (known if text == "unknown" else pieces(system, text))
+
+
+def test_counts_of_a_preset_train_the_preset(tmp_path: Path) -> None:
+    system = SYSTEMS["A"]
+    (tmp_path / "a.txt").write_text("\n".join(system.texts), "utf-8")
+    preset = ("--preset", system.preset)
+    bpe("count", *preset, "--input", "a.txt", "--format", "lines", "--output", "c", cwd=tmp_path)
+    bpe("train", *preset, "--counts", "c", *limits(system), "--output", "m", cwd=tmp_path)
+    training = json.loads((tmp_path / "m" / "training.json").read_text("utf-8"))
+    assert [merge["count"] for merge in training["merges"]] == [n for *_, n in system.merges]
+    other = ("train", "--preset", "interview", "--counts", "c", "--output", "n")
+    said = bpe(*other, cwd=tmp_path, status=2).stderr
+    assert "the preset cuts text with" in said
+    assert "count again with the preset, or train without it" in said
+    assert not (tmp_path / "n").exists()
