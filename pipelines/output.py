@@ -40,10 +40,17 @@ DEAD_LETTERS = "dead-letters"
 COUNTS = "counts"
 PROGRAM = "beam-bpe"
 
+# The files of a job beside its parts: those it begins with (an encoding brings its tokenizer along;
+# elsewhere a tokenizer is what is made), and with those it makes.
+_FIRST_FILES: dict[str, tuple[str, ...]] = {
+    "counts": (PLAN,),
+    "tokenizer": (PLAN,),
+    "encoded": (PLAN, TOKENIZER),
+}
 _FILES: dict[str, tuple[str, ...]] = {
-    "counts": (PLAN, MANIFEST),
-    "tokenizer": (PLAN, TOKENIZER, TRAINING),
-    "encoded": (PLAN, MANIFEST, TOKENIZER),
+    "counts": (*_FIRST_FILES["counts"], MANIFEST),
+    "tokenizer": (*_FIRST_FILES["tokenizer"], TOKENIZER, TRAINING),
+    "encoded": (*_FIRST_FILES["encoded"], MANIFEST),
 }
 _PART = re.compile(r"part-[0-9]{5,}-of-([0-9]{5,})\.parquet")
 _DEAD = re.compile(r"part-[0-9]{5,}-of-([0-9]{5,})\.jsonl")
@@ -191,13 +198,9 @@ def refuse_occupied(output: OutputSettings) -> None:
 def _only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
     """Whether a job left there only what it begins with: it failed before it made anything."""
     names = {entry.name for entry in found}
-    if PLAN not in names or not names <= {PLAN, TOKENIZER}:
-        return False
-    plan = read_json_object(join(directory, PLAN)) or {}
-    # An encoding brings its tokenizer along; elsewhere a tokenizer is what was made.
-    return plan.get("program") == PROGRAM and (
-        plan.get("kind") == "encoded" or TOKENIZER not in names
-    )
+    plan = (read_json_object(join(directory, PLAN)) or {}) if PLAN in names else {}
+    first = _FIRST_FILES.get(str(plan.get("kind")), ())
+    return plan.get("program") == PROGRAM and names <= set(first)
 
 
 def _occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
