@@ -14,8 +14,10 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from bpe._text import utf8
 from bpe.counts_files import run_to_ipc
 from bpe.counts_manifest import Totals
+from bpe.errors import EncodingError
 from pipelines.counting import (
     SHARDS,
     count_job,
@@ -37,9 +39,11 @@ from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from typing_extensions import Unpack
+
     from pipelines.counting import Counting, CountJob
     from pipelines.reading import Reading
-    from pipelines.settings import Format
+    from pipelines.settings import InputArguments
     from pipelines.splits import Split
 
 BLOCK_BYTES = 4 << 20  # of texts that come as elements
@@ -122,12 +126,9 @@ def _utf8(text: object) -> bytes:
             f"an element is {type(text).__name__} {text!r:.60}: CountPretokens counts str"
         )
     try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise RecordError(
-            f"an element has a lone surrogate at character {error.start}, which is no text: "
-            "replace it before"
-        ) from error
+        return utf8(text, what="an element")
+    except EncodingError as error:
+        raise RecordError(str(error)) from error
 
 
 def _in_global_window(value: Any) -> WindowedValue:
@@ -271,12 +272,9 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         special_tokens: cut out of the text before, and not counted.
         track_order: keep where each pre-token was first seen, for ties ``first-seen``.
         shards: files to write.
-        format: as in `InputSettings`, like the next four.
-        text_field: the field that holds the text.
-        id_field: the field that holds the document's id.
-        split_size: target bytes of input a unit of work.
-        max_failures: bad records that may be set aside.
         overwrite: replace what an earlier job left in the directory.
+        **reading: of `InputSettings`: ``format``, ``text_field``, ``id_field``, ``split_size`` and
+            ``max_failures``.
 
     Raises:
         JobError: what is given is wrong, at construction; what is found is, when it is applied.
@@ -294,24 +292,15 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
         shards: int = SHARDS,
-        format: Format = "auto",  # noqa: A002 - the name on the command line
-        text_field: str = "text",
-        id_field: str | None = None,
-        split_size: int | None = None,
-        max_failures: int = 0,
         overwrite: bool = False,
+        **reading: Unpack[InputArguments],
     ) -> None:
         super().__init__()
         self._inputs = None
         if inputs is not None:
-            self._inputs = InputSettings(
-                patterns=several("inputs", inputs),
-                format=format,
-                text_field=text_field,
-                id_field=id_field,
-                split_size=split_size,
-                max_failures=max_failures,
-            )
+            self._inputs = InputSettings.of(inputs, **reading)
+        elif reading:
+            raise ConfigError(f"{', '.join(reading)}: says how inputs are read: give inputs=[...]")
         elif track_order:
             raise ConfigError("track_order needs inputs: the elements of a PCollection are in none")
         self._pretokens = PretokenSettings(

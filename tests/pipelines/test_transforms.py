@@ -17,6 +17,7 @@ from bpe.counts import PretokenCounts
 from pipelines import CountPretokens, EncodeToParquet
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.runners import error_in
+from pipelines.settings import EncodeSettings
 from tests.pipelines.corpora import (
     ONE,
     Corpus,
@@ -105,6 +106,7 @@ def test_an_element_that_is_no_text_ends_the_pipeline(tmp_path: Path, element: A
         {"inputs": []},
         {"inputs": ["docs.jsonl"], "format": "csv"},
         {"track_order": True},
+        {"text_field": "body"},
         {"output": ""},
     ],
 )
@@ -123,11 +125,39 @@ def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -
         EncodeToParquet(**good)
     small_tokenizer(tmp_path / "t.json")
     EncodeToParquet(**good)
-    for wrong in ({"max_failures": -1}, {"inputs": "x"}, {"overwrite": True, "resume": True}):
+    for wrong in (
+        {"max_failures": -1},
+        {"inputs": "x"},
+        {"overwrite": True, "resume": True},
+        {"keep": "lang"},
+        {"append_token": "<eos>"},
+        {"pack": 8, "max_tokens": 8},
+    ):
         with pytest.raises(ConfigError):
             EncodeToParquet(**{**good, **wrong})
     with pytest.raises(TypeError):
         EncodeToParquet("positional")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="packs"):
+        EncodeToParquet(**good, packs=8)
+
+
+def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
+    small_tokenizer(tmp_path / "t.json")
+    with pipeline() as p:
+        encoded = p | EncodeToParquet(
+            inputs=[str(corpus.folder)],
+            split_size=700,
+            tokenizer=str(tmp_path / "t.json"),
+            output=str(tmp_path / "ids"),
+            append_token="<|end|>",
+            allow_special=["all"],
+            pack=16,
+        )
+        rows = encoded | beam.Map(lambda manifest: manifest["rows"]["pack"])
+        assert_that(rows, equal_to([16]))
+    settings = EncodeSettings(append_token="<|end|>", allow_special=("all",), pack=16)
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids2", encoding=settings)
+    assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
 
 
 def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path) -> None:
