@@ -30,6 +30,22 @@ def scan(scheme: str, data: Readable, portable: bool = False) -> Buffer:
 def malformed_rows(column: TextColumn) -> Buffer:
     """The numbers (int64, ascending) of the rows that are not well-formed UTF-8."""
 
+# The normalizers.
+
+def changed_rows(column: TextColumn, step: str) -> Buffer:
+    """The numbers (int64, ascending) of the rows that a step may change.
+
+    Args:
+        column: texts.
+        step: ``nfc``, ``nfd``, ``nfkc``, ``nfkd``, ``strip-accents`` or ``strip-nonspacing``.
+    """
+
+def lowercase(column: TextColumn) -> tuple[Buffer, Buffer]:
+    """The texts, each character by its lowercase letter, and offsets (int64, rows + 1)."""
+
+def strip_marks(column: TextColumn, step: str) -> tuple[Buffer, Buffer]:
+    """The texts without what a ``strip-`` step drops, and offsets (int64, rows + 1)."""
+
 # The trainer.
 
 def word_characters(data: Readable, offsets: Readable) -> tuple[Buffer, Buffer, int | None]:
@@ -140,6 +156,13 @@ class SpecialMatcher:
     def find_all(self, data: Readable) -> Buffer:
         """Begin, end and index of each token found, int64, in order."""
 
+    def split(self, column: TextColumn) -> tuple[Buffer, Buffer, Buffer]:
+        """The texts between tokens, none of them empty.
+
+        Returns:
+            data, offsets (int64, parts + 1), and for each part the row it comes from (int64).
+        """
+
 class CountRun:
     """Distinct pre-tokens in byte order with their counts; where they were first seen, or None."""
 
@@ -193,7 +216,12 @@ class Counter:
     """Counts pre-tokens in a hash table. Threads may share one; they take turns."""
 
     def __init__(self, scheme: str, special_tokens: list[bytes], track_order: bool) -> None: ...
-    def add(self, column: TextColumn, places: Readable | None = None) -> int: ...
+    def add(self, column: TextColumn, places: Readable | None = None, whole: Readable = b"") -> int:
+        """Count texts; neighbours of one place are parts of one document.
+
+        ``whole`` has a byte for each text, 1 where it is one pre-token; or nothing.
+        """
+
     def add_pieces(
         self,
         data: Readable,

@@ -38,7 +38,7 @@ def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
     """The patterns as a tuple.
 
     Raises:
-        PretokenizerError: they are one str, or one is empty or does not compile.
+        PretokenizerError: they are one str, or one does not compile or matches the empty text.
     """
     if isinstance(patterns, str):
         raise PretokenizerError(
@@ -51,7 +51,10 @@ def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
                 f"never_split holds {pattern!r}: give {', '.join(NEVER_SPLIT)} or a regular "
                 "expression"
             )
-        _compiled(pattern)
+        if _compiled(pattern).fullmatch(""):
+            raise PretokenizerError(
+                f"never_split {pattern!r} matches nothing at all: make it longer"
+            )
     return checked
 
 

@@ -1,19 +1,27 @@
 """Normalizers: what a text is changed into before it is cut.
 
-Steps are named and applied in the order given. The normalization forms (Unicode Standard Annex 15)
-come from the package ``unicodedata2``, so that every Python has the same version of Unicode.
+Steps are named, and applied in the order given. All are of one version of Unicode, 16.0: the
+normalization forms (Unicode Standard Annex 15) come from the package ``unicodedata2``, the rest
+from tables of the core, which also finds the texts that a step leaves as they are.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import unicodedata2
 
+from bpe._arrow import text_column
+from bpe._native import changed_rows, lowercase, strip_marks
 from bpe.errors import PretokenizerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from bpe._native import Buffer
 
 NORMALIZERS: tuple[str, ...] = (
     "nfc",
@@ -28,11 +36,12 @@ NORMALIZERS: tuple[str, ...] = (
 )
 """The names of the steps.
 
-``lowercase`` maps each character by itself (no rule for a final sigma). ``strip-accents`` drops
-all marks (M), as Hugging Face's ``StripAccents`` does, and ``strip-nonspacing`` those that take no
-room (Mn), as BERT's tokenizer does, so that ``nfd`` before it takes the accents off letters.
-``clean-text`` and ``space-han`` are BERT's too: control characters are dropped and white space
-becomes a space; Chinese characters get a space on either side.
+``nfc``, ``nfd``, ``nfkc`` and ``nfkd`` are Unicode's normalization forms. ``lowercase`` maps each
+character by itself (no rule for a final sigma). ``strip-accents`` drops all marks (M), as Hugging
+Face's ``StripAccents`` does, and ``strip-nonspacing`` those that take no room (Mn), as BERT's
+tokenizer does, so that ``nfd`` before it takes the accents off letters. ``clean-text`` and
+``space-han`` are BERT's too: control characters are dropped and white space becomes a space;
+Chinese characters get a space on either side.
 """
 
 
@@ -55,14 +64,58 @@ def normalize(text: bytes, steps: Sequence[str]) -> bytes:
     """A text after all steps; bytes that are not well-formed UTF-8 stay as they are."""
     if not steps:
         return text
-    characters = text.decode("utf-8", "surrogateescape")
+    row = normalize_column(pa.array([text], pa.large_binary()), steps)[0]
+    return row.as_buffer().to_pybytes()  # type: ignore[no-any-return]
+
+
+def normalize_column(texts: pa.Array, steps: Sequence[str]) -> pa.Array:
+    """Texts after all steps.
+
+    Args:
+        texts: string, large_string, binary or large_binary without nulls; bytes that are not
+            well-formed UTF-8 stay as they are.
+        steps: of :data:`NORMALIZERS`.
+
+    Returns:
+        The same array where no step can change anything, else large_binary of the same length.
+    """
     for step in steps:
-        characters = _STEPS[step](characters)
-    return characters.encode("utf-8", "surrogateescape")
+        column = text_column(texts)
+        if step == "lowercase":
+            texts = _texts(lowercase(column), len(texts))
+            continue
+        if step in _BY_CHARACTER:
+            texts = _changed(texts, _BY_CHARACTER[step])
+            continue
+        found = changed_rows(column, step)
+        if not len(found):
+            continue
+        if step in _FORMS:
+            rows = pa.Array.from_buffers(pa.int64(), len(found) // 8, [None, pa.py_buffer(found)])
+            mask = pc.is_in(pa.array(range(len(texts)), pa.int64()), value_set=rows)
+            changed = _changed(texts.take(rows), _FORMS[step])
+            texts = pc.replace_with_mask(texts.cast(pa.large_binary()), mask, changed)
+        else:
+            texts = _texts(strip_marks(column, step), len(texts))
+    return texts
 
 
-def _lowercase(text: str) -> str:
-    return "".join(map(str.lower, text))
+def _texts(columns: tuple[Buffer, Buffer], rows: int) -> pa.LargeBinaryArray:
+    data, offsets = columns
+    return pa.Array.from_buffers(
+        pa.large_binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
+
+
+def _changed(texts: pa.Array, change: Callable[[str], str]) -> pa.LargeBinaryArray:
+    """The texts, each changed in Python."""
+    return pa.array(
+        [
+            change(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            for text in texts.cast(pa.large_binary()).to_pylist()
+        ],
+        pa.large_binary(),
+    )
 
 
 class _Each(dict[int, "str | None"]):
@@ -76,11 +129,6 @@ class _Each(dict[int, "str | None"]):
         return changed
 
 
-def _without(*categories: str) -> _Each:
-    """Drops the characters whose general category begins so."""
-    return _Each(lambda char: None if unicodedata2.category(char).startswith(categories) else char)
-
-
 def _clean(char: str) -> str | None:
     if char in "\t\n\r" or unicodedata2.category(char).startswith("Z"):
         return " "
@@ -90,12 +138,12 @@ def _clean(char: str) -> str | None:
 
 def _space_han(char: str) -> str:
     point = ord(char)
-    return f" {char} " if any(first <= point <= last for first, last in _HAN) else char
+    return f" {char} " if any(first <= point <= last for first, last in HAN) else char
 
 
 _CONTROLS = frozenset({"Cc", "Cf", "Co"})
 # "Chinese characters" of Google's BERT, tokenization.py: blocks of ideographs, as of Unicode 8.
-_HAN = (
+HAN = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF),
@@ -104,17 +152,13 @@ _HAN = (
     (0x2B920, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
-_MARKS, _NONSPACING = _without("M"), _without("Mn")
 _CLEANED, _SPACED = _Each(_clean), _Each(_space_han)
 
-_STEPS: dict[str, Callable[[str], str]] = {
-    "nfc": lambda text: unicodedata2.normalize("NFC", text),
-    "nfd": lambda text: unicodedata2.normalize("NFD", text),
-    "nfkc": lambda text: unicodedata2.normalize("NFKC", text),
-    "nfkd": lambda text: unicodedata2.normalize("NFKD", text),
-    "lowercase": _lowercase,
-    "strip-accents": lambda text: text.translate(_MARKS),
-    "strip-nonspacing": lambda text: text.translate(_NONSPACING),
+_FORMS: dict[str, Callable[[str], str]] = {
+    name: functools.partial(unicodedata2.normalize, name.upper())
+    for name in ("nfc", "nfd", "nfkc", "nfkd")
+}
+_BY_CHARACTER: dict[str, Callable[[str], str]] = {
     "clean-text": lambda text: text.translate(_CLEANED),
     "space-han": lambda text: text.translate(_SPACED),
 }

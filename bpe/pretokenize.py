@@ -54,10 +54,11 @@ PATTERNS: dict[str, str] = {
     # These lose text: what they do not match is dropped, white space or U+0020 alone.
     "words": r"\S+",
     "spaces": r"[^ ]+",
+    "bert": r"[!-/:-@\[-`{-~\p{P}]|[^\s!-/:-@\[-`{-~\p{P}]+",
 }
 """The regular expression that each name stands for; ``none``, the whole text, needs none."""
 
-LOSSY = frozenset({"words", "spaces"})
+LOSSY = frozenset({"words", "spaces", "bert"})
 """The pre-tokenizers that drop what their pattern does not match."""
 
 
@@ -202,6 +203,14 @@ class Pretokenizer:
             pretoken.decode("utf-8", "surrogateescape"), self.never_split
         )
 
+    def whole_spans(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Where a normalized text matches ``never_split``: byte offsets, in order.
+
+        Raises:
+            PretokenizerError: a pattern matches only for what is around it.
+        """
+        return _byte_spans(text, lambda string: wholes(string, self.never_split))
+
     def spans(self, text: bytes) -> list[tuple[int, int]]:
         """Where the pieces of a text lie: byte offsets (begin, end), in order.
 
@@ -216,7 +225,7 @@ class Pretokenizer:
             return self._cut(text)
         spans = []
         position = 0
-        for begin, end in _byte_spans(text, lambda string: wholes(string, self.never_split)):
+        for begin, end in self.whole_spans(text):
             spans += _shifted(self._cut(text[position:begin]), position)
             spans.append((begin, end))
             position = end

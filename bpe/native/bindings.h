@@ -8,6 +8,7 @@ namespace py = pybind11;
 namespace bpe {
 
 void bind_scanner(py::module_& module);
+void bind_normalizer(py::module_& module);
 void bind_counter(py::module_& module);
 void bind_trainer(py::module_& module);
 void bind_encoder(py::module_& module);

@@ -30,14 +30,19 @@ class Counter {
         table_(track_order) {}
 
   // Counts the texts of a column and returns how many pre-tokens they have. `places` holds the
-  // place of each document in the corpus; it may be empty where order is not tracked.
-  int64_t add(const TextColumn& column, std::span<const int64_t> places) {
+  // place of each document in the corpus, where neighbours of one place are parts of one document;
+  // it may be empty where order is not tracked. `whole`, if not empty, says of each text whether
+  // it is one pre-token.
+  int64_t add(const TextColumn& column, std::span<const int64_t> places,
+              std::span<const uint8_t> whole) {
+    if (!whole.empty() && whole.size() != column.rows())
+      throw std::invalid_argument("whole needs one byte for each text");
     if (!scheme_) throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
     check_places(places, column.rows());
     const std::lock_guard lock(mutex_);
     return with_scheme(*scheme_, [&](auto scheme) {
-      return ordered_ ? add_rows<decltype(scheme)::value, true>(column, places)
-                      : add_rows<decltype(scheme)::value, false>(column, places);
+      return ordered_ ? add_rows<decltype(scheme)::value, true>(column, places, whole)
+                      : add_rows<decltype(scheme)::value, false>(column, places, whole);
     });
   }
 
@@ -127,14 +132,24 @@ class Counter {
   }
 
   template <Scheme S, bool Ordered>
-  int64_t add_rows(const TextColumn& column, std::span<const int64_t> places) {
+  int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
+                   std::span<const uint8_t> whole) {
     Batch<Ordered> batch(table_);
     int64_t total = 0;
+    Place place{-1, 0};
     for (size_t row = 0; row < column.rows(); ++row) {
       const Bytes text = column[row];
       const uint8_t* p = text.data();
       const uint8_t* const text_end = p + text.size();
-      Place place{Ordered ? places[row] : 0, 0};
+      if (!Ordered || place.document != places[row]) {
+        total += place.position;
+        place = {Ordered ? places[row] : 0, 0};
+      }
+      if (!whole.empty() && whole[row] && p != text_end) {
+        batch.push(p, text_end, text_end, place);
+        ++place.position;
+        continue;
+      }
       while (p != text_end) {
         size_t which = 0;
         const uint8_t* const cut = special_.find(p, text_end, which);
@@ -143,10 +158,9 @@ class Counter {
           batch.push(begin, end, text_end, place);
         p = cut == text_end ? text_end : cut + special_.tokens()[which].size();
       }
-      total += place.position;
     }
     batch.flush();
-    return total;
+    return total + place.position;
   }
 
   template <bool Ordered>

@@ -19,6 +19,7 @@ PYBIND11_MODULE(_native, module) {
            py::arg("offsets"), py::arg("offset_width"), py::arg("first"), py::arg("rows"))
       .def("__len__", &bpe::TextColumn::rows);
   bpe::bind_scanner(module);
+  bpe::bind_normalizer(module);
   bpe::bind_counter(module);
   bpe::bind_trainer(module);
   bpe::bind_encoder(module);

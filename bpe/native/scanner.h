@@ -18,14 +18,15 @@
 #include <type_traits>
 
 #include "ascii.h"
+#include "normalizer.h"
 #include "unicode.h"
 
 namespace bpe {
 
-enum class Scheme : uint8_t { gpt2, cl100k, o200k, llama3, qwen2, words, spaces, none };
+enum class Scheme : uint8_t { gpt2, cl100k, o200k, llama3, qwen2, words, spaces, bert, none };
 
-inline constexpr std::array<std::string_view, 8> kSchemeNames = {
-    "gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "none"};
+inline constexpr std::array<std::string_view, 9> kSchemeNames = {
+    "gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none"};
 
 inline Scheme scheme_from_name(std::string_view name) {
   std::string valid;
@@ -46,7 +47,7 @@ class Scanner {
 
   // The next pre-token (never empty); false at the end of the text.
   bool next(const uint8_t*& begin, const uint8_t*& end) {
-    if constexpr (S == Scheme::words) at_ = skip<kWhite>(at_, end_);
+    if constexpr (S == Scheme::words || S == Scheme::bert) at_ = skip<kWhite>(at_, end_);
     if constexpr (S == Scheme::spaces)
       while (at_ != end_ && *at_ == ' ') ++at_;
     if (at_ == end_) return false;
@@ -70,11 +71,24 @@ class Scanner {
     } else if constexpr (S == Scheme::spaces) {
       const void* space = std::memchr(p, ' ', static_cast<size_t>(end_ - p));
       return space ? static_cast<const uint8_t*>(space) : end_;
+    } else if constexpr (S == Scheme::bert) {
+      return bert(p);
     } else if constexpr (S == Scheme::gpt2) {
       return gpt2(p);
     } else {
       return prefixed(p);
     }
+  }
+
+  // One character of punctuation, or all that is neither that nor white space.
+  const uint8_t* bert(const uint8_t* p) const {
+    for (const uint8_t* const begin = p; p != end_;) {
+      const Decoded step = decode_utf8(p, end_);
+      if (class_of(step.code_point) & kWhite) return p;
+      if (properties_of(step.code_point) & kPunctuation) return p == begin ? p + step.size : p;
+      p += step.size;
+    }
+    return end_;
   }
 
   // The size of the pre-token at p if the next 16 bytes, all ASCII up to its end and one byte more,
@@ -287,6 +301,8 @@ decltype(auto) with_scheme(Scheme scheme, F&& f) {
       return f(std::integral_constant<Scheme, Scheme::words>{});
     case Scheme::spaces:
       return f(std::integral_constant<Scheme, Scheme::spaces>{});
+    case Scheme::bert:
+      return f(std::integral_constant<Scheme, Scheme::bert>{});
     case Scheme::none:
       return f(std::integral_constant<Scheme, Scheme::none>{});
   }

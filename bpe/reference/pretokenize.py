@@ -1,26 +1,109 @@
 """Pre-tokenizers by their definition: the matches of a regular expression, nothing else.
 
 Slow and obvious: what the scanners of the core are compared with. The package ``regex`` may know
-a newer Unicode than they do, so newly assigned characters can differ.
+a newer Unicode than they do, so newly assigned characters can differ; Python's lowercase letters
+may be of an older one.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import regex
+import unicodedata2
 
-from bpe.pretokenize import PATTERNS
+from bpe.never_split import NEVER_SPLIT
+from bpe.normalize import HAN
+from bpe.pretokenize import LOSSY, PATTERNS, PRETOKENIZERS, Pretokenizer
 
 
-def split(name: str, text: bytes) -> list[bytes]:
+def split(pretokenizer: str | Pretokenizer, text: bytes) -> list[bytes]:
     """The pieces of a text.
 
     Args:
-        name: a pre-tokenizer's name.
+        pretokenizer: a pre-tokenizer or the name of one.
         text: any bytes; a byte that is not part of well-formed UTF-8 becomes a lone surrogate,
             which is neither letter, number, mark nor space.
     """
-    if name == "none":
-        return [text] if text else []
+    cut = Pretokenizer(pretokenizer) if isinstance(pretokenizer, str) else pretokenizer
     characters = text.decode("utf-8", "surrogateescape")
-    pieces = regex.findall(PATTERNS[name], characters)
+    for step in cut.normalizer:
+        characters = normalize(step, characters)
+    pieces: list[str] = []
+    for part, whole in _parts(characters, cut.never_split):
+        pieces += [part] if whole else _cut(cut, part)
     return [piece.encode("utf-8", "surrogateescape") for piece in pieces]
+
+
+def normalize(step: str, text: str) -> str:
+    """A text after one step of a normalizer."""
+    if step == "lowercase":
+        return "".join(char.lower() for char in text)
+    if step == "strip-accents":
+        return "".join(char for char in text if unicodedata2.category(char)[0] != "M")
+    if step == "strip-nonspacing":
+        return "".join(char for char in text if unicodedata2.category(char) != "Mn")
+    if step == "clean-text":
+        text = "".join(" " if char in "\t\n\r" or _is_space(char) else char for char in text)
+        return "".join(char for char in text if char != "\ufffd" and not _is_control(char))
+    if step == "space-han":
+        return "".join(f" {char} " if _is_han(char) else char for char in text)
+    return str(unicodedata2.normalize(step.upper(), text))
+
+
+def _is_space(char: str) -> bool:
+    return str(unicodedata2.category(char)).startswith("Z")
+
+
+def _is_control(char: str) -> bool:
+    return unicodedata2.category(char) in ("Cc", "Cf", "Co")
+
+
+def _is_han(char: str) -> bool:
+    return any(first <= ord(char) <= last for first, last in HAN)
+
+
+def _parts(text: str, never_split: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """What lies between the matches of patterns that are never split, and the matches (True)."""
+    parts, begin, position = [], 0, 0
+    while position < len(text):
+        matches = (
+            regex.compile(NEVER_SPLIT.get(pattern, pattern)).match(text, position)
+            for pattern in never_split
+        )
+        match = next((match for match in matches if match and match.group()), None)
+        if match is None:
+            position += 1
+        else:
+            parts += [(text[begin:position], False), (match.group(), True)]
+            begin = position = match.end()
+    return [*parts, (text[begin:], False)]
+
+
+def _cut(pretokenizer: Pretokenizer, text: str) -> list[str]:
+    pieces = [text] if text else []
+    if pretokenizer.name is not None:
+        return [found for piece in pieces for found in _by_name(pretokenizer.name, piece)]
+    several = isinstance(pretokenizer.pattern, tuple)
+    for step in pretokenizer.patterns:
+        by = _by_name if several and step in PRETOKENIZERS else _isolated
+        pieces = [found for piece in pieces for found in by(step, piece)]
+    return pieces
+
+
+def _by_name(name: str, text: str) -> list[str]:
+    if name == "none":
+        return [text]
+    if name in LOSSY:
+        found: list[str] = regex.findall(PATTERNS[name], text)
+        return found
+    return _isolated(PATTERNS[name], text)
+
+
+def _isolated(pattern: str, text: str) -> list[str]:
+    cuts = {0, len(text)}
+    for match in regex.finditer(pattern, text):
+        if match.group():
+            cuts |= set(match.span())
+    ordered = sorted(cuts)
+    return [text[begin:end] for begin, end in pairwise(ordered)]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pipelines.progress import Progress
 
 # As in bpe.PRETOKENIZERS and bpe.NORMALIZERS (a test compares); bpe is not imported for `--help`.
-PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "none")
+PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none")
 NORMALIZERS = (
     "nfc",
     "nfd",

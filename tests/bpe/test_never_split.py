@@ -1,0 +1,227 @@
+"""Normalizers, patterns never split and several patterns: cutting and counting with all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Regex, pre_tokenizers
+
+import bpe
+from bpe.counter import PretokenCounter
+from bpe.errors import PretokenizerError
+from bpe.pretokenize import PATTERNS, Pretokenizer
+from bpe.reference import pretokenize as reference
+from bpe.reference.count import count as reference_count
+from tests.bpe.texts import MALFORMED, byte_strings, every_code_point, strings
+
+SPECIAL = ("<s>", "<sep>")
+
+WAYS: list[dict[str, Any]] = [
+    {"name": "gpt2", "normalizer": ("nfc",)},
+    {"name": "words", "normalizer": ("lowercase",)},
+    {"name": "spaces", "normalizer": ("nfkc", "lowercase"), "never_split": ("url", "email")},
+    {"name": "cl100k", "never_split": ("url", r"\d+[.,]\d+")},
+    {"name": "none", "never_split": (r"[a-c]+", r"[b-z]+")},
+    {"name": "bert", "normalizer": ("nfd", "strip-accents", "lowercase")},
+    {"pattern": r"\w+|\S", "never_split": ("email",), "normalizer": ("lowercase",)},
+    {"pattern": ("words", r"\d", r"[aeiou]+")},
+    {"pattern": (r"\p{L}+", "bert"), "never_split": ("url",)},
+]
+
+PARTS = [
+    *("https://example.org/a?b=1", "www.a.b", "HTTP://X", "me@example.org", "a.b+c@d.e.f", "@"),
+    *(".", ",", " ", "  ", "\n", "3.14", "10,5", "<s>", "<sep>", "＜s＞", "<", ">", "é", "e\u0301"),
+    *("ABC", "abc", "bcd", "x", "Ünï", "İ", "ﬁ", "!", "\u3000"),
+]
+
+
+def hard_texts() -> st.SearchStrategy[bytes]:
+    encoded = st.sampled_from([part.encode() for part in PARTS] + MALFORMED[:4])
+    return st.lists(encoded, max_size=16).map(b"".join)
+
+
+@given(text=hard_texts() | byte_strings(), way=st.sampled_from(WAYS))
+@settings(deadline=None, max_examples=300)
+def test_texts_are_cut_as_the_textbook_says(text: bytes, way: dict[str, Any]) -> None:
+    cut = Pretokenizer(**way)
+    assert cut.split(text) == reference.split(cut, text)
+
+
+@given(texts=st.lists(hard_texts(), max_size=6), way=st.sampled_from(WAYS), special=st.booleans())
+@settings(deadline=None, max_examples=300)
+def test_texts_are_counted_as_the_textbook_says(
+    texts: list[bytes], way: dict[str, Any], special: bool
+) -> None:
+    cut, tokens = Pretokenizer(**way), SPECIAL if special else ()
+    counts = bpe.count_pretokens(texts, pretokenizer=cut, special_tokens=tokens, track_order=True)
+    expected = reference_count(
+        texts, pretokenizer=cut, special_tokens=[token.encode() for token in tokens]
+    )
+    assert dict(counts.items()) == dict(expected)
+    assert counts.totals.pretokens == expected.total()
+    places = zip(counts.first_documents, counts.first_positions, strict=True)  # type: ignore[arg-type]
+    first = sorted(zip(((d.as_py(), p.as_py()) for d, p in places), counts.pretokens, strict=True))
+    assert [pretoken.as_py() for _, pretoken in first] == list(expected)
+    assert len({place for place, _ in first}) == len(first)
+    assert dict(bpe.count_pretokens(texts, pretokenizer=cut, special_tokens=tokens).items()) == (
+        dict(expected)
+    )
+
+
+def test_a_special_token_that_only_normalization_makes_is_text() -> None:
+    counts = bpe.count_pretokens(
+        ["a<s>b ＜s＞"], pretokenizer="words", normalizer=("nfkc",), special_tokens=["<s>"]
+    )
+    assert dict(counts.items()) == {b"a": 1, b"b": 1, b"<s>": 1}
+
+
+def test_more_texts_than_are_prepared_at_a_time() -> None:
+    texts = [f"Word{i} X" for i in range(3000)]
+    counts = bpe.count_pretokens(
+        texts, pretokenizer="words", normalizer=["lowercase"], track_order=True
+    )
+    assert len(counts) == 3001
+    assert counts.order_span == 3000
+    assert counts.first_documents is not None
+    at = counts.pretokens.index(b"word2999").as_py()
+    assert counts.first_documents[at].as_py() == 2999
+    assert (
+        bpe.count_pretokens(
+            [text.lower() for text in texts], pretokenizer="words", track_order=True
+        ).to_table()
+        == counts.to_table()
+    )
+
+
+def test_order_needs_places_with_a_normalizer_too() -> None:
+    for way in ({"name": "words", "normalizer": ("nfc",)}, {"pattern": "a"}):
+        counter = PretokenCounter(Pretokenizer(**way), track_order=True)
+        with pytest.raises(ValueError, match="one place for each of 1 rows, got 0"):
+            counter.add(pa.array(["a"]))
+        with pytest.raises(ValueError, match="one place for each of 1 rows, got 0"):
+            counter.add(pa.array(["a"]), pa.array([], pa.int64()))
+        with pytest.raises(ValueError, match="negative: -1"):
+            counter.add(pa.array(["a"]), pa.array([-1], pa.int64()))
+
+
+# What is never split.
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("see https://a.org/x_y?z=1.", ["see", " ", "https://a.org/x_y?z=1", "."]),
+        ("(www.a.org), ok", ["(", "www.a.org", "),", " ok"]),
+        ("<http://a.b/c>", ["<", "http://a.b/c", ">"]),
+        ("www. ftp://", ["www", ".", " ftp", "://"]),
+        ("to me.you+x@a-b.co.uk, now", ["to", " ", "me.you+x@a-b.co.uk", ",", " now"]),
+        ("a@b", ["a", "@", "b"]),
+        ("user@example.org.", ["user@example.org", "."]),
+    ],
+)
+def test_addresses_stay_whole(text: str, pieces: list[str]) -> None:
+    cut = Pretokenizer("gpt2", never_split=("url", "email"))
+    assert cut.split(text) == [piece.encode() for piece in pieces]
+
+
+def test_a_pretoken_that_a_pattern_matches_in_full_is_whole() -> None:
+    cut = Pretokenizer("words", never_split=("email", r"[A-Z]\d+"))
+    assert [cut.is_whole(word) for word in (b"a@b.c", b"X12", b"X12a", b"", b"\xff")] == [
+        *(True, True, False, False, False)
+    ]
+    assert not Pretokenizer("words").is_whole(b"a@b.c")
+
+
+def test_the_leftmost_match_wins_and_then_the_first_pattern() -> None:
+    assert Pretokenizer("none", never_split=("bc", "abc?")).split("xabcx") == [b"x", b"abc", b"x"]
+    assert Pretokenizer("none", never_split=("ab", "abc")).split("abc") == [b"ab", b"c"]
+    assert Pretokenizer("none", never_split=("abc", "ab")).split("abc") == [b"abc"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        ("url", r"one str, 'url': give a list, \['url'\]"),
+        (["("], r"'\(' does not compile"),
+        ([""], "never_split holds ''"),
+        (["a*"], r"'a\*' matches nothing at all"),
+        ([1], "never_split holds 1"),
+    ],
+)
+def test_patterns_that_are_wrong(patterns: Any, message: str) -> None:
+    with pytest.raises(PretokenizerError, match=message):
+        bpe.count_pretokens(["a"], never_split=patterns)
+
+
+def test_a_pattern_that_looks_around_itself_is_refused() -> None:
+    cut = Pretokenizer("words", never_split=(r"\w+(?=!)", "x"))
+    assert cut.split("no match") == [b"no", b"match"]
+    with pytest.raises(PretokenizerError, match=r"matches 'b' only for what stands around it"):
+        cut.split("a b!")
+    # One that only forbids its surroundings matches by itself too.
+    assert Pretokenizer("none", never_split=(r"(?<!\w)@\w+\b",)).split("a@b @cd") == [
+        *(b"a@b ", b"@cd")
+    ]
+
+
+# Several patterns, and the scanners of Hugging Face's pre-tokenizers.
+
+
+def test_patterns_apply_one_after_the_other() -> None:
+    cut = Pretokenizer(pattern=("words", r"\d", "gpt2"))
+    assert cut.split("ab12 it's") == [b"ab", b"1", b"2", b"it", b"'s"]
+    assert (cut.is_native, cut.lossless) == (False, False)
+    assert Pretokenizer(pattern=(r"\d", "none")).lossless
+
+
+def test_one_pattern_in_a_list_is_that_pattern_or_name() -> None:
+    assert Pretokenizer(pattern=(r"\d",)) == Pretokenizer(pattern=r"\d")
+    assert Pretokenizer(pattern=("words",)) == Pretokenizer("words")
+    assert Pretokenizer.of("gpt2", ["words"]) == Pretokenizer("words")
+    assert Pretokenizer.of("gpt2", []) == Pretokenizer("gpt2")
+    assert Pretokenizer(pattern="words").split("in words.") == [b"in ", b"words", b"."]
+    for patterns in ((), ("a", ""), ("a", "("), ("a", 1)):
+        with pytest.raises(PretokenizerError):
+            Pretokenizer(pattern=patterns)  # type: ignore[arg-type]
+
+
+@given(text=strings())
+@settings(deadline=None, max_examples=200)
+def test_several_patterns_cut_as_several_splits_of_huggingface(text: str) -> None:
+    patterns = (PATTERNS["llama3"], r"\p{N}", "[aeiou]+")
+    theirs = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+    )
+    expected = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
+    assert Pretokenizer(pattern=patterns).split(text) == expected
+    assert Pretokenizer(pattern=("llama3", *patterns[1:])).split(text) == expected
+
+
+HUGGINGFACE = {
+    "bert": pre_tokenizers.BertPreTokenizer(),
+    "words": pre_tokenizers.WhitespaceSplit(),
+    "spaces": pre_tokenizers.Split(" ", "removed"),
+}
+
+
+def new_punctuation() -> set[str]:
+    """Its pre-tokenizer of BERT knows the punctuation of Unicode 8, ours that of Unicode 16."""
+    texts = [chr(c) for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000]
+    pieces = HUGGINGFACE["bert"].pre_tokenize_str
+    cut = Pretokenizer("bert").split
+    return {c for c in texts if len(pieces(f"a{c}b")) != len(cut(f"a{c}b"))}
+
+
+def test_text_is_cut_as_by_the_pretokenizers_of_huggingface() -> None:
+    differences = new_punctuation()
+    assert len(differences) < 200
+    for text in every_code_point(without="".join(differences)):
+        for begin in range(0, len(text), 100_000):
+            part = text[begin : begin + 100_000]
+            for name, theirs in HUGGINGFACE.items():
+                expected = [piece.encode() for piece, _ in theirs.pre_tokenize_str(part)]
+                assert Pretokenizer(name).split(part) == expected
