@@ -103,6 +103,11 @@ def train(
     words = TrainingWords.of(counts, model=model, ties=ties)
     alphabet = make_alphabet(words, model=model, ties=ties, initial=initial_alphabet)
     _check_alphabet(alphabet, specials)
+    if not alphabet.symbols and not specials:
+        raise TrainingError(
+            "there is nothing to train on: no pre-token is left to split, and there are no special "
+            "tokens, so the vocabulary would be empty"
+        )
     trainer = Trainer(
         alphabet=alphabet.symbols,
         ties=ties,

@@ -92,8 +92,10 @@ def check_training(
     Raises:
         bpe.TrainingError, bpe.SpecialTokenError: a setting is wrong.
     """
-    nothing = PretokenCounts.from_items({}, special_tokens=counted_without, track_order=True)
-    _train(replace(nothing, pretokenizer=pretokenizer), training, special_tokens, None)
+    letter = PretokenCounts.from_items(
+        {"a": 1 << 60}, special_tokens=counted_without, track_order=True
+    )
+    _train(replace(letter, pretokenizer=pretokenizer), training, special_tokens, None)
 
 
 def train_tokenizer(job: TrainJob, failures: Failures) -> None:

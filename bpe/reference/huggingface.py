@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from bpe.reference.merge import Pair
+from bpe.reference.train import Learnt, Whole, admit
 from bpe.training import TrainedMerge
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ def train(
     alphabet: Sequence[bytes],
     min_frequency: int = 1,
     forbidden: Collection[bytes] = (),
-) -> list[TrainedMerge]:
+    whole: Whole | None = None,
+) -> Learnt:
     """As ``bpe.reference.train.train``; a pair that is merged twice is listed twice."""
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
+    waiting = list(whole or [])
     texts = [list(symbols) for symbols, _ in words]
     weights = [count for _, count in words]
     counts: Counter[Pair] = Counter()
@@ -51,9 +54,13 @@ def train(
             continue
         if count < max(min_frequency, 1):
             break
-        del queue[i]
         if left + right in forbidden:
+            del queue[i]
             continue
+        admit(waiting, ids, least=count, vocab_size=vocab_size, forbidden=forbidden)
+        if len(ids) >= vocab_size:
+            break
+        del queue[i]
         ids.setdefault(left + right, len(ids))
         places = defaultdict(set)
         for number in found:
@@ -61,7 +68,8 @@ def train(
         queue += [(counts[pair], pair, places[pair]) for pair in places if counts[pair] > 0]
         left_over = sum(len(word) * weight for word, weight in zip(texts, weights, strict=True))
         merges.append(TrainedMerge(left, right, count, left_over))
-    return merges
+    admit(waiting, ids, least=min_frequency, vocab_size=vocab_size, forbidden=forbidden)
+    return Learnt(merges, list(ids))
 
 
 def order(entry: Entry, ids: Mapping[bytes, int]) -> tuple[int, int, int]:

@@ -1,62 +1,144 @@
-"""Training, as in the textbook: count all pairs, merge the most frequent, begin again."""
+"""Training, as in the textbook: count all pairs, merge the best one, begin again."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bpe.reference.merge import Pair, Symbols, apply_merges
+from bpe.models import ByteLevel, Model, WordPiece
+from bpe.reference.merge import Pair, Symbols, apply_merges, join
 from bpe.training import TrainedMerge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 Words = list[tuple[Symbols, int]]
 """Each distinct word as its symbols, with its count."""
+
+Whole = list[tuple[bytes, int]]
+"""Tokens that are words which are never split, with their counts, the most frequent first."""
+
+
+class Learnt(NamedTuple):
+    """What training gives.
+
+    Attributes:
+        merges: in their order.
+        tokens: the vocabulary without special tokens, in the order of the ids.
+        first_affected: the number of the first merge, made or missing, that could be another one
+            if each pair had occurred up to ``pruned`` times more; None where there is none.
+    """
+
+    merges: list[TrainedMerge]
+    tokens: list[bytes]
+    first_affected: int | None = None
 
 
 def train(
     words: Words,
     *,
-    vocab_size: int,
     ties: str,
     alphabet: Sequence[bytes],
+    vocab_size: int | None = None,
+    max_merges: int | None = None,
     min_frequency: int = 1,
     forbidden: Collection[bytes] = (),
-) -> list[TrainedMerge]:
-    """Learn merges from words and their counts until the vocabulary has ``vocab_size`` strings.
+    whole: Whole | None = None,
+    prefix: bytes | None = None,
+    pruned: int = 0,
+) -> Learnt:
+    """Learn merges from words and their counts.
 
     Args:
         words: their order matters only to ``first-seen``.
-        vocab_size: strings in the vocabulary, the alphabet included, special tokens not.
-        ties: which of the most frequent pairs is merged (``huggingface`` has a module of its own).
+        ties: which of the best pairs is merged (``huggingface`` has a module of its own).
         alphabet: the single symbols, in the order of their ids.
+        vocab_size: strings in the vocabulary at most, the alphabet included, special tokens not.
+        max_merges: merges at most.
         min_frequency: a pair that occurs fewer times is never merged.
-        forbidden: strings that no merge may make.
+        forbidden: strings that are no tokens.
+        whole: words that are never split: each comes before the first merge that is not more
+            frequent.
+        prefix: of what continues a word, for WordPiece: the pair of the greatest score is merged,
+            not the most frequent one.
+        pruned: what words that are left out can have added to the count of any pair.
     """
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
+    waiting = list(whole or [])
     ranks: dict[Pair, int] = {}
     merges: list[TrainedMerge] = []
-    while len(ids) < vocab_size:
-        counts = count_pairs(words)
-        candidates = [pair for pair in counts if pair[0] + pair[1] not in forbidden]
-        most = max((counts[pair] for pair in candidates), default=0)
-        if most < max(min_frequency, 1):
+    first_affected = None
+    while not is_full(ids, vocab_size) and len(merges) != max_merges:
+        counts = Counter(
+            {
+                pair: count
+                for pair, count in count_pairs(words).items()
+                if join(pair, prefix=prefix or b"") not in forbidden
+            }
+        )
+        frequent = [pair for pair, count in counts.items() if count >= max(min_frequency, 1)]
+        chosen = None
+        if frequent:
+            tied = best(frequent, counts) if prefix is None else best_scored(frequent, words)
+            chosen = choose(tied, ties, ids)
+            admit(waiting, ids, least=counts[chosen], vocab_size=vocab_size, forbidden=forbidden)
+            if is_full(ids, vocab_size):
+                break
+        if pruned and first_affected is None:
+            rival = max((counts[pair] for pair in counts if pair != chosen), default=0)
+            if rival + pruned >= (counts[chosen] if chosen else min_frequency):
+                first_affected = len(merges)
+        if chosen is None:
             break
-        left, right = choose([pair for pair in candidates if counts[pair] == most], ties, ids)
-        ids.setdefault(left + right, len(ids))
-        ranks[left, right] = len(ranks)
+        ids.setdefault(join(chosen, prefix=prefix or b""), len(ids))
+        ranks[chosen] = len(ranks)
         # A merge that makes a string that was there before may bring an older pair back:
         # applying all ranks, not the new pair alone, keeps training what encoding will do.
-        words = [(apply_merges(symbols, ranks), count) for symbols, count in words]
-        merges.append(TrainedMerge(left, right, most, tokens(words)))
-    return merges
+        words = [
+            (apply_merges(symbols, ranks, prefix=prefix or b""), count) for symbols, count in words
+        ]
+        merges.append(TrainedMerge(*chosen, counts[chosen], tokens(words)))
+    admit(waiting, ids, least=min_frequency, vocab_size=vocab_size, forbidden=forbidden)
+    return Learnt(merges, list(ids), first_affected)
 
 
-def split(word: bytes) -> Symbols:
-    """A word as single bytes, the symbols of a byte-level tokenizer."""
-    return tuple(bytes([byte]) for byte in word)
+def alphabet_of(
+    pretokens: Iterable[bytes], model: Model, *, initial: Iterable[str] = ()
+) -> list[bytes]:
+    """The symbols of words and of the characters in ``initial``, in the order of their ids."""
+    if isinstance(model, ByteLevel):
+        return [bytes([byte]) for byte in range(256)]
+    symbols = {symbol for pretoken in pretokens for symbol in model.symbols(pretoken)}
+    for character in initial:  # twice: at the beginning of a word, and within it
+        symbols.update(model.symbols(2 * character.encode()))
+    return sorted(symbols.union(model.symbols(b"")))
+
+
+def prefix_of(model: Model) -> bytes | None:
+    """The prefix of a WordPiece; None for other models."""
+    return model.prefix.encode() if isinstance(model, WordPiece) else None
+
+
+def is_full(ids: Mapping[bytes, int], vocab_size: int | None) -> bool:
+    """Whether there is no room for another token."""
+    return vocab_size is not None and len(ids) >= vocab_size
+
+
+def admit(
+    waiting: Whole,
+    ids: dict[bytes, int],
+    *,
+    least: int,
+    vocab_size: int | None,
+    forbidden: Collection[bytes],
+) -> None:
+    """Give ids to the waiting whole words that occur at least so often, while there is room."""
+    while waiting and waiting[0][1] >= least and not is_full(ids, vocab_size):
+        token, _ = waiting.pop(0)
+        if token not in forbidden:
+            ids.setdefault(token, len(ids))
 
 
 def count_pairs(words: Words) -> Counter[Pair]:
@@ -73,8 +155,29 @@ def tokens(words: Words) -> int:
     return sum(len(symbols) * count for symbols, count in words)
 
 
+def best(pairs: Sequence[Pair], counts: Mapping[Pair, int]) -> list[Pair]:
+    """The most frequent pairs, in the order in which they were given."""
+    most = max(counts[pair] for pair in pairs)
+    return [pair for pair in pairs if counts[pair] == most]
+
+
+def best_scored(pairs: Sequence[Pair], words: Words) -> list[Pair]:
+    """The pairs of the greatest count(ab) / (count(a) * count(b)), as ``best``."""
+    counts = count_pairs(words)
+    singles: Counter[bytes] = Counter()
+    for symbols, count in words:
+        for symbol in symbols:
+            singles[symbol] += count
+    scores = {
+        (left, right): Fraction(counts[left, right], singles[left] * singles[right])
+        for left, right in pairs
+    }
+    most = max(scores.values())
+    return [pair for pair in pairs if scores[pair] == most]
+
+
 def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
-    """One of equally frequent pairs, which are listed in the order in which they occur first."""
+    """One of equally good pairs, which are listed in the order in which they occur first."""
     rules: dict[str, Callable[[], Any]] = {
         "bytes-min": lambda: min(tied),
         "bytes-max": lambda: max(tied),

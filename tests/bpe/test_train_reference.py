@@ -1,104 +1,238 @@
-"""The trainer gives the merges of the textbook algorithm, whatever the ties."""
+"""The trainer gives the merges of the textbook algorithm, whatever the ties, model and limits."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
-from bpe import PretokenCounts, train
+from bpe import ByteLevel, CharacterLevel, PretokenCounts, Pretokenizer, Tokenizer, WordPiece, train
 from bpe.formats.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
-from bpe.reference.train import Words, split
 
 if TYPE_CHECKING:
-    from bpe.training import TrainedMerge
+    from bpe.models import Model
+    from bpe.reference.train import Learnt
 
 TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
-BYTES = [bytes([byte]) for byte in range(256)]
+MODELS = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
+SETTINGS = [
+    (ties, model)
+    for model in MODELS
+    for ties in TIES
+    if ties != "huggingface" or isinstance(model, ByteLevel)
+]
 
 
-def reference_merges(
-    words: Words, *, vocab_size: int, ties: str, min_frequency: int = 1
-) -> list[TrainedMerge]:
-    """The merges of ``bpe.reference`` for a byte-level vocabulary."""
+def in_order(counts: PretokenCounts, ties: str) -> list[tuple[bytes, int]]:
+    """The pre-tokens as the rule needs them."""
+    items = list(counts.items())
+    if ties != "first-seen":
+        return items
+    assert counts.first_documents is not None
+    assert counts.first_positions is not None
+    places = zip(
+        counts.first_documents.to_pylist(), counts.first_positions.to_pylist(), strict=True
+    )
+    return [item for _, item in sorted(zip(places, items, strict=True))]
+
+
+def learn(
+    counts: PretokenCounts,
+    *,
+    ties: str,
+    model: Model,
+    vocab_size: int | None = None,
+    initial: str = "",
+    forbidden: tuple[bytes, ...] = (),
+    **limits: Any,
+) -> Learnt:
+    """What ``bpe.reference`` learns from counts."""
+    items = in_order(counts, ties)
+    split = [item for item in items if not counts.pretokenizer.is_whole(item[0])]
+    whole = [(model.whole(word), count) for word, count in items if (word, count) not in split]
+    if ties == "bytes-max":
+        whole.reverse()
+    whole.sort(key=lambda item: -item[1])
+    words = [(model.symbols(word), count) for word, count in split]
     if ties == "huggingface":
-        steps = reference_huggingface.train(
+        return reference_huggingface.train(
             words,
-            vocab_size=vocab_size,
+            vocab_size=vocab_size or 1 << 31,
             alphabet=[bytes([byte]) for byte in HUGGINGFACE_ORDER],
-            min_frequency=min_frequency,
+            forbidden=forbidden,
+            whole=whole,
+            **limits,
         )
-    else:
-        steps = reference.train(
-            words, vocab_size=vocab_size, ties=ties, alphabet=BYTES, min_frequency=min_frequency
-        )
-    return steps
+    return reference.train(
+        words,
+        vocab_size=vocab_size,
+        ties=ties,
+        alphabet=reference.alphabet_of((word for word, _ in split), model, initial=initial),
+        forbidden=forbidden,
+        whole=whole,
+        prefix=reference.prefix_of(model),
+        **limits,
+    )
 
 
-def trained(
-    words: dict[bytes, int], *, vocab_size: int, ties: str, min_frequency: int = 1
-) -> list[TrainedMerge]:
-    """The merges of ``bpe.train`` on words in their order."""
-    counts = PretokenCounts.from_items(words.items(), track_order=True)
-    tokenizer = train(counts, vocab_size=vocab_size, ties=ties, min_frequency=min_frequency)
-    assert tokenizer.training is not None
-    return list(tokenizer.training.merges)
+def learnt(tokenizer: Tokenizer) -> Learnt:
+    """The same of a tokenizer that was trained."""
+    training = tokenizer.training
+    assert training is not None
+    pruned = training.pruned or {"first_affected_merge": None}
+    specials = len(tokenizer.special_tokens)
+    tokens = [token for token in tokenizer.tokens[specials:] if token is not None]
+    return reference.Learnt(list(training.merges), tokens, pruned["first_affected_merge"])
 
 
-def words_of(alphabet: bytes) -> st.SearchStrategy[dict[bytes, int]]:
+def words_of(letters: str, *, least: int = 1) -> st.SearchStrategy[dict[str, int]]:
     """Few letters and small counts, so that ties, overlaps and repeated strings abound."""
-    word = st.lists(st.sampled_from(alphabet), min_size=1, max_size=24).map(bytes)
-    return st.dictionaries(word, st.integers(1, 6), min_size=1, max_size=10)
+    word = st.lists(st.sampled_from(letters), min_size=1, max_size=16).map("".join)
+    return st.dictionaries(word, st.integers(1, 6), min_size=least, max_size=10)
 
 
-@pytest.mark.parametrize("ties", TIES)
+LETTERS = st.sampled_from(["a", "ab", "abc", "aé", "</w>", "#a", "##ab", "aäßあ𝄞"])
+WORDS = LETTERS.flatmap(words_of)
+
+
+@pytest.mark.parametrize(("ties", "model"), SETTINGS)
+@given(words=WORDS, merges=st.integers(0, 24), min_frequency=st.integers(1, 3))
+def test_trainer_is_the_reference(
+    ties: str, model: Model, words: dict[str, int], merges: int, min_frequency: int
+) -> None:
+    counts = PretokenCounts.from_items(words, track_order=True)
+    alphabet = len(learn(counts, ties=ties, model=model, vocab_size=1).tokens)
+    specials = 0 if isinstance(model, (ByteLevel, CharacterLevel)) else 1
+    tokenizer = train(
+        counts,
+        vocab_size=specials + alphabet + merges,
+        ties=ties,
+        model=model,
+        min_frequency=min_frequency,
+    )
+    assert learnt(tokenizer) == learn(
+        counts,
+        ties=ties,
+        model=model,
+        vocab_size=alphabet + merges,
+        min_frequency=min_frequency,
+        forbidden=tuple(token.encode() for token in tokenizer.special_tokens),
+    )
+
+
+@pytest.mark.parametrize(("ties", "model"), SETTINGS)
+@given(words=words_of("ab@"), merges=st.integers(0, 12), min_frequency=st.integers(1, 3))
+def test_words_that_are_never_split_compete_with_merges(
+    ties: str, model: Model, words: dict[str, int], merges: int, min_frequency: int
+) -> None:
+    """A word that begins with an @ is whole, and so is ab."""
+    cut = Pretokenizer("words", never_split=("@.*|^ab$",))
+    words |= {"b": 1}  # something to split
+    counts = PretokenCounts.from_items(words, pretokenizer=cut, track_order=True)
+    alphabet = len(learn(counts, ties=ties, model=model, vocab_size=1).tokens)
+    specials = 0 if isinstance(model, (ByteLevel, CharacterLevel)) else 1
+    tokenizer = train(
+        counts,
+        vocab_size=specials + alphabet + merges,
+        ties=ties,
+        model=model,
+        min_frequency=min_frequency,
+    )
+    assert learnt(tokenizer) == learn(
+        counts,
+        ties=ties,
+        model=model,
+        vocab_size=alphabet + merges,
+        min_frequency=min_frequency,
+    )
+
+
+@pytest.mark.parametrize(("ties", "model"), [one for one in SETTINGS if one[0] != "huggingface"])
+@given(words=WORDS, max_merges=st.integers(0, 12), initial=st.text("abc#", max_size=2))
+def test_merges_alone_can_be_limited(
+    ties: str, model: Model, words: dict[str, int], max_merges: int, initial: str
+) -> None:
+    counts = PretokenCounts.from_items(words, track_order=True)
+    if isinstance(model, ByteLevel):
+        initial = ""
+    tokenizer = train(
+        counts, max_merges=max_merges, ties=ties, model=model, initial_alphabet=initial
+    )
+    expected = learn(
+        counts,
+        ties=ties,
+        model=model,
+        max_merges=max_merges,
+        initial=initial,
+        forbidden=tuple(token.encode() for token in tokenizer.special_tokens),
+    )
+    assert learnt(tokenizer) == expected
+
+
+@pytest.mark.parametrize(("ties", "model"), [one for one in SETTINGS if one[0] != "huggingface"])
 @given(
-    words=st.one_of(words_of(b"a"), words_of(b"ab"), words_of(b"abc"), words_of(bytes(range(256)))),
-    merges=st.integers(0, 24),
+    words=st.one_of(words_of("ab"), words_of("abc")),
+    below=st.integers(2, 5),
+    merges=st.integers(0, 20),
     min_frequency=st.integers(1, 3),
 )
-def test_trainer_is_the_reference(
-    ties: str, words: dict[bytes, int], merges: int, min_frequency: int
+def test_what_pruning_could_have_changed(
+    ties: str, model: Model, words: dict[str, int], below: int, merges: int, min_frequency: int
 ) -> None:
-    size = 256 + merges
-    by_symbols = [(split(word), count) for word, count in words.items()]
-    expected = reference_merges(by_symbols, vocab_size=size, ties=ties, min_frequency=min_frequency)
-    assert trained(words, vocab_size=size, ties=ties, min_frequency=min_frequency) == expected
+    words |= {"c": below}  # something to keep
+    counts = PretokenCounts.from_items(words, track_order=True)
+    tokenizer = train(
+        counts,
+        max_merges=merges,
+        ties=ties,
+        model=model,
+        min_frequency=min_frequency,
+        prune_below=below,
+    )
+    kept = counts.pruned(below)
+    assert kept.prune is not None
+    most = kept.prune.max_pair
+    if isinstance(model, CharacterLevel) and model.end_of_word:
+        most = max(most, kept.prune.max_end)
+    expected = learn(
+        kept,
+        ties=ties,
+        model=model,
+        max_merges=merges,
+        min_frequency=min_frequency,
+        pruned=0 if isinstance(model, WordPiece) else most,
+    )
+    found = learnt(tokenizer)
+    if isinstance(model, WordPiece):
+        found = found._replace(first_affected=None)
+    assert found == expected
 
 
-@pytest.mark.parametrize("ties", TIES)
-@given(words=words_of(b"ab"), merges=st.integers(1, 24))
-def test_training_ends_where_encoding_does(ties: str, words: dict[bytes, int], merges: int) -> None:
+@pytest.mark.parametrize(("ties", "model"), [one for one in SETTINGS if one[1] != WordPiece()])
+@given(words=words_of("ab"), merges=st.integers(1, 24))
+def test_training_ends_where_encoding_does(
+    ties: str, model: Model, words: dict[str, int], merges: int
+) -> None:
     """The tokens left after the last merge are the tokens that the tokenizer makes of the words."""
-    counts = PretokenCounts.from_items(words.items(), track_order=True)
-    tokenizer = train(counts, vocab_size=256 + merges, ties=ties)
+    counts = PretokenCounts.from_items(words, track_order=True)
+    tokenizer = train(counts, vocab_size=256 + merges, ties=ties, model=model)
     assert tokenizer.training is not None
     encoded = sum(len(tokenizer.encode(word)) * count for word, count in words.items())
     assert encoded == tokenizer.training.tokens
 
 
-@pytest.mark.parametrize("ties", TIES)
-def test_real_text(ties: str) -> None:
+@pytest.mark.parametrize(("ties", "model"), SETTINGS)
+def test_real_text(ties: str, model: Model) -> None:
     texts = [Path(argparse.__file__).read_text(encoding="utf-8")[:30_000]]
     counts = bpe.count_pretokens(texts, track_order=True)
-    assert counts.first_positions is not None
-    ordered = sorted(
-        zip(
-            counts.first_positions.to_pylist(),
-            counts.pretokens.to_pylist(),
-            counts.counts.to_pylist(),
-            strict=True,
-        )
-    )
-    words = [(split(word), count) for _, word, count in ordered]
-    expected = reference_merges(words, vocab_size=256 + 60, ties=ties)
-    tokenizer = train(counts, vocab_size=256 + 60, ties=ties)
-    assert tokenizer.training is not None
-    assert list(tokenizer.training.merges) == expected
+    alphabet = len(learn(counts, ties=ties, model=model, vocab_size=1).tokens)
+    specials = 0 if isinstance(model, (ByteLevel, CharacterLevel)) else 1
+    tokenizer = train(counts, vocab_size=specials + alphabet + 60, ties=ties, model=model)
+    assert learnt(tokenizer) == learn(counts, ties=ties, model=model, vocab_size=alphabet + 60)

@@ -92,7 +92,8 @@ def test_engine_is_the_reference(ties: str, words: Words, merges: int, min_frequ
     result = engine(
         words, alphabet=ALPHABET, vocab_size=size, ties=ties, min_frequency=min_frequency
     )
-    assert result.steps == expected
+    assert result.steps == expected.merges
+    assert result.tokens == expected.tokens
     assert len(result.tokens) == len(set(result.tokens))
 
 
@@ -107,7 +108,7 @@ def test_engine_has_the_habits_of_huggingface(
     result = engine(
         words, alphabet=ALPHABET, vocab_size=size, ties="huggingface", min_frequency=min_frequency
     )
-    assert result.steps == expected
+    assert result.steps == expected.merges
 
 
 def test_a_shared_string_takes_one_id() -> None:
@@ -165,6 +166,6 @@ def test_the_reference_has_the_habits_of_the_real_trainer(
         ],
         vocab_size=size,
         alphabet=[symbol.encode() for symbol in known],
-    )
+    ).merges
     last = {(step.left.decode(), step.right.decode()): i for i, step in enumerate(steps)}
     assert [tuple(merge) for merge in model["merges"]] == sorted(last, key=last.__getitem__)
