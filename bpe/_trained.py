@@ -102,6 +102,8 @@ def _pruned(
     if counts.prune is None:
         return None
     affected = trainer.first_affected
+    if affected == trainer.merge_count and stopped == "vocabulary full":
+        affected = None  # whole words took the room that a missing merge could have had
     if isinstance(model, WordPiece) and counts.prune.distinct_pretokens:
         # Any word can change any score: one pair of two rare symbols has the greatest.
         affected = 0 if trainer.merge_count or stopped == "no pair left" else None

@@ -1,0 +1,196 @@
+"""What training says of pruned pre-tokens: the merges before the one it names are those of all."""
+
+from __future__ import annotations
+
+import string
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bpe
+from bpe import ByteLevel, CharacterLevel, PretokenCounts, Pretokenizer, Tokenizer, WordPiece, train
+from bpe.counts import combine
+from tests.shared_data import shared_file
+
+if TYPE_CHECKING:
+    from bpe.models import Model
+
+TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+MODELS: tuple[Model, ...] = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""))
+SETTINGS = [
+    (ties, model)
+    for model in MODELS
+    for ties in TIES
+    if ties != "huggingface" or isinstance(model, ByteLevel)
+]
+
+
+def pairs(tokenizer: Tokenizer) -> list[tuple[bytes, bytes]]:
+    """The merges without their counts, which are less where words are missing."""
+    assert tokenizer.training is not None
+    return [(merge.left, merge.right) for merge in tokenizer.training.merges]
+
+
+def first_affected(tokenizer: Tokenizer) -> int | None:
+    """The merge that training names."""
+    assert tokenizer.training is not None
+    assert tokenizer.training.pruned is not None
+    return tokenizer.training.pruned["first_affected_merge"]
+
+
+def check(full: Tokenizer, pruned: Tokenizer) -> int:
+    """The merges before the affected one are equal; returns how many they are."""
+    affected = first_affected(pruned)
+    if affected is None:
+        assert pairs(pruned) == pairs(full)
+        return len(pairs(full))
+    assert pairs(pruned)[:affected] == pairs(full)[:affected]
+    return affected
+
+
+def word(letters: str) -> st.SearchStrategy[str]:
+    """A short word."""
+    return st.lists(st.sampled_from(letters), min_size=1, max_size=8).map("".join)
+
+
+@pytest.mark.parametrize(("ties", "model"), SETTINGS)
+@given(
+    frequent=st.dictionaries(word("abc"), st.integers(5, 60), min_size=1, max_size=5),
+    rare=st.dictionaries(word("abc@"), st.integers(1, 4), max_size=5),
+    below=st.integers(2, 5),
+    merges=st.integers(0, 20),
+    min_frequency=st.integers(1, 12),
+)
+def test_merges_before_it_are_those_of_all_words(
+    ties: str,
+    model: Model,
+    frequent: dict[str, int],
+    rare: dict[str, int],
+    below: int,
+    merges: int,
+    min_frequency: int,
+) -> None:
+    counts = PretokenCounts.from_items(
+        rare | frequent,
+        pretokenizer=Pretokenizer("words", never_split=("@.*", "^aa$")),
+        track_order=True,
+        special_tokens=("abab", "<|e|>"),
+    )
+
+    def trained(prune_below: int) -> Tokenizer:
+        return train(
+            counts,
+            max_merges=merges,
+            ties=ties,
+            model=model,
+            min_frequency=min_frequency,
+            prune_below=prune_below,
+        )
+
+    check(trained(1), trained(below))
+
+
+@given(
+    first=st.dictionaries(word("ab"), st.integers(1, 20), min_size=1, max_size=6),
+    second=st.dictionaries(word("ab"), st.integers(1, 20), min_size=1, max_size=6),
+    weight=st.sampled_from([Fraction(1, 3), Fraction(5, 2), Fraction(2)]),
+    merges=st.integers(0, 12),
+)
+def test_counts_pruned_before_they_are_added(
+    first: dict[str, int], second: dict[str, int], weight: Fraction, merges: int
+) -> None:
+    one, other = PretokenCounts.from_items(first), PretokenCounts.from_items(second)
+    full = combine([(one, Fraction(1)), (other, weight)])
+    pruned = combine([(one.pruned(4), Fraction(1)), (other.pruned(3), weight)])
+    check(train(full, max_merges=merges), train(pruned, max_merges=merges))
+
+
+@pytest.mark.parametrize("model", [ByteLevel(), CharacterLevel()])
+def test_a_corpus(model: Model) -> None:
+    """In English text, a lead over the next pair is soon less than what rare words hold."""
+    texts = pq.read_table(shared_file("corpora/en.parquet"), columns=["text"])["text"][:2000]
+    cut = "gpt2" if isinstance(model, ByteLevel) else "words"
+    counts = bpe.count_pretokens(texts, pretokenizer=cut)
+    full = train(counts, max_merges=1000, model=model)
+    assert full.training is not None
+    assert full.training.pruned is None
+    for below in (2, 5):
+        pruned = train(counts, max_merges=1000, model=model, prune_below=below)
+        assert check(full, pruned) < 1000
+
+
+def test_a_clear_lead_is_certain() -> None:
+    counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "ad": 2})
+    tokenizer = train(counts, max_merges=2, prune_below=3)
+    assert tokenizer.training is not None
+    assert tokenizer.training.pruned == {
+        "below": 3,
+        "distinct_pretokens": 1,
+        "occurrences": 2,
+        "bytes": 4,
+        "max_pair": 2,
+        "max_end": 2,
+        "first_affected_merge": None,
+    }
+
+
+def test_leads_are_compared_merge_by_merge() -> None:
+    """Ten pairs, each three times as frequent as the next: the last ones lead by less than 40."""
+    words = {f"{letter}{letter.upper()}": 3**i for i, letter in enumerate("jihgfedcba")}
+    counts = PretokenCounts.from_items(words | {f"xy{i}": 1 for i in range(40)})
+    full = train(counts, max_merges=20)
+    pruned = train(counts, max_merges=20, prune_below=3)
+    assert first_affected(pruned) == 6
+    assert pairs(pruned)[:6] == pairs(full)[:6]
+    assert pairs(full)[6] == (b"x", b"y")
+
+
+def test_a_lead_within_what_was_pruned_is_not() -> None:
+    counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "ef": 48, "ad": 2})
+    assert first_affected(train(counts, max_merges=2, prune_below=3)) == 1
+
+
+def test_an_end_that_could_have_come_later_is_named() -> None:
+    """With (a, d) there would have been a third merge; with ties at 3 the same two."""
+    counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "ad": 2})
+    assert first_affected(train(counts, vocab_size=300, prune_below=3)) == 2
+    assert first_affected(train(counts, vocab_size=300, prune_below=3, min_frequency=3)) is None
+
+
+def test_the_end_of_a_word_counts_for_characters() -> None:
+    """Rare words that end in b hold many pairs of b and the end, and no other pair often."""
+    words = {"abab": 60} | {f"{letter}b": 2 for letter in string.ascii_uppercase + string.digits}
+    counts = PretokenCounts.from_items(words)
+    without_end = train(counts, max_merges=1, prune_below=3, model=CharacterLevel(end_of_word=""))
+    assert first_affected(without_end) is None
+    with_end = train(counts, max_merges=1, prune_below=3, model=CharacterLevel())
+    assert first_affected(with_end) == 0
+
+
+def test_word_piece_is_certain_of_nothing() -> None:
+    """One rare pair of rare symbols would have had the greatest score."""
+    counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "xy": 1})
+    model = WordPiece()
+    full = train(counts, max_merges=1, model=model)
+    pruned = train(counts, max_merges=1, model=model, prune_below=2)
+    assert pairs(full) == [(b"x", b"##y")]
+    assert first_affected(pruned) == 0
+
+
+def test_frequencies_are_those_of_the_corpus_whatever_the_unit() -> None:
+    """Half of two counts: in units of 1/2, ab counts 4 and cd 2, which is 2 and 1."""
+    counts = combine(
+        [
+            (PretokenCounts.from_items({"ab": 4, "cd": 2}), Fraction(1, 2)),
+        ]
+    )
+    assert counts.scale == 2
+    tokenizer = train(counts, vocab_size=300, min_frequency=2)
+    assert pairs(tokenizer) == [(b"a", b"b")]
+    assert pairs(train(counts, vocab_size=300, prune_below=2)) == [(b"a", b"b")]
+    assert tokenizer.training is not None
+    assert tokenizer.training.counts["scale"] == 2

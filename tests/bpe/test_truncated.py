@@ -1,0 +1,196 @@
+"""The smaller tokenizer inside a tokenizer is the one that less training makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bpe
+from bpe import (
+    ByteLevel,
+    CharacterLevel,
+    PretokenCounts,
+    Pretokenizer,
+    Tokenizer,
+    TokenizerError,
+    Training,
+    WordPiece,
+    train,
+)
+from tests.shared_data import shared_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bpe.models import Model
+
+TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+MODELS = (ByteLevel(), CharacterLevel(unknown="<unk>"), WordPiece())
+SETTINGS = [
+    (ties, model)
+    for model in MODELS
+    for ties in TIES
+    if ties != "huggingface" or isinstance(model, ByteLevel)
+]
+LETTERS = st.sampled_from(["ab", "abc@", "</w>", "#a@"])
+WORDS = LETTERS.flatmap(
+    lambda letters: st.dictionaries(
+        st.lists(st.sampled_from(letters), min_size=1, max_size=12).map("".join),
+        st.integers(1, 6),
+        min_size=1,
+        max_size=8,
+    )
+)
+
+
+@pytest.mark.parametrize(("ties", "model"), SETTINGS)
+@given(
+    words=WORDS,
+    min_frequency=st.integers(1, 3),
+    prune_below=st.integers(1, 3),
+    max_merges=st.none() | st.integers(0, 12),
+)
+def test_truncated_is_trained_with_that_size(
+    ties: str,
+    model: Model,
+    words: dict[str, int],
+    min_frequency: int,
+    prune_below: int,
+    max_merges: int | None,
+) -> None:
+    counts = PretokenCounts.from_items(
+        words, pretokenizer=Pretokenizer("words", never_split=("@.*",)), track_order=True
+    )
+
+    def trained(vocab_size: int) -> Tokenizer:
+        return train(
+            counts,
+            vocab_size=vocab_size,
+            max_merges=max_merges,
+            ties=ties,
+            model=model,
+            special_tokens=("<unk>",),
+            min_frequency=min_frequency,
+            prune_below=prune_below,
+        )
+
+    whole = trained(300)
+    assert whole.training is not None
+    curve = whole.training.curve()
+    assert [point.vocab_size for point in curve] == list(
+        range(whole.training.initial_vocab, len(whole) + 1)
+    )
+    for point in curve:
+        small, expected = whole.truncated(point.vocab_size), trained(point.vocab_size)
+        assert small == expected
+        assert small.training == expected.training
+        assert small.training is not None
+        assert small.training.tokens == point.tokens
+        assert len(small) == point.vocab_size
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_a_corpus(ties: str) -> None:
+    texts = pq.read_table(shared_file("corpora/en.parquet"), columns=["text"])["text"][:2000]
+    counts = bpe.count_pretokens(texts, special_tokens=("<|e|>",), track_order=True)
+    whole = train(counts, vocab_size=8000, ties=ties)
+    for vocab_size in (257, 1000, 4321):
+        expected = train(counts, vocab_size=vocab_size, ties=ties)
+        small = whole.truncated(vocab_size)
+        assert small == expected
+        assert small.to_json() == expected.to_json()
+        assert small.training == expected.training
+
+
+def test_the_curve_tells_bytes_per_token() -> None:
+    counts = PretokenCounts.from_items({"abab": 3, "xyz": 1})
+    training = train(counts, max_merges=2).training
+    assert training is not None
+    assert [tuple(point) for point in training.curve()] == [
+        (256, 15, 1.0),
+        (257, 9, 15 / 9),
+        (258, 6, 15 / 6),
+    ]
+
+
+def test_the_curve_of_an_empty_corpus() -> None:
+    training = train(PretokenCounts.from_items({}), vocab_size=300).training
+    assert training is not None
+    assert training.curve() == [(256, 0, 0.0)]
+
+
+def test_sizes_that_are_none_are_refused() -> None:
+    tokenizer = train(PretokenCounts.from_items({"abab": 3}), max_merges=2)
+    assert tokenizer.truncated(256).merges == []
+    with pytest.raises(TokenizerError, match=r"vocab_size 255 is not between 256 .* and 258"):
+        tokenizer.truncated(255)
+    for size in (259, 0, -1, "257", 257.0, True):
+        with pytest.raises(TokenizerError, match=r"is not between 1 and 258"):
+            tokenizer.truncated(size)  # type: ignore[arg-type]
+
+
+def test_a_tokenizer_that_was_loaded(tmp_path: Path) -> None:
+    counts = PretokenCounts.from_items({"abab": 3, "abc": 1}, pretokenizer="words")
+    for model in (ByteLevel(), CharacterLevel()):
+        trained = train(counts, max_merges=3, model=model)
+        trained.save(tmp_path / "tokenizer.json")
+        loaded = Tokenizer.load(tmp_path / "tokenizer.json")
+        assert loaded.training is None
+        for size in range(len(trained) - 3, len(trained) + 1):
+            assert loaded.truncated(size) == trained.truncated(size)
+        with pytest.raises(TokenizerError, match="does not hold"):
+            loaded.truncated(2)
+
+
+def test_word_piece_needs_its_training(tmp_path: Path) -> None:
+    counts = PretokenCounts.from_items({"abab": 3, "abc": 1}, pretokenizer="words")
+    trained = train(counts, max_merges=3, model=WordPiece())
+    assert trained.training is not None
+    trained.training.save(tmp_path / "training.json")
+    again = Tokenizer(
+        tokens=trained.tokens,
+        merges=[],
+        pretokenizer=trained.pretokenizer,
+        special_tokens=trained.special_tokens,
+        model=trained.model,
+    )
+    with pytest.raises(TokenizerError, match=r"load training\.json"):
+        again.truncated(5)
+    again.training = Training.load(tmp_path / "training.json")
+    assert again.truncated(7) == trained.truncated(7)
+
+
+def test_ids_that_do_not_follow_the_merges_are_refused() -> None:
+    alphabet = [bytes([byte]) for byte in range(256)]
+    cut = Pretokenizer("words")
+    late = Tokenizer(
+        tokens=[*alphabet, b"ab", b"abc"], merges=[(97, 98, 256), (256, 99, 257)], pretokenizer=cut
+    )
+    assert late.truncated(257).merges == [(97, 98, 256)]
+    swapped = Tokenizer(
+        tokens=[*alphabet, b"abc", b"ab"], merges=[(97, 98, 257), (257, 99, 256)], pretokenizer=cut
+    )
+    with pytest.raises(TokenizerError, match=r"merge 1 makes token 256 after .* token 257"):
+        swapped.truncated(257)
+    special = Tokenizer(
+        tokens=[*alphabet, b"ab", b"<|e|>"],
+        merges=[(97, 98, 256)],
+        special_tokens={"<|e|>": 257},
+        pretokenizer=cut,
+    )
+    with pytest.raises(TokenizerError, match=r"does not hold '<\|e\|>'"):
+        special.truncated(257)
+    gap = Tokenizer(tokens=[*alphabet, None, b"ab"], merges=[(97, 98, 257)], pretokenizer=cut)
+    with pytest.raises(TokenizerError, match="no token has the id 256"):
+        gap.truncated(257)
+
+
+def test_training_of_another_tokenizer_is_refused() -> None:
+    one = train(PretokenCounts.from_items({"abab": 3}), max_merges=2)
+    one.training = train(PretokenCounts.from_items({"abab": 3}), max_merges=1).training
+    with pytest.raises(TokenizerError, match="training of another one"):
+        one.truncated(257)
