@@ -127,12 +127,56 @@ def test_special_tokens_in_one_str_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "sizes", [{"vocab_size": 300.5}, {"vocab_size": "300"}, {"min_frequency": 2.0}]
+    "sizes",
+    [
+        {"vocab_size": 300.5},
+        {"vocab_size": "300"},
+        {"min_frequency": 2.0},
+        {"max_merges": 3.0},
+        {"prune_below": True},
+    ],
 )
 def test_numbers_that_are_none_are_named(sizes: dict[str, Any]) -> None:
     counts = PretokenCounts.from_items({"ab": 1}.items())
     with pytest.raises(TrainingError, match=f"{next(iter(sizes))} .* is not an int"):
         train(counts, **{"vocab_size": 300, **sizes})
+
+
+def test_training_without_a_limit_is_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    with pytest.raises(TrainingError, match="no limit: give vocab_size, max_merges or both"):
+        train(counts)
+    wrong: list[dict[str, Any]] = [
+        {"max_merges": -1},
+        {"vocab_size": 0},
+        {"max_merges": 1, "prune_below": 0},
+    ]
+    for limit in wrong:
+        with pytest.raises(TrainingError, match="is not between"):
+            train(counts, **limit)
+
+
+def test_texts_in_place_of_counts_are_refused() -> None:
+    for texts in (["a text"], "a text", None):
+        with pytest.raises(
+            TrainingError, match=r"takes pre-token counts, not \w+: count the texts"
+        ):
+            train(texts, vocab_size=300)  # type: ignore[arg-type]
+
+
+def test_both_limits_hold() -> None:
+    counts = PretokenCounts.from_items({"abcd": 5})
+    assert len(train(counts, vocab_size=300, max_merges=2)) == 258
+    assert len(train(counts, vocab_size=257, max_merges=2)) == 257
+    for max_merges, vocab_size, stopped in (
+        (2, None, "merge limit"),
+        (3, 259, "vocabulary full"),
+        (4, None, "no pair left"),
+        (0, None, "merge limit"),
+    ):
+        training = train(counts, vocab_size=vocab_size, max_merges=max_merges).training
+        assert training is not None
+        assert training.stopped == stopped
 
 
 def test_special_tokens_of_the_counts_are_kept() -> None:

@@ -30,6 +30,28 @@ def test_round_trip(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["training.json"]
 
 
+@pytest.mark.parametrize(
+    "model", [bpe.ByteLevel(), bpe.CharacterLevel(unknown="<unk>"), bpe.WordPiece(prefix="@@")]
+)
+def test_round_trip_of_everything(tmp_path: Path, model: bpe.Model) -> None:
+    cut = bpe.Pretokenizer("words", normalizer=("lowercase",), never_split=("email",))
+    words = {"<</w>": 3, "é": 2, "née": 2, "a@b.org": 4, "rare": 1}
+    counts = bpe.PretokenCounts.from_items(words, pretokenizer=cut)
+    training = bpe.train(counts, max_merges=9, model=model, prune_below=2).training
+    assert training is not None
+    assert training.whole_words
+    assert training.pruned is not None
+    path = tmp_path / "training.json"
+    training.save(path)
+    assert Training.load(path) == training
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    assert fields["model"]["type"] == type(model).__name__
+    assert fields["score"] == ("wordpiece" if isinstance(model, bpe.WordPiece) else "count")
+    assert fields["whole_words"][0]["token"].startswith("a@b.org")
+    assert fields["counts"]["never_split"] == ["email"]
+    assert fields["pruned"]["distinct_pretokens"] == 1
+
+
 def test_fields(tmp_path: Path) -> None:
     tokenizer = trained()
     assert tokenizer.training is not None
@@ -53,6 +75,8 @@ def test_fields(tmp_path: Path) -> None:
         (lambda text: text.replace('"version": 1', '"version": 9'), "version 9"),
         (lambda text: text.replace('"count"', '"number"'), "KeyError: 'count'"),
         (lambda text: text.replace('"ties"', '"knots"'), "knots"),
+        (lambda text: text.replace('"ByteLevel"', '"SentencePiece"'), "SentencePiece"),
+        (lambda text: text.replace('"score": "count"', '"score": "wordpiece"'), "score"),
         (lambda text: "[" * 100_000, "not a training.json"),
     ],
 )

@@ -56,6 +56,73 @@ def test_the_tokenizer_is_the_one_trained_in_memory(
     assert summary.bytes_per_token == counts.totals.bytes / expected.training.tokens
 
 
+@pytest.mark.parametrize(
+    "training",
+    [
+        TrainSettings(
+            max_merges=60,
+            ties="first-seen",
+            model=bpe.CharacterLevel(unknown="<unk>"),
+            initial_alphabet=("ж",),
+            prune_below=2,
+        ),
+        TrainSettings(vocab_size=200, model=bpe.WordPiece(), min_frequency=2),
+    ],
+)
+def test_models_and_limits(corpus: Corpus, tmp_path: Path, training: TrainSettings) -> None:
+    pretokens = PretokenSettings(pretokenizer="words", special_tokens=("<unk>",))
+    train(
+        tmp_path / "model",
+        inputs=corpus.inputs(),
+        training=training,
+        pretokens=pretokens,
+        execution=TWO,
+    )
+    counts = bpe.count_pretokens(
+        corpus.texts, pretokenizer="words", special_tokens=("<unk>",), track_order=True
+    )
+    assert training.model is not None
+    expected = bpe.train(
+        counts,
+        vocab_size=training.vocab_size,
+        max_merges=training.max_merges,
+        ties=training.ties,
+        min_frequency=training.min_frequency,
+        prune_below=training.prune_below,
+        model=training.model,
+        initial_alphabet=training.initial_alphabet,
+    )
+    made = (tmp_path / "model" / "tokenizer.json").read_text(encoding="utf-8")
+    assert made == expected.to_json()
+    assert expected.training is not None
+    told = (tmp_path / "model" / "training.json").read_text(encoding="utf-8")
+    assert told == expected.training.to_json()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TrainSettings(vocab_size=300, max_merges=20),
+        TrainSettings(vocab_size=300, prune_below=2),
+        TrainSettings(vocab_size=300, model=bpe.WordPiece()),
+        TrainSettings(vocab_size=300, model=bpe.CharacterLevel(), initial_alphabet=("x",)),
+    ],
+)
+def test_another_setting_is_another_job(
+    corpus: Corpus, tmp_path: Path, other: TrainSettings
+) -> None:
+    count(corpus.inputs(), tmp_path / "counts")
+    source = (CountsInput(directory=str(tmp_path / "counts")),)
+    train(tmp_path / "model", counts=source, training=TrainSettings(vocab_size=300))
+    with pytest.raises(OutputError, match="another"):
+        train(tmp_path / "model", counts=source, training=other, resume=True)
+
+
+def test_a_training_without_a_limit_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no limit"):
+        TrainSettings()
+
+
 def test_counts_of_several_corpora_train_together(tmp_path: Path) -> None:
     one = write_jsonl(tmp_path / "one" / "a.jsonl", ["low low lower lowest"])
     two = write_jsonl(tmp_path / "two" / "a.jsonl", ["new newer newest wide"])

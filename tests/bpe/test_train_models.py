@@ -1,0 +1,110 @@
+"""Training models of characters, and pre-tokens that are never split."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bpe import (
+    CharacterLevel,
+    PretokenCounts,
+    Pretokenizer,
+    TrainingError,
+    WordPiece,
+    train,
+)
+from bpe.training import WholeWord
+
+if TYPE_CHECKING:
+    from bpe.models import Model
+
+NEVER_SPLIT = Pretokenizer("words", never_split=(r"\S*@\S*",))
+MODELS = (CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_characters_of_malformed_words_are_refused(model: Model) -> None:
+    counts = PretokenCounts.from_items([("ab", 2), (b"a\xffb", 1)])
+    with pytest.raises(TrainingError, match=r"b'a\\xffb' is not UTF-8"):
+        train(counts, max_merges=2, model=model)
+    counts = PretokenCounts.from_items([(b"@\xff", 1)], pretokenizer=NEVER_SPLIT)
+    with pytest.raises(TrainingError, match="is not UTF-8"):
+        train(counts, max_merges=2, model=model)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_models_of_characters_refuse_what_is_of_bytes(model: Model) -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    with pytest.raises(TrainingError, match="'huggingface' are for byte-level models"):
+        train(counts, max_merges=2, model=model, ties="huggingface")
+    with pytest.raises(TrainingError, match="'x' is a single character"):
+        train(counts, max_merges=2, model=model, special_tokens=("x",))
+    for initial in (["ab"], [""], [7], ["\ud800"]):
+        with pytest.raises(TrainingError, match="initial_alphabet holds"):
+            train(counts, max_merges=2, model=model, initial_alphabet=initial)  # type: ignore[arg-type]
+
+
+def test_a_special_token_that_is_a_symbol_is_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    for model, token in ((CharacterLevel(), "</w>"), (WordPiece(), "##b")):
+        with pytest.raises(TrainingError, match=f"'{token}' is a symbol"):
+            train(counts, max_merges=2, model=model, special_tokens=(token,))
+
+
+def test_bytes_have_no_initial_alphabet() -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    with pytest.raises(TrainingError, match="has all 256 bytes"):
+        train(counts, max_merges=2, initial_alphabet="x")
+    with pytest.raises(TrainingError, match="the model is 'wordpiece'"):
+        train(counts, max_merges=2, model="wordpiece")  # type: ignore[arg-type]
+
+
+def test_a_vocabulary_without_tokens_is_refused() -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    model = CharacterLevel(end_of_word="")
+    with pytest.raises(TrainingError, match="nothing to train on"):
+        train(counts, max_merges=2, model=model, prune_below=2)
+
+
+def test_the_unknown_token_of_a_model_is_special() -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    tokenizer = train(counts, max_merges=1, model=WordPiece(), special_tokens=("[PAD]",))
+    assert tokenizer.special_tokens == {"[PAD]": 0, "[UNK]": 1}
+    given = train(counts, max_merges=1, model=WordPiece(), special_tokens=("[UNK]", "[PAD]"))
+    assert given.special_tokens == {"[UNK]": 0, "[PAD]": 1}
+
+
+def test_an_initial_alphabet_is_in_the_vocabulary() -> None:
+    counts = PretokenCounts.from_items({"ab": 1})
+    characters = train(counts, max_merges=0, model=CharacterLevel(), initial_alphabet="xa")
+    assert characters.tokens == (b"</w>", b"a", b"b", b"x")
+    pieces = train(counts, max_merges=0, model=WordPiece(), initial_alphabet="x")
+    assert pieces.tokens == (b"[UNK]", b"##b", b"##x", b"a", b"x")
+
+
+def test_words_that_are_never_split_take_places_by_their_counts() -> None:
+    """x@y counts as often as the second merge, so it comes before it."""
+    words = {"abab": 10, "cd": 8, "x@y": 8, "z@z": 2}
+    counts = PretokenCounts.from_items(words, pretokenizer=NEVER_SPLIT)
+    tokenizer = train(counts, vocab_size=260)
+    assert tokenizer.tokens[256:] == (b"ab", b"abab", b"x@y", b"cd")
+    training = tokenizer.training
+    assert training is not None
+    assert training.whole_words == (WholeWord(b"x@y", 8, 2),)
+    assert tokenizer.encode("x@y") == [258]
+    assert tokenizer.encode("z@z") == list(b"z@z")
+    assert train(counts, vocab_size=261).tokens[260] == b"z@z"
+    assert len(train(counts, vocab_size=300, min_frequency=3)) == 260
+    # Neither x nor y has been seen apart from it.
+    characters = train(counts, max_merges=1, model=CharacterLevel(unknown="<unk>"))
+    assert characters.tokens[1:6] == (b"</w>", b"a", b"b", b"c", b"d")
+    assert characters.tokenize("x@y") == ["x@y</w>"]
+
+
+def test_words_that_are_never_split_and_special_tokens() -> None:
+    words = {"@<|e|>": 5, "@x": 4}
+    counts = PretokenCounts.from_items(words, pretokenizer=NEVER_SPLIT)
+    tokenizer = train(counts, vocab_size=300, special_tokens=("@<|e|>",))
+    assert tokenizer.tokens[:1] == (b"@<|e|>",)
+    assert tokenizer.tokens[257:] == (b"@x",)
