@@ -17,6 +17,8 @@ from pipelines.decode import decode_directory
 from pipelines.encode import add_encoding
 from pipelines.encoding import check_special_tokens, plan_encoding, prepare_encoding
 from pipelines.errors import ConfigError, JobError
+from pipelines.inputs import find_inputs
+from pipelines.kept import find_kept
 from pipelines.manifest import read_encoded, read_kind
 from pipelines.output import (
     COUNTS,
@@ -178,6 +180,7 @@ def check_run(
     pretokens: PretokenSettings,
     training: TrainSettings,
     output: OutputSettings,
+    inputs: InputSettings,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
 ) -> None:
     """Refuse settings and a directory that would end a job only after the corpus is counted.
@@ -186,6 +189,7 @@ def check_run(
         pretokens: how text is cut; its special tokens get reserved ids.
         training: the vocabulary.
         output: the directory of counts, tokenizer and encoded corpus.
+        inputs: the corpus.
         encoding: what the rows are to hold.
 
     Raises:
@@ -199,6 +203,8 @@ def check_run(
             special_tokens=pretokens.special_tokens,
         )
         refuse_occupied(output)
+        if encoding.keep:
+            find_kept(find_inputs(inputs), encoding.keep)
 
 
 def check_cut(*, counts: tuple[CountsInput, ...], pretokens: PretokenSettings) -> None:

@@ -16,7 +16,11 @@ from pipelines.cli.report import show_summary
 @click.command(
     cls=JobCommand,
     short_help="Turn a corpus into Parquet token ids.",
-    example="bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids",
+    example="""
+bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
+bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
+    --append-token '<|endoftext|>' --pack 2048
+""",
 )
 @options.input_options(required=True)
 @options.bulk_options()
@@ -32,11 +36,13 @@ from pipelines.cli.report import show_summary
 @options.report_options()
 @click.pass_context
 def encode(ctx: click.Context, /, **_: Any) -> None:
-    """Turn a corpus into Parquet token ids, a row for each document.
+    """Turn a corpus into Parquet token ids, a row for each document unless asked otherwise.
 
-    Writes DIR/part-00000-of-00042.parquet and so on (columns id, input_ids, num_tokens), and
-    DIR/manifest.json last: where it stands, the job is complete. Special tokens that occur in
-    documents are encoded as plain text. An empty document keeps its row, with an empty list.
+    Writes DIR/part-00000-of-00042.parquet and so on (columns id, those kept, input_ids,
+    num_tokens; with --max-tokens also chunk_index, with --pack documents instead of id and those
+    kept), and DIR/manifest.json last: where it stands, the job is complete. Special tokens that
+    occur in documents are encoded as plain text. An empty document keeps its row, with an empty
+    list.
     """
     inputs, output = options.input_settings(ctx), options.output_settings(ctx)
     encoding, execution = encode_settings(ctx), options.execution(ctx)

@@ -60,7 +60,9 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     set_up_logging()
     from pipelines import jobs
 
-    jobs.check_run(pretokens=pretokens, training=training, output=output, encoding=encoding)
+    jobs.check_run(
+        inputs=inputs, pretokens=pretokens, training=training, output=output, encoding=encoding
+    )
     counted = jobs.count(
         inputs=inputs,
         pretokens=pretokens,
