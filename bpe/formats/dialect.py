@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bpe.errors import PretokenizerError, TokenizerError
 from bpe.formats.byte_alphabet import to_text
 from bpe.formats.models import Contents
+from bpe.formats.pattern_size import check_size
 from bpe.formats.spelling import read_merges, read_strings, read_tokens
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
@@ -37,7 +38,16 @@ _MODELS: Mapping[str, _Model] = {
 
 
 def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The entries that differ from Hugging Face's; ``model`` without vocabulary and merges."""
+    """The entries that differ from Hugging Face's; ``model`` without vocabulary and merges.
+
+    Raises:
+        TokenizerError: a pattern is so large that no file with it is read.
+    """
+    try:
+        for pattern in (*tokenizer.pretokenizer.patterns, *tokenizer.pretokenizer.never_split):
+            check_size(pattern)
+    except ValueError as error:
+        raise TokenizerError(f"tokenizer.json cannot hold this pre-tokenizer: {error}") from None
     cut = tokenizer.pretokenizer.settings
     return {
         "normalizer": cut["normalizer"],
@@ -87,15 +97,19 @@ def read_cut(file: Entry) -> Pretokenizer:
         TokenizerFileError: the entries say nothing that is known.
     """
     cut = file.get("pre_tokenizer").object("name", "pattern", "never_split")
-    name, pattern = cut.get("name"), cut.get("pattern")
+    entry = cut.get("pattern")
+    pattern = _strings(entry) if isinstance(entry.value, list) else _optional(entry)
+    never_split = _strings(cut.get("never_split"))
     try:
+        for one in (*never_split, *((pattern,) if isinstance(pattern, str) else pattern or ())):
+            check_size(one)
         return Pretokenizer(
-            _optional(name),
-            _strings(pattern) if isinstance(pattern.value, list) else _optional(pattern),
+            _optional(cut.get("name")),
+            pattern,
             normalizer=_strings(file.get("normalizer")),
-            never_split=_strings(cut.get("never_split")),
+            never_split=never_split,
         )
-    except PretokenizerError as error:
+    except (PretokenizerError, ValueError) as error:
         cut.fail(str(error))
 
 

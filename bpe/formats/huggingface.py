@@ -131,7 +131,7 @@ def read(path: Path) -> TokenizerParts:
     file.get("truncation").must_be(None)
     file.get("padding").must_be(None)
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
-        file.get(name).shallow()
+        file.get(name).bounded()
     entry = file.get("model")
     is_dialect = file.get("version").value == dialect.VERSION
     if is_dialect:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import PretokenizerError, TokenizerError
+from bpe.formats.pattern_size import check_size
 from bpe.formats.patterns import (
     HUGGINGFACE_PATTERNS,
     KNOWN_PATTERNS,
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SPACES = {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}
-# What Hugging Face's Punctuation and BertPreTokenizer take for punctuation.
+# What Hugging Face's Punctuation takes for punctuation.
 _PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
-_BERT = ("words", _PUNCTUATION)
 _SPECIAL = re.compile(r"[\\^$.\[\](){}?*+|]")
 # Split patterns and what becomes of their matches, where the name drops the same.
 _DROPPING = {
@@ -50,8 +50,6 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict
         names = pretokenizer.pattern
     elif pretokenizer.pattern is not None:
         names = (pretokenizer.pattern,)
-    if names == _BERT and not byte_level:
-        return {"type": "BertPreTokenizer"}
     gpt2_last = byte_level and names[-1] == "gpt2"
     cuts = [_written(name) for name in (names[:-1] if gpt2_last else names) if name != "none"]
     if byte_level:
@@ -80,6 +78,7 @@ def _written(name: str) -> dict[str, Any]:
 
 def _regex(pattern: str) -> str:
     try:
+        check_size(pattern)
         return to_huggingface(pattern)
     except ValueError as error:
         raise TokenizerError(str(error)) from error
@@ -178,6 +177,7 @@ def _split(entry: Entry) -> str:
     if name:
         return name
     try:
+        check_size(regex)
         mine = from_huggingface(regex)
         Pretokenizer(pattern=mine)
     except (ValueError, PretokenizerError) as error:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1 << 30
 _MAX_DEPTH = 32
+_MAX_LENGTH = 20_000
 _MAX_MESSAGE = 600
 
 
@@ -57,16 +58,20 @@ class Entry:
         for i, value in enumerate(self.value):
             yield Entry(self.file, f"{self.place}[{i}]", value)
 
-    def shallow(self) -> Entry:
-        """This entry, which does not nest so deeply that following it is a danger."""
+    def bounded(self) -> Entry:
+        """This entry, which nests neither so deeply nor is so long that following it is a risk."""
         level = [self.value]
+        length = 0
         for _ in range(_MAX_DEPTH):
+            length += sum(len(one) for one in level if isinstance(one, (str, list, dict)))
             inner = [one for one in level if isinstance(one, (dict, list))]
             level = [
                 each for one in inner for each in (one.values() if isinstance(one, dict) else one)
             ]
         if level:
             self.fail(f"nests too deeply: more than {_MAX_DEPTH} levels")
+        if length > _MAX_LENGTH:
+            self.fail(f"is too long: more than {_MAX_LENGTH:,} characters and entries")
         return self
 
     def string(self) -> str:

@@ -225,3 +225,16 @@ def test_broken_files(place: tuple[Any, ...], value: Any, named: str, tmp_path: 
     with pytest.raises(TokenizerError, match=named) as caught:
         bpe.Tokenizer.load(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["pattern", "never_split"])
+def test_patterns_that_grow_when_they_are_compiled(key: str, tmp_path: Path) -> None:
+    file = good()
+    file["pre_tokenizer"] = {"name": None, "pattern": "a", key: [r"(?:\p{L}{9999}){9999}"]}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file))
+    with pytest.raises(TokenizerError, match=r"pre_tokenizer: .* repetitions written out"):
+        bpe.Tokenizer.load(path)
+    cut = bpe.Pretokenizer(pattern="a{9999}")  # what cannot be read is not written
+    with pytest.raises(TokenizerError, match="repetitions written out"):
+        bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut).save(path)

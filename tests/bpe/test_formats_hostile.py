@@ -101,6 +101,12 @@ def cut_by(**changes: Any) -> Json:
         ("pre_tokenizer", "ByteLevel", "pre_tokenizer: expected an object"),
         ("pre_tokenizer", {"type": 3}, "pre_tokenizer.type: expected a string"),
         ("pre_tokenizer", {"type": "Sequence"}, "pretokenizers: expected a list, found nothing"),
+        # Patterns that are small here and large once they are compiled.
+        ("pre_tokenizer", cut_by(pattern={"Regex": "(?:a{9999}){9999}"}), "Regex: .*written out"),
+        ("pre_tokenizer", cut_by(pattern={"Regex": "(?:[a]{99}){,99}"}), "Regex: .*written out"),
+        ("pre_tokenizer", cut_by(pattern={"Regex": "(?:" * 500 + "a" + ")" * 500}), "deep"),
+        ("pre_tokenizer", cut_by(pattern={"Regex": "a" * 30_000}), "too long: more than 20,000"),
+        ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [SPLIT] * 5000}, "is too long"),
         # Ids that do not fit together.
         ("model.vocab.th", -1, "model.vocab.th: -1 is not an id"),
         ("model.vocab.th", 10**9, "model.vocab.th: 1000000000 is not an id from 0 to"),
