@@ -13,6 +13,7 @@ from bpe._lists import list_array
 from bpe._native import TextColumn
 from bpe._pieces import cut_texts
 from bpe.errors import EncodingError, UnknownCharacterError
+from bpe.normalize import normalize_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -107,7 +108,12 @@ class TextEncoder:
     ) -> list[int]:
         """The ids of one text; raises as :meth:`Tokenizer.encode`."""
         row = TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1)
-        ids, _ = self._encode(row, lambda: [data], self._whole(allowed_special), noise)
+        ids, _ = self._encode(
+            row,
+            lambda: pa.array([data], pa.large_binary()),
+            self._whole(allowed_special),
+            noise,
+        )
         return memoryview(ids).cast("I").tolist()
 
     def array(
@@ -136,7 +142,7 @@ class TextEncoder:
         try:
             ids, offsets = self._encode(
                 text_column(filled),
-                lambda: filled.cast(pa.large_binary()).to_pylist(),
+                lambda: filled.cast(pa.large_binary()),
                 whole,
                 noise,
             )
@@ -169,23 +175,25 @@ class TextEncoder:
     def _encode(
         self,
         column: TextColumn,
-        texts: Callable[[], Iterable[bytes]],
+        texts: Callable[[], pa.LargeBinaryArray],
         whole: Mapping[bytes, int],
         noise: Noise,
     ) -> tuple[Buffer, Buffer]:
-        """Ids (uint32) and offsets (int64); ``texts`` are the rows where Python has to cut them."""
+        """Ids (uint32) and offsets (int64); ``texts`` are the rows where Python sees to them."""
+        cut = self._pretokenizer
+        pieces = None
+        if not cut.is_native or (cut.normalizer and whole):
+            pieces = cut_texts(texts(), pretokenizer=cut, whole=whole)
+        elif cut.normalizer:
+            column = text_column(normalize_column(texts(), cut.normalizer))
         try:
-            if self._pretokenizer.is_native and not self._pretokenizer.normalizer:
+            if pieces is None:
                 ids, offsets, unencodable = self._core.encode(
                     column, list(whole.values()), dropout=noise.dropout, seeds=noise.seeds
                 )
             else:
-                pieces = cut_texts(texts(), pretokenizer=self._pretokenizer, whole=whole)
                 ids, offsets, unencodable = self._core.encode_pieces(
-                    *pieces,
-                    cut=self._pretokenizer.is_native,
-                    dropout=noise.dropout,
-                    seeds=noise.seeds,
+                    *pieces, cut=cut.is_native, dropout=noise.dropout, seeds=noise.seeds
                 )
         except ValueError as error:  # a pre-token of 4 GiB, or dropout without merges
             raise EncodingError(str(error)) from None

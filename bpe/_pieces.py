@@ -5,10 +5,13 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from bpe.normalize import normalize_column
 from bpe.special import SpecialCutter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from bpe.pretokenize import Pretokenizer
 
@@ -16,7 +19,7 @@ _TEXT, _WHOLE = -1, -2  # as the core knows them
 
 
 def cut_texts(
-    texts: Iterable[bytes], *, pretokenizer: Pretokenizer, whole: Mapping[bytes, int]
+    texts: pa.LargeBinaryArray, *, pretokenizer: Pretokenizer, whole: Mapping[bytes, int]
 ) -> tuple[bytes, array[int], array[int]]:
     """Cut texts as the core's ``encode_pieces`` takes them.
 
@@ -31,28 +34,53 @@ def cut_texts(
         is the id of a whole token, -1, or -2 for a pre-token that is never split; for each row the
         number of pieces up to and including it.
     """
-    cutter, ids = SpecialCutter(list(whole)), list(whole.values())
+    rows = _cut_at_tokens(texts.to_pylist(), whole)
+    normal = _normalized((part for row in rows for part, id_ in row if id_ < 0), pretokenizer)
     data, pieces, row_ends = bytearray(), array("q"), array("q")
     kinds: dict[bytes, int] = {}
-    for text in texts:
-        for begin, end, which in cutter.cut(text):
-            start, part = len(data), text[begin:end]
-            if which is not None:
+    for row in rows:
+        for part, id_ in row:
+            start = len(data)
+            if id_ >= 0:
                 data += part
-                pieces.extend((start, len(data), ids[which]))
+                pieces.extend((start, len(data), id_))
                 continue
-            part = pretokenizer.normalize(part)
-            data += part
+            text = next(normal)
+            data += text
             if pretokenizer.is_native:
                 pieces.extend((start, len(data), _TEXT))
                 continue
-            for first, last in pretokenizer.spans(part):
+            for first, last in pretokenizer.spans(text):
                 kind = _TEXT
                 if pretokenizer.never_split:
-                    kind = _kind(part[first:last], pretokenizer, kinds)
+                    kind = _kind(text[first:last], pretokenizer, kinds)
                 pieces.extend((start + first, start + last, kind))
         row_ends.append(len(pieces) // 3)
     return bytes(data), pieces, row_ends
+
+
+def _cut_at_tokens(
+    texts: Iterable[bytes], whole: Mapping[bytes, int]
+) -> list[list[tuple[bytes, int]]]:
+    """The parts of each row, with the id of a whole token or -1."""
+    cutter, ids = SpecialCutter(list(whole)), list(whole.values())
+    return [
+        [
+            (text[begin:end], _TEXT if which is None else ids[which])
+            for begin, end, which in cutter.cut(text)
+        ]
+        for text in texts
+    ]
+
+
+def _normalized(texts: Iterable[bytes], pretokenizer: Pretokenizer) -> Iterator[bytes]:
+    """The texts, changed as a column: most columns need no change."""
+    if not pretokenizer.normalizer:
+        return iter(texts)
+    column = pa.array(texts, pa.large_binary())
+    return iter(
+        normalize_column(column, pretokenizer.normalizer).cast(pa.large_binary()).to_pylist()
+    )
 
 
 def _kind(pretoken: bytes, pretokenizer: Pretokenizer, known: dict[bytes, int]) -> int:
