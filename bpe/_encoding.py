@@ -193,7 +193,12 @@ class TextEncoder:
                 )
             else:
                 ids, offsets, unencodable = self._core.encode_pieces(
-                    *pieces, cut=cut.is_native, dropout=noise.dropout, seeds=noise.seeds
+                    pieces.data,
+                    pieces.pieces,
+                    pieces.row_ends,
+                    cut=pieces.cut,
+                    dropout=noise.dropout,
+                    seeds=noise.seeds,
                 )
         except ValueError as error:  # a pre-token of 4 GiB, or dropout without merges
             raise EncodingError(str(error)) from None

@@ -73,7 +73,7 @@ class Vocabulary:
             special_tokens=self._special_tokens,
             added_tokens=self._added_tokens,
             model=model,
-            scheme=self._pretokenizer.scheme,
+            scheme=self._pretokenizer.name or "",
             ignore_merges=self._ignore_merges,
         )
 

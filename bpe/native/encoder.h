@@ -84,8 +84,9 @@ class Encoder {
       for (size_t piece = first; piece < last; ++piece) {
         const Bytes bytes(data.data() + pieces[3 * piece], data.data() + pieces[3 * piece + 1]);
         int64_t id = pieces[3 * piece + 2];
+        const bool is_word = !cut || id == kWhole;
         if (id == kWhole) id = words_.whole_token(bytes);  // kText where it is none
-        if (id == kText && !cut) {
+        if (id == kText && is_word) {
           if (!bytes.empty()) words.push(bytes.data(), bytes.data() + bytes.size());
           continue;
         }

@@ -147,3 +147,23 @@ def test_bytes_never_split_are_a_token_or_merged() -> None:
     assert tokenizer.tokenize("http://th") == [*"http://", "th"]
     assert tokenizer.unreachable() == []
     assert tokenizer.lossless
+
+
+def test_a_piece_that_is_whole_only_by_itself_is_whole() -> None:
+    # Behind the first address stands "+", which may belong to an address but begins none here;
+    # cut there, the rest is an address by itself.
+    tokenizer = prepared(name="words", never_split=("email",))
+    text = b"mail a@b.cc+d@e.ff now"
+    pretokens = tokenizer.pretokenizer.split(text)
+    wholes = [pretoken for pretoken in pretokens if tokenizer.pretokenizer.is_whole(pretoken)]
+    assert wholes == [b"a@b.cc", b"+d@e.ff"]
+    assert tokenizer.encode(text) == by_definition(tokenizer, text, [])
+    strings = ["<unk>", "</w>", "a@b.cc</w>", *"+d@e.f"]
+    characters = make(
+        strings,
+        special=["<unk>"],
+        model=bpe.CharacterLevel(unknown="<unk>"),
+        pretokenizer=tokenizer.pretokenizer,
+    )
+    assert characters.tokenize("a@b.cc+d@e.ff") == ["a@b.cc</w>", "<unk>"]
+    assert characters.tokenize("a@b.cc+d@e.f+") == ["a@b.cc</w>", *"+d@e.f+", "</w>"]
