@@ -65,6 +65,7 @@ class TrainSummary(_Summary):
         tokens: the same in tokens of this vocabulary.
         stopped: why training ended.
         sha256: of ``tokenizer.json`` (hex).
+        dialect: why Hugging Face's libraries cannot read ``tokenizer.json``; None where they can.
     """
 
     output: str
@@ -77,6 +78,7 @@ class TrainSummary(_Summary):
     tokens: int
     stopped: str
     sha256: str
+    dialect: str | None
 
     @property
     def bytes_per_token(self) -> float | None:

@@ -16,6 +16,7 @@ from bpe.counts import PretokenCounts
 from bpe.counts_files import read_part
 from bpe.counts_manifest import CountsManifest
 from bpe.errors import CountsError
+from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import model_settings
 from pipelines import storage
 from pipelines.elements import pack, unpack
@@ -143,6 +144,7 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
         InputError: a file cannot be read.
     """
     path = join(job.directory, TOKENIZER)
+    tokenizer = load_tokenizer(path)
     training = json.loads(storage.read(join(job.directory, TRAINING)))
     merges, counts = training["merges"], training["counts"]
     return {
@@ -153,13 +155,14 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
         "failures": sum(
             read_counts_manifest(source.directory).totals.failures for source in job.counts
         ),
-        "vocab_size": len(load_tokenizer(path)),
+        "vocab_size": len(tokenizer),
         "merges": len(merges),
         "initial_bytes": training["initial_bytes"],
         "initial_tokens": training["initial_tokens"],
         "tokens": merges[-1]["tokens_left"] if merges else training["initial_tokens"],
         "stopped": training["stopped"],
         "sha256": storage.digest(path).sha256,
+        "dialect": to_json_and_reason(tokenizer)[1],
     }
 
 

@@ -64,6 +64,8 @@ def _trained(summary: TrainSummary) -> list[str]:
     if summary.bytes_per_token is not None:
         tokens = many(summary.tokens, "token")
         lines[0] += f": the corpus is {tokens}, {summary.bytes_per_token:.2f} bytes each"
+    if summary.dialect is not None:
+        lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}")
     return lines
 
 

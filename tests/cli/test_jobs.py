@@ -57,6 +57,18 @@ def test_train_says_what_it_made(work: Path) -> None:
     assert (work / "model" / "counts" / "manifest.json").is_file()
 
 
+def test_train_says_why_only_bpe_reads_what_it_made(work: Path) -> None:
+    counts = ("train", "--counts", "model/counts", "--json")
+    plain = bpe(*counts, "--vocab-size", "300", "--output", "plain", cwd=work)
+    assert json.loads(plain.stdout)["dialect"] is None
+    done = bpe(
+        *("train", "--input", "corpus", "--symbols", "characters", "--max-merges", "5"),
+        *("--output", "characters"),
+        cwd=work,
+    )
+    assert "only bpe reads this tokenizer.json: the end of word '</w>'" in done.stdout
+
+
 def test_the_summary_as_json_is_all_there_is_on_stdout(work: Path) -> None:
     summary = json.loads((work / "encoded.json").read_text("utf-8"))
     assert summary["documents"] == len(TEXTS)
