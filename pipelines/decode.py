@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pipelines import storage
 from pipelines.encoding import load_tokenizer, row_layout
-from pipelines.errors import InputError
+from pipelines.errors import ConfigError, InputError
 from pipelines.joining import joined
 from pipelines.manifest import read_encoded
 from pipelines.output import TOKENIZER
@@ -43,9 +43,12 @@ def decode_directory(directory: str, stream: BinaryIO) -> int:
     tokenizer = load_tokenizer(join(root, TOKENIZER))
     if tokenizer.sha256 != manifest.tokenizer_sha256:
         raise InputError(f"{join(root, TOKENIZER)} is not the tokenizer of the manifest")
-    layout = row_layout(
-        manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer
-    )
+    try:
+        layout = row_layout(
+            manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer
+        )
+    except ConfigError as error:
+        raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
     documents = 0
     for part in manifest.parts:
         path = join(root, part.file)

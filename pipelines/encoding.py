@@ -243,7 +243,7 @@ def plan_encoding(
             options=ReadOptions(
                 text_field=inputs.text_field,
                 id_field=inputs.id_field,
-                keep=find_kept(files, encoding.keep),
+                keep=find_kept(files, encoding),
             ),
             max_failures=inputs.max_failures,
         ),

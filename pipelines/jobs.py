@@ -204,7 +204,7 @@ def check_run(
         )
         refuse_occupied(output)
         if encoding.keep:
-            find_kept(find_inputs(inputs), encoding.keep)
+            find_kept(find_inputs(inputs), encoding)
 
 
 def check_cut(*, counts: tuple[CountsInput, ...], pretokens: PretokenSettings) -> None:

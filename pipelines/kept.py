@@ -21,13 +21,14 @@ from pipelines.documents.parquet_columns import kept_type
 from pipelines.documents.stored import StoredFile
 from pipelines.documents.types import parse_type, type_text, undecided, unify
 from pipelines.errors import ConfigError
-from pipelines.rows import RESERVED
+from pipelines.rows import reserved
 from pipelines.splits import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipelines.inputs import InputFile
+    from pipelines.settings import EncodeSettings
     from pipelines.splits import FileRange
 
 SAMPLE_RECORDS = 1000
@@ -36,24 +37,25 @@ _SAMPLE_BYTES = 1 << 20
 _FOOTERS_AT_ONCE = 16
 
 
-def find_kept(files: Sequence[InputFile], keep: Sequence[str]) -> tuple[KeptColumn, ...]:
-    """The columns that ``keep`` names, with the types they have in ``files``.
+def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[KeptColumn, ...]:
+    """The columns that are to be kept, with the types they have in ``files``.
 
     Args:
         files: the inputs.
-        keep: ``NAME`` or ``NAME:TYPE``.
+        encoding: names the columns, and says what rows they are to stand in.
 
     Raises:
         ConfigError: a name or type is wrong, or the files have no common type for a column.
         InputError: a file has no such column, or cannot be read.
     """
+    keep = encoding.keep
     wanted = dict(map(_name_and_type, keep))
     if not wanted:
         return ()
     if len(wanted) < len(keep):
         raise ConfigError(f"--keep: a column is named twice in {', '.join(keep)}: once is enough")
     for name in wanted:
-        if name in RESERVED:
+        if name in reserved(encoding):
             raise ConfigError(f"--keep {name}: the output has a column of that name already")
     sources = [whole_file(file, index) for index, file in enumerate(files)]
     for source in sources:

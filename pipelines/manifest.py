@@ -215,8 +215,8 @@ def read_encoded(directory: str) -> EncodedManifest:
             tokenizer_sha256=_text(value["tokenizer"], "sha256"),
             vocab_size=_number(value["tokenizer"], "vocab_size"),
             id_type=_text(value, "id_type"),
-            reading=ReadOptions.from_json(value["settings"]),
-            rows=RowSettings.from_json(value["rows"]),
+            reading=_reading(value["settings"]),
+            rows=_rows(value["rows"]),
             totals=Totals(
                 dropped=_dropped(value["totals"]),
                 **_numbers(
@@ -282,6 +282,33 @@ def _read_part(value: Any) -> Part:
             for source in value["inputs"]
         ),
     )
+
+
+def _reading(value: Any) -> ReadOptions:
+    _check_types(value, text_field=str, id_field=(str, type(None)), keep=list)
+    _check_types(value, max_record_bytes=int, block_bytes=int)
+    for column in value["keep"]:
+        _check_types(column, name=str, type=str)
+    options = ReadOptions.from_json(value)
+    for kept in options.keep:
+        _ = kept.field  # its type is one
+    return options
+
+
+def _rows(value: Any) -> RowSettings:
+    _check_types(value, prepend_token=(str, type(None)), append_token=(str, type(None)))
+    _check_types(value, max_tokens=(int, type(None)), pack=(int, type(None)), allow_special=list)
+    _check_types(value, dropout=(int, float), dropout_seed=int)
+    for token in value["allow_special"]:
+        if not isinstance(token, str):
+            raise TypeError(f"allow_special {token!r:.80} is not text")
+    return RowSettings.from_json(value)
+
+
+def _check_types(value: Any, **kinds: type | tuple[type, ...]) -> None:
+    for key, kind in kinds.items():
+        if not isinstance(value[key], kind) or isinstance(value[key], bool):
+            raise TypeError(f"{key} {value[key]!r:.80} is of the wrong kind")
 
 
 def _dropped(value: Any) -> Dropped:

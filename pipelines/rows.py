@@ -27,7 +27,6 @@ ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
 OFFSET, LENGTH = "offset", "length"
 OWN_COLUMNS = (ID, CHUNK_INDEX, DOCUMENTS, INPUT_IDS, NUM_TOKENS)
-RESERVED = frozenset({*OWN_COLUMNS, OFFSET, LENGTH})  # no kept column has such a name
 MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
 
 
@@ -150,6 +149,14 @@ class RowMaker(Protocol):
     def finish(self) -> pa.RecordBatch:
         """The rows that are left when the split ends."""
         ...
+
+
+def reserved(settings: RowSettings) -> tuple[str, ...]:
+    """The names that no column that passes through can have."""
+    if settings.pack is not None:
+        return ID, OFFSET, LENGTH
+    chunks = () if settings.max_tokens is None else (CHUNK_INDEX,)
+    return (ID, *chunks, INPUT_IDS, NUM_TOKENS)
 
 
 def row_maker(layout: RowLayout) -> RowMaker:

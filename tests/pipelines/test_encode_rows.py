@@ -330,6 +330,10 @@ def edit_manifest(ids: Path, *where: str, value: object) -> None:
         (("rows", "pack"), 8, VerificationError, "made from other inputs or with other settings"),
         (("rows", "append_token"), "no", VerificationError, "contradicts itself: --append-token"),
         (("rows", "pack_remainder"), "x", InputError, "manifest.json: damaged"),
+        (("rows", "pack"), 2.5, InputError, "manifest.json: damaged"),
+        (("rows", "allow_special"), [1], InputError, "manifest.json: damaged"),
+        (("settings", "keep"), [{"name": "a", "type": "b"}], InputError, "'b' is no type"),
+        (("settings", "keep"), [{"name": 1, "type": "int8"}], InputError, "manifest.json: damaged"),
         (("totals", "rows"), 1, VerificationError, "total of rows is 1, its parts add up to"),
         (("totals", "dropped", "tokens"), 1, VerificationError, "total of dropped is "),
         (("totals", "dropped"), None, InputError, "manifest.json: damaged"),
@@ -348,6 +352,18 @@ def test_a_manifest_that_says_something_else_is_found(
     edit_manifest(tmp_path / "ids", *where, value=value)
     with pytest.raises(error, match=message):
         jobs.verify(directory=str(tmp_path / "ids"))
+    if error is InputError:
+        with pytest.raises(error, match=message):
+            decoded(tmp_path / "ids")
+
+
+def test_a_token_of_no_tokenizer_cannot_be_left_out(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(append_token=END))
+    edit_manifest(tmp_path / "ids", "rows", "append_token", value="no")
+    with pytest.raises(InputError, match="contradicts itself: --append-token: 'no'"):
+        decoded(tmp_path / "ids")
 
 
 def test_packed_rows_of_another_text_are_found(model: Path, tmp_path: Path) -> None:

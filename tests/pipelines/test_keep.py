@@ -17,7 +17,7 @@ from pipelines.documents.json_values import column, type_of
 from pipelines.documents.types import parse_type, type_text, unify
 from pipelines.errors import ConfigError, InputError, JobError, RecordError
 from pipelines.settings import EncodeSettings, InputSettings
-from tests.pipelines.corpora import encode, small_tokenizer, tree
+from tests.pipelines.corpora import ONE, PROCESSES, encode, small_tokenizer, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -282,6 +282,40 @@ def test_what_cannot_pass_through_is_refused(model: Path, tmp_path: Path, how: s
     with pytest.raises(error, match=message):
         encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
     assert not (tmp_path / "ids").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (EncodeSettings(keep=("chunk_index",), max_tokens=2), "chunk_index"),
+        (EncodeSettings(keep=("offset",), pack=4), "offset"),
+        (EncodeSettings(keep=("id",), pack=4), "id"),
+    ],
+)
+def test_names_that_rows_have_themselves_are_refused(
+    model: Path, tmp_path: Path, settings: EncodeSettings, name: str
+) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x", "id": 1, "offset": 2, "chunk_index": 3}])
+    with pytest.raises(ConfigError, match=f"--keep {name}: the output has a column of that name"):
+        encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
+    if name != "id":  # in other rows it stands in nobody's way
+        table = kept(tmp_path / "in", model, tmp_path / "ids", name)
+        assert table.schema.field(name).type == pa.int64()
+
+
+def test_worker_processes_give_the_same_rows(model: Path, tmp_path: Path) -> None:
+    jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
+    settings = EncodeSettings(keep=NAMES, pack=8, append_token="<|end|>", dropout=0.2)
+    for name, execution in (("one", ONE), ("two", PROCESSES)):
+        ids = tmp_path / name
+        encode(
+            inputs(tmp_path / "in", split_size=700),
+            model,
+            ids,
+            encoding=settings,
+            execution=execution,
+        )
+    assert tree(tmp_path / "one") == tree(tmp_path / "two")
 
 
 def test_a_type_seen_in_a_later_file_is_used(model: Path, tmp_path: Path) -> None:
