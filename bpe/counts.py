@@ -325,8 +325,10 @@ def combine(
             raise CountsError(f"{title}: the weight is {factor}, it must be above 0")
     first = pairs[0][0]
     for (counts, _), title in zip(pairs[1:], titles[1:], strict=True):
-        _check_agreement(first, counts, titles=(titles[0], title))
+        check_agreement(first, counts, titles=(titles[0], title))
     scale = lcm(*(factor.denominator for _, factor in pairs))
+    if len(pairs) == 1 and scale == first.scale and pairs[0][1] * scale == 1:
+        return first
     runs, totals, span = [], Totals(), 0
     prune: Pruned | None = None
     for (counts, factor), title in zip(pairs, titles, strict=True):
@@ -356,10 +358,13 @@ def combine(
     )
 
 
-def _check_agreement(
-    one: PretokenCounts, other: PretokenCounts, *, titles: tuple[str, str]
+def check_agreement(
+    one: PretokenCounts | CountsManifest,
+    other: PretokenCounts | CountsManifest,
+    *,
+    titles: tuple[str, str],
 ) -> None:
-    """Raise CountsError unless both texts were cut in the same way."""
+    """Raise CountsError unless the texts of both were cut in the same way."""
     mine, its = (
         {**counts.pretokenizer.settings, "special_tokens": list(counts.special_tokens)}
         for counts in (one, other)

@@ -188,7 +188,8 @@ class _WriteShard(beam.DoFn):  # type: ignore[misc]
         if self._failures.stopped():
             return
         with self._failures.reported():
-            yield pack(write_shard(*element, self._job))
+            for result in write_shard(*element, self._job):
+                yield pack(result)
 
 
 class _WriteManifest(beam.DoFn):  # type: ignore[misc]
@@ -266,11 +267,12 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         output: a directory that is empty, or not there yet.
         inputs: files, directories or patterns; none where the documents are elements.
         pretokenizer: a name of ``bpe.PRETOKENIZERS``.
-        pattern: a regular expression in its place.
+        pattern: a regular expression in its place, or several, applied one after the other.
         normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
         never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: their matches stay whole.
         special_tokens: cut out of the text before, and not counted.
         track_order: keep where each pre-token was first seen, for ties ``first-seen``.
+        prune_below: pre-tokens that occur fewer times are dropped; the manifest says what that was.
         shards: files to write.
         overwrite: replace what an earlier job left in the directory.
         **reading: of `InputSettings`: ``format``, ``text_field``, ``id_field``, ``split_size`` and
@@ -286,11 +288,12 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         output: str,
         inputs: Sequence[str] | None = None,
         pretokenizer: str = "gpt2",
-        pattern: str | None = None,
+        pattern: str | Sequence[str] | None = None,
         normalizer: Sequence[str] = (),
         never_split: Sequence[str] = (),
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
+        prune_below: int = 1,
         shards: int = SHARDS,
         overwrite: bool = False,
         **reading: Unpack[InputArguments],
@@ -305,17 +308,22 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
             raise ConfigError("track_order needs inputs: the elements of a PCollection are in none")
         self._pretokens = PretokenSettings(
             pretokenizer=pretokenizer,
-            pattern=pattern,
+            pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),
             normalizer=several("normalizer", normalizer),
             never_split=several("never_split", never_split),
             special_tokens=several("special_tokens", special_tokens),
         )
         self._output = OutputSettings(directory=output, overwrite=overwrite)
         self._order = track_order
+        self._prune_below = prune_below
         self._shards = shards
         with job_errors():
             self._job = count_job(
-                self._pretokens, self._output, track_order=track_order, shards=shards
+                self._pretokens,
+                self._output,
+                track_order=track_order,
+                prune_below=prune_below,
+                shards=shards,
             )
 
     def expand(self, source: Any) -> beam.PCollection[dict[str, Any]]:
@@ -329,6 +337,7 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
                 pretokens=self._pretokens,
                 output=self._output,
                 track_order=self._order,
+                prune_below=self._prune_below,
                 shards=self._shards,
             )
             prepare(self._output, counting.plan, reads=[file.path for file in counting.files])

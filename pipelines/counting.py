@@ -6,7 +6,9 @@ order to the same run, and a run has one file.
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ from bpe.counts_manifest import (
     Totals,
     check_shards,
 )
+from bpe.counts_pruning import Losses, prune
 from bpe.special import check_special_tokens
 from pipelines import storage
 from pipelines.documents import ReadOptions
@@ -65,6 +68,7 @@ class CountJob:
         pretokenizer: how text is cut.
         special_tokens: cut out of the text before, and not counted.
         track_order: keep where each pre-token was first seen.
+        prune_below: pre-tokens that the whole corpus has fewer times are dropped.
         shards: files of counts.
         flush_bytes: a counter that holds more is emptied.
     """
@@ -73,12 +77,15 @@ class CountJob:
     pretokenizer: Pretokenizer
     special_tokens: tuple[str, ...] = ()
     track_order: bool = False
+    prune_below: int = 1
     shards: int = SHARDS
     flush_bytes: int = FLUSH_BYTES
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
         check_shards(self.shards)
+        if self.prune_below < 1:
+            raise ConfigError(f"prune_below is {self.prune_below}: use 1 (keep all) or more")
 
     def counter(self) -> PretokenCounter:
         """A new counter."""
@@ -180,16 +187,19 @@ def merged(runs: list[bytes]) -> bytes:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
 
 
-def write_shard(shard: int, run: bytes, job: CountJob) -> CountsPart:
-    """Write the file of a shard."""
+def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | Losses]:
+    """Write the file of a shard; yield what it is, and what it lost to pruning."""
     counts = run_from_ipc(run)
+    if job.prune_below > 1:
+        counts, losses = prune(counts, job.prune_below)
+        yield losses
     data = shard_bytes(counts)
     storage.write(join(job.directory, part_name(shard, job.shards)), data)
-    return counts_part(data, rows=len(counts), shard=shard, shards=job.shards)
+    yield counts_part(data, rows=len(counts), shard=shard, shards=job.shards)
 
 
 def write_manifest(
-    results: Iterable[CountsPart | Totals],
+    results: Iterable[CountsPart | Losses | Totals],
     job: CountJob,
     *,
     reading: Reading | None = None,
@@ -199,7 +209,7 @@ def write_manifest(
     """Check that everything is there, and write the manifest.
 
     Args:
-        results: the parts, and the totals of all splits or bundles, in any order.
+        results: the parts, what they lost, and the totals of all splits or bundles, in any order.
         job: that made them.
         reading: where files were read: says how many bad records there may be.
         files: that were read.
@@ -211,9 +221,12 @@ def write_manifest(
     """
     parts: list[CountsPart] = []
     totals: list[Totals] = []
+    lost: list[Losses] = []
     for result in results:
         if isinstance(result, CountsPart):
             parts.append(result)
+        elif isinstance(result, Losses):
+            lost.append(result)
         else:
             totals.append(result)
     if len(parts) != job.shards or (splits is not None and len(totals) != splits):
@@ -228,6 +241,7 @@ def write_manifest(
         totals=sum(totals, Totals()),
         inputs=tuple(files),
         parts=tuple(sorted(parts, key=lambda part: part.file)),
+        prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
     )
     if reading is not None and manifest.totals.failures > reading.max_failures:
         dead = storage.entries(join(job.directory, DEAD_LETTERS))
@@ -251,6 +265,7 @@ def plan_counting(
     pretokens: PretokenSettings,
     output: OutputSettings,
     track_order: bool = False,
+    prune_below: int = 1,
     shards: int = SHARDS,
 ) -> Counting:
     """Find the inputs and plan the job; nothing is written.
@@ -260,7 +275,9 @@ def plan_counting(
         ConfigError: a setting is wrong.
         bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
     """
-    job = count_job(pretokens, output, track_order=track_order, shards=shards)
+    job = count_job(
+        pretokens, output, track_order=track_order, prune_below=prune_below, shards=shards
+    )
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
     if track_order and len(files) >> _FILE_BITS:
@@ -283,7 +300,12 @@ def plan_counting(
 
 
 def count_job(
-    pretokens: PretokenSettings, output: OutputSettings, *, track_order: bool, shards: int
+    pretokens: PretokenSettings,
+    output: OutputSettings,
+    *,
+    track_order: bool,
+    prune_below: int,
+    shards: int,
 ) -> CountJob:
     """The job that these settings mean.
 
@@ -295,6 +317,7 @@ def count_job(
         pretokenizer=pretokens.cut,
         special_tokens=pretokens.special_tokens,
         track_order=track_order,
+        prune_below=prune_below,
         shards=shards,
     )
 
@@ -314,6 +337,7 @@ def count_plan(
             **job.pretokenizer.settings,
             "special_tokens": list(job.special_tokens),
             "track_order": job.track_order,
+            "prune_below": job.prune_below,
             "shards": job.shards,
             **(reading.options.to_json() if reading else {}),
         },

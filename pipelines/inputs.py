@@ -99,6 +99,11 @@ def find_inputs(settings: InputSettings) -> list[InputFile]:
     sizes: dict[str, int] = {}
     for pattern in settings.patterns:
         found = dict(_match(pattern))
+        if not found and Path(pattern).is_dir():
+            raise InputError(
+                f"the directory {pattern!r} holds no files to read (hidden ones and what jobs "
+                "wrote do not count): name another, or the files themselves"
+            )
         if not found:
             raise InputError(
                 f"no file matches {pattern!r}: check the path; in a shell, put quotes around a "

@@ -88,6 +88,7 @@ def count(
     execution: Execution,
     progress: Progress | None = None,
     track_order: bool = False,
+    prune_below: int = 1,
     shards: int = SHARDS,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
@@ -99,6 +100,7 @@ def count(
         execution: where the work is done.
         progress: told how far it is.
         track_order: keep where each pre-token was first seen, for ties ``first-seen``.
+        prune_below: pre-tokens that occur fewer times are dropped.
         shards: files of counts.
 
     Raises:
@@ -112,6 +114,7 @@ def count(
             pretokens=pretokens,
             output=output,
             track_order=track_order,
+            prune_below=prune_below,
             shards=shards,
         )
         resumed = _counted(counting, output, execution, progress or NoProgress())
@@ -274,6 +277,7 @@ def train(
                 pretokens=pretokens,
                 output=inner,
                 track_order=training.ties == "first-seen",
+                prune_below=training.prune_below,
             )
             counts = (CountsInput(directory=inner.directory),)
         job = TrainJob(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from pipelines.errors import ConfigError
@@ -116,14 +119,15 @@ class PretokenSettings:
 
     Attributes:
         pretokenizer: a name of ``bpe.PRETOKENIZERS``; not used where ``pattern`` is given.
-        pattern: a regular expression (``regex`` package syntax) in its place, or None.
+        pattern: a regular expression (``regex`` package syntax) in its place, or several, applied
+            one after the other, or None.
         normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
         never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: what they match is whole.
         special_tokens: cut out of the text, never counted, given reserved ids.
     """
 
     pretokenizer: str = "gpt2"
-    pattern: str | None = None
+    pattern: str | tuple[str, ...] | None = None
     normalizer: tuple[str, ...] = ()
     never_split: tuple[str, ...] = ()
     special_tokens: tuple[str, ...] = ()
@@ -145,21 +149,41 @@ class PretokenSettings:
         )
 
 
+_WEIGHTS = "use a whole number (3), a decimal (0.5) or a fraction (1/3)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountsInput:
-    """Counts to train on: a directory of ``bpe count``, each count times ``weight``."""
+    """Counts to train on: a directory of ``bpe count``, each count times ``weight``, exactly."""
 
     directory: str
-    weight: int = 1
+    weight: Fraction | int = 1
 
     def __post_init__(self) -> None:
         if not self.directory:
             raise ConfigError("--counts is empty: name a directory made by bpe count")
-        if self.weight < 1:
+        if self.weight <= 0:
             raise ConfigError(
-                f"--counts {self.directory}: the weight {self.weight} is not a whole number "
-                "from 1 upwards"
+                f"--counts {self.directory}: the weight {self.weight} is not above 0: {_WEIGHTS}"
             )
+
+    @classmethod
+    def parse(cls, text: str) -> CountsInput:
+        """From ``DIR`` or ``DIR:WEIGHT``; a local directory of that whole name is meant first.
+
+        Raises:
+            ConfigError: the weight is no number above 0.
+        """
+        match = re.fullmatch(r"(.+):([^/:]*|[0-9]+/[0-9]+)", text, re.DOTALL)
+        if match is None or Path(text).is_dir():
+            return cls(directory=text)
+        directory, weight = match.groups()
+        if not re.fullmatch(r"-?[0-9]{1,19}(\.[0-9]{1,19}|/0*[1-9][0-9]{0,18})?", weight):
+            raise ConfigError(
+                f"--counts {text}: the weight {weight!r} is not a number: {_WEIGHTS} "
+                f"(for a directory of that name, write {text}:1)"
+            )
+        return cls(directory=directory, weight=Fraction(weight))
 
 
 @dataclass(frozen=True, kw_only=True)

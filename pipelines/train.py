@@ -12,7 +12,7 @@ import apache_beam as beam
 
 import bpe
 from bpe._native import merge_runs
-from bpe.counts import PretokenCounts
+from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts_files import read_part
 from bpe.counts_manifest import CountsManifest
 from bpe.errors import CountsError
@@ -115,14 +115,9 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
         if listener is not None:
             listener(done, total)
 
-    counts: PretokenCounts | None = None
-    for source in job.counts:
-        more = load_counts(source.directory)
-        if source.weight != 1:
-            more = more * source.weight
-        counts = more if counts is None else counts + more
-    if counts is None:
+    if not job.counts:
         raise ConfigError("nothing to train on: give counts or inputs")
+    counts = _combined(job.counts)
     if len(counts) == 0:
         raise InputError(
             "there is nothing to train on: the corpus holds no text that is counted (its documents "
@@ -135,6 +130,17 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     storage.write(join(job.directory, TOKENIZER), tokenizer.to_json().encode("utf-8"))
+
+
+def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
+    """The counts of all directories with their weights; no more than two are held at a time."""
+    first, *others = sources
+    counts = combine([(load_counts(first.directory), first.weight)], names=[first.directory])
+    for source in others:
+        more = load_counts(source.directory)
+        names = [first.directory, source.directory]
+        counts = combine([(counts, 1), (more, source.weight)], names=names)
+    return counts
 
 
 def training_facts(job: TrainJob) -> dict[str, Any]:
@@ -195,9 +201,11 @@ def training_plan(job: TrainJob, counting: Plan | None) -> Plan:
         )
     manifests = [read_counts_manifest(source.directory) for source in job.counts]
     settings["counts"] = [
-        [fingerprint(manifest.to_json()), source.weight]
+        [fingerprint(manifest.to_json()), str(source.weight)]
         for manifest, source in zip(manifests, job.counts, strict=True)
     ]
+    for manifest, source in zip(manifests, job.counts, strict=True):
+        check_agreement(manifests[0], manifest, titles=(job.counts[0].directory, source.directory))
     for manifest in manifests[:1]:
         check_training(
             job.training,

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from bpe._native import merge_runs
 from bpe.counts_files import run_table
+from bpe.counts_pruning import prune
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.counting import CountJob, count_block, counted_inputs
@@ -79,6 +80,11 @@ def _compare(
             f"{directory}: the files given are not those that were counted (by name and size): "
             "give the same --input patterns as for bpe count"
         )
+    if counts.scale != 1:
+        raise VerificationError(
+            f"{directory}: these counts are weighted, in units of 1/{counts.scale}: they can be "
+            "compared with no input; verify those they were made of"
+        )
     job = CountJob(
         directory=directory,
         pretokenizer=counts.pretokenizer,
@@ -105,7 +111,16 @@ def _compare(
             raise VerificationError(
                 f"{directory}: the counts are of {stated} {name}, the input has {found}"
             )
-    again, before = run_table(merge_runs(counter.drain(1))), run_table(counts.run)
+    run = merge_runs(counter.drain(1))
+    if counts.prune is not None:
+        run, losses = prune(run, counts.prune.below)
+        pruned = losses.pruned(counts.prune.below)
+        if pruned != counts.prune:
+            raise VerificationError(
+                f"{directory}: the manifest says that {counts.prune} was dropped; counting again "
+                f"gives {pruned}"
+            )
+    again, before = run_table(run), run_table(counts.run)
     if not again.equals(before):
         raise VerificationError(f"{directory}: {_difference(again, before)}")
 

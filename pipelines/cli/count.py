@@ -10,7 +10,7 @@ from pipelines.cli import options
 from pipelines.cli.command import JobCommand
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import preset_option
+from pipelines.cli.train_options import preset_option, prune_option
 
 
 @click.command(
@@ -23,6 +23,7 @@ from pipelines.cli.train_options import preset_option
 @preset_option()
 @options.pretoken_options()
 @options.counting_options()
+@prune_option()
 @options.output_options()
 @options.execution_options()
 @options.report_options()
@@ -47,6 +48,7 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         progress=options.progress(ctx),
         track_order=ctx.params["track_order"],
+        prune_below=ctx.params["prune_below"],
         shards=ctx.params["shards"],
     )
     show_summary(ctx, count=summary)

@@ -115,13 +115,14 @@ def cut_options(*, default: str | None = "gpt2") -> Callable[[Any], Any]:
             show_default=default or "as FILE says",
             help="How text is cut into the pieces in which pairs are merged: as gpt2, cl100k "
             "(GPT-4), o200k (GPT-4o), llama3 or qwen2 do; words: at white space, which is lost; "
-            "none: not at all.",
+            "spaces: at U+0020 alone, lost too; bert: words, punctuation apart; none: not at all.",
         ),
         click.option(
             "--pattern",
+            multiple=True,
             metavar="REGEX",
             help="Cut by this regular expression instead (syntax of the regex package; slower "
-            "than the named ones).",
+            "than the named ones); repeated, or with names: one after the other.",
         ),
     )
 
@@ -301,7 +302,7 @@ def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     values = ctx.params
     return PretokenSettings(
         pretokenizer=values["pretokenizer"],
-        pattern=values["pattern"],
+        pattern=values["pattern"] or None,
         normalizer=_normalizer(ctx),
         never_split=values["never_split"],
         special_tokens=values["special_token"],
@@ -319,12 +320,7 @@ def _normalizer(ctx: click.Context) -> tuple[str, ...]:
 
 def counts_inputs(ctx: click.Context) -> tuple[CountsInput, ...]:
     """The counts to train on; ``DIR:3`` is DIR with each count three times."""
-    inputs = []
-    for one in ctx.params["counts"]:
-        match = re.fullmatch(r"(.+):(-?[0-9]{1,19})", one, re.DOTALL)
-        directory, weight = match.groups() if match else (one, "1")
-        inputs.append(CountsInput(directory=directory, weight=int(weight)))
-    return tuple(inputs)
+    return tuple(CountsInput.parse(one) for one in ctx.params["counts"])
 
 
 def refuse_recutting(ctx: click.Context) -> None:

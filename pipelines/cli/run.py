@@ -70,6 +70,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         progress=progress,
         track_order=ctx.params["track_order"] or training.ties == "first-seen",
+        prune_below=training.prune_below,
         shards=ctx.params["shards"],
     )
     trained = jobs.train(

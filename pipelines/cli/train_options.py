@@ -45,7 +45,8 @@ def prune_option() -> Callable[[Any], Any]:
         type=WholeNumber(1),
         default=1,
         metavar="N",
-        help="Drop pre-tokens that occur fewer times before training.",
+        help="Drop pre-tokens that occur fewer times in the whole corpus; what is lost is written "
+        "down.",
     )
 
 

@@ -283,6 +283,20 @@ def test_counts_train_together_and_with_weights(work: Path, tmp_path: Path) -> N
     assert weighted == 2 * a + 3 * (both - a)
 
 
+def test_a_directory_may_be_called_like_a_weight(work: Path, tmp_path: Path) -> None:
+    bpe("count", "--input", "corpus", "--output", tmp_path / "day:2", cwd=work)
+    train = ("train", "--vocab-size", "280", "--json", "--counts")
+    found = []
+    for counts in ("day:2", "day:2:1", "day:2:1/2", "day:2:2.5"):
+        done = bpe(*train, counts, "--output", counts.replace("/", "-") + "!", cwd=tmp_path)
+        found.append(json.loads(done.stdout)["pretokens"])
+    assert found[0] == found[1] == found[2]  # a half of each, in units of a half
+    assert found[3] == 5 * found[0]
+    assert (
+        json.loads((tmp_path / "day:2:2.5!" / "training.json").read_text())["counts"]["scale"] == 2
+    )
+
+
 def test_first_seen_needs_counts_that_know(work: Path, tmp_path: Path) -> None:
     counts = ("count", "--input", "corpus", "--output")
     train = ("train", "--vocab-size", "280", "--ties", "first-seen", "--counts")

@@ -128,6 +128,7 @@ def count(
     overwrite: bool = False,
     resume: bool = False,
     track_order: bool = False,
+    prune_below: int = 1,
 ) -> jobs.CountSummary:
     return jobs.count(
         inputs=inputs,
@@ -135,6 +136,7 @@ def count(
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
         execution=execution,
         track_order=track_order,
+        prune_below=prune_below,
     )
 
 

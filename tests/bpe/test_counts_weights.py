@@ -1,0 +1,176 @@
+"""Counts added with weights, and counts without what is rare."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe.counts import PretokenCounts, combine
+from bpe.counts_pruning import Pruned
+from bpe.errors import CountsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = st.text("abé", min_size=1, max_size=4)
+ITEMS = st.dictionaries(WORDS, st.integers(1, 9), max_size=12)
+WEIGHTS = st.fractions(min_value="1/12", max_value=5, max_denominator=12)
+
+
+@given(parts=st.lists(st.tuples(ITEMS, WEIGHTS), min_size=1, max_size=4), order=st.booleans())
+@settings(deadline=None)
+def test_weighted_counts_are_exact(
+    parts: list[tuple[dict[str, int], Fraction]], order: bool
+) -> None:
+    counts = [PretokenCounts.from_items(items, track_order=order) for items, _ in parts]
+    weights = [weight for _, weight in parts]
+    found = combine(zip(counts, weights, strict=True))
+    expected: Counter[bytes] = Counter()
+    for items, weight in parts:
+        for word, count in items.items():
+            expected[word.encode()] += count * weight  # type: ignore[assignment]
+    assert {word: Fraction(count, found.scale) for word, count in found.items()} == expected
+    # One by one they are the same, down to the places.
+    together = combine([(counts[0], weights[0])])
+    for more, weight in zip(counts[1:], weights[1:], strict=True):
+        together = combine([(together, 1), (more, weight)])
+    assert together == found
+
+
+def test_the_scale_is_the_least_that_will_do(tmp_path: Path) -> None:
+    day = PretokenCounts.from_items({"low": 5, "new": 1})
+    assert combine([(day, 1)]) is day
+    assert combine([(day, Fraction(4, 2)), (day, 3)]).scale == 1
+    mixed = combine([(day, Fraction(1, 2)), (day, Fraction("0.25")), (day, Fraction(1, 3))])
+    assert (mixed.scale, dict(mixed.items())) == (12, {b"low": 65, b"new": 13})
+    assert mixed.totals.pretokens == 13 * 6
+    assert "in units of 1/12" in repr(mixed)
+    mixed.save(tmp_path / "counts")
+    assert PretokenCounts.load(tmp_path / "counts") == mixed
+    assert dict((mixed + day).items()) == {b"low": 125, b"new": 25}
+    assert (mixed * 12).scale == 12
+
+
+def test_counts_that_do_not_go_together_say_which_and_why() -> None:
+    one = bpe.count_pretokens(["a"], normalizer=["nfc"], track_order=True)
+    for other, message in (
+        (bpe.count_pretokens(["a"]), r"different normalizer .*: day1 has \['nfc'\], day2 has None"),
+        (
+            bpe.count_pretokens(["a"], normalizer=["nfc"], never_split=["url"]),
+            r"different never_split .*: day1 has None, day2 has \['url'\]",
+        ),
+        (
+            bpe.count_pretokens(["a"], normalizer=["nfc"], special_tokens=["<s>"]),
+            r"different special_tokens .*: day1 has \[\], day2 has \['<s>'\]",
+        ),
+        (
+            bpe.count_pretokens(["a"], pattern=[r"\w", "words"], normalizer=["nfc"]),
+            r"different pretokenizer .*: day1 has 'gpt2', day2 has None",
+        ),
+        (
+            bpe.count_pretokens(["a"], normalizer=["nfc"]),
+            r"that do not: day1 does; .*--track-order",
+        ),
+    ):
+        with pytest.raises(CountsError, match=message):
+            combine([(one, 1), (other, 1)], names=["day1", "day2"])
+    with pytest.raises(CountsError, match="day1: the weight is 0, it must be above 0"):
+        combine([(one, 0)], names=["day1"])
+    with pytest.raises(CountsError, match="no counts to add up"):
+        combine([])
+    large = PretokenCounts.from_items({"a": 2**62})
+    with pytest.raises(CountsError, match=r"large: 4 times a count passes 2\^63 - 1"):
+        combine([(large, 4)], names=["large"])
+
+
+# Pruning.
+
+
+def lost_by_definition(items: dict[str, int], below: int) -> Pruned:
+    lost = {word.encode(): count for word, count in items.items() if count < below}
+    pairs: Counter[tuple[int, int]] = Counter()
+    ends: Counter[int] = Counter()
+    for word, count in lost.items():
+        for pair in pairwise(word):
+            pairs[pair] += count
+        ends[word[-1]] += count
+    return Pruned(
+        below=below,
+        distinct_pretokens=len(lost),
+        occurrences=sum(lost.values()),
+        bytes=sum(len(word) * count for word, count in lost.items()),
+        max_pair=max(pairs.values(), default=0),
+        max_end=max(ends.values(), default=0),
+    )
+
+
+@given(items=ITEMS, below=st.integers(1, 10), order=st.booleans())
+@settings(deadline=None)
+def test_what_is_pruned_is_said_exactly(items: dict[str, int], below: int, order: bool) -> None:
+    counts = PretokenCounts.from_items(items, track_order=order)
+    pruned = counts.pruned(below)
+    kept = {word.encode(): count for word, count in items.items() if count >= below}
+    assert dict(pruned.items()) == kept
+    assert pruned.prune == lost_by_definition(items, below)
+    assert pruned.totals == counts.totals
+    if order:
+        rows = {row["pretoken"]: row for row in counts.to_table().to_pylist()}
+        assert pruned.to_table().to_pylist() == [rows[word] for word in sorted(kept)]
+
+
+@given(one=ITEMS, two=ITEMS, below=st.integers(2, 6), times=st.integers(1, 3))
+@settings(deadline=None)
+def test_pruned_counts_add_up_to_upper_bounds(
+    one: dict[str, int], two: dict[str, int], below: int, times: int
+) -> None:
+    a, b = (PretokenCounts.from_items(items).pruned(below) for items in (one, two))
+    both = (a + b * times).prune
+    assert both is not None
+    assert a.prune is not None
+    assert b.prune is not None
+    assert both.occurrences == a.prune.occurrences + times * b.prune.occurrences
+    # What both corpora lost together is never more than what is said.
+    lost = Counter({word: count for word, count in one.items() if count < below})
+    for word, count in two.items():
+        if count < below:
+            lost[word] += count * times
+    exact = lost_by_definition(dict(lost), 1 << 40)
+    assert exact.max_pair <= both.max_pair
+    assert exact.max_end <= both.max_end
+    assert exact.bytes == both.bytes
+    assert exact.distinct_pretokens <= both.distinct_pretokens
+
+
+def test_pruning_is_in_whole_occurrences_whatever_the_scale(tmp_path: Path) -> None:
+    day = PretokenCounts.from_items({"low": 5, "new": 2, "wide": 1})
+    half = combine([(day, 1), (day, Fraction(1, 2))])
+    pruned = half.pruned(2)
+    assert dict(pruned.items()) == {b"low": 15, b"new": 6}
+    assert pruned.prune is not None
+    assert (pruned.prune.below, pruned.prune.occurrences) == (4, 3)
+    pruned.save(tmp_path / "counts")
+    manifest = json.loads((tmp_path / "counts" / "manifest.json").read_text())
+    assert (manifest["scale"], manifest["pruned"]["max_pair"]) == (2, 3)
+    assert PretokenCounts.load(tmp_path / "counts") == pruned
+    assert pruned.pruned(2) == pruned
+    assert dict(pruned.pruned(5).items()) == {b"low": 15}
+
+
+@pytest.mark.parametrize("below", [0, -1, 1.5, "2", True])
+def test_limits_that_are_wrong(below: int) -> None:
+    with pytest.raises(CountsError, match="below a count of 1 or more"):
+        PretokenCounts.from_items({"a": 1}).pruned(below)
+
+
+def test_a_limit_beyond_any_count_drops_everything() -> None:
+    counts = PretokenCounts.from_items({"a": 2**62}).pruned(2**70)
+    assert len(counts) == 0
+    assert counts.totals.pretokens == 2**62

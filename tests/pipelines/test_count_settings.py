@@ -1,0 +1,215 @@
+"""Jobs that count with normalizers, patterns never split, several patterns and pruning."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import apache_beam as beam
+import pytest
+
+import bpe
+from bpe.counts import PretokenCounts
+from pipelines import CountPretokens, jobs
+from pipelines.errors import InputError, JobError, OutputError, VerificationError
+from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
+from tests.pipelines.corpora import PROCESSES, TWO, count, train, tree, write_corpus, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.pipelines.corpora import Corpus
+
+WAYS = {
+    "normalizer": PretokenSettings(pretokenizer="words", normalizer=("nfkc", "lowercase")),
+    "never split": PretokenSettings(
+        pretokenizer="cl100k", never_split=("url", r"fox \w+"), special_tokens=("brown",)
+    ),
+    "all": PretokenSettings(
+        pattern=("gpt2", r"\d", "[aeiou]+"),
+        normalizer=("nfd", "strip-accents"),
+        never_split=("email", r"lazy|qu"),
+        special_tokens=("the", "— "),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def counted_in_memory(corpus: Corpus, way: PretokenSettings) -> PretokenCounts:
+    return bpe.count_pretokens(
+        corpus.texts, pretokenizer=way.cut, special_tokens=way.special_tokens, track_order=True
+    )
+
+
+def in_order(counts: PretokenCounts) -> list[bytes]:
+    table = counts.to_table().sort_by(
+        [("first_document", "ascending"), ("first_position", "ascending")]
+    )
+    found: list[bytes] = table["pretoken"].to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_counts_and_their_order_are_those_in_memory_whatever_the_splits_and_workers(
+    corpus: Corpus, way: PretokenSettings, tmp_path: Path
+) -> None:
+    expected = counted_in_memory(corpus, way)
+    trees = []
+    for i, (split_size, execution) in enumerate(((300, TWO), (None, TWO), (900, PROCESSES))):
+        inputs = corpus.inputs(split_size=split_size)
+        count(inputs, tmp_path / str(i), pretokens=way, track_order=True, execution=execution)
+        trees.append(
+            {name: data for name, data in tree(tmp_path / str(i)).items() if name[0] != "."}
+        )
+    assert trees[0] == trees[1] == trees[2]
+    found = PretokenCounts.load(tmp_path / "0")
+    assert dict(found.items()) == dict(expected.items())
+    assert found.totals == expected.totals
+    assert found.pretokenizer == way.cut
+    assert in_order(found) == in_order(expected)
+    assert jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs()).compared
+
+
+def test_the_order_of_files_is_that_of_their_names(tmp_path: Path) -> None:
+    for name, text in (("b/1.txt", "one two"), ("a.txt", "three one"), ("b-0.txt", "four two")):
+        (tmp_path / "corpus" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "corpus" / name).write_text(text)
+    folder = tmp_path / "corpus"
+    given = ((str(folder),), (str(folder / "b"), str(folder / "a.txt"), str(folder / "b-*")))
+    for i, patterns in enumerate(given):
+        count(
+            InputSettings(patterns=patterns),
+            tmp_path / str(i),
+            pretokens=PretokenSettings(pretokenizer="words"),
+            track_order=True,
+            execution=TWO,
+        )
+        found = in_order(PretokenCounts.load(tmp_path / str(i)))
+        assert found == [b"three", b"one", b"four", b"two"]
+
+
+def test_a_job_with_other_settings_is_another_job(corpus: Corpus, tmp_path: Path) -> None:
+    way = WAYS["all"]
+    count(corpus.inputs(), tmp_path / "c", pretokens=way)
+    assert count(corpus.inputs(), tmp_path / "c", pretokens=way, resume=True).resumed
+    for change, message in (
+        ({"normalizer": ("nfd",)}, r'normalizer was \["nfd", "strip-accents"\], is \["nfd"\]'),
+        ({"never_split": ()}, r"never_split was .* is null"),
+        ({"pattern": r"\d"}, r"pattern was .* is "),
+    ):
+        other = replace(way, **change)
+        with pytest.raises(OutputError, match=message):
+            count(corpus.inputs(), tmp_path / "c", pretokens=other, resume=True)
+    with pytest.raises(OutputError, match="prune_below was 1, is 2"):
+        count(corpus.inputs(), tmp_path / "c", pretokens=way, prune_below=2, resume=True)
+
+
+def test_a_pattern_that_looks_around_ends_the_job_with_its_name(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    way = PretokenSettings(never_split=(r"brown(?= fox)",))
+    with pytest.raises(JobError, match=r"never_split 'brown\(\?= fox\)' matches 'brown' only"):
+        count(corpus.inputs(), tmp_path / "c", pretokens=way, execution=TWO)
+
+
+# Pruning.
+
+
+def test_rare_words_are_dropped_after_all_counts_are_added(corpus: Corpus, tmp_path: Path) -> None:
+    expected = bpe.count_pretokens(corpus.texts).pruned(60)
+    trees = []
+    for i, split_size in enumerate((300, None)):
+        count(corpus.inputs(split_size=split_size), tmp_path / str(i), prune_below=60)
+        found = PretokenCounts.load(tmp_path / str(i))
+        assert found == expected
+        trees.append(
+            {name: data for name, data in tree(tmp_path / str(i)).items() if name[0] != "."}
+        )
+    assert trees[0] == trees[1]
+    assert expected.prune is not None
+    assert expected.prune.occurrences > 0
+    manifest = json.loads((tmp_path / "0" / "manifest.json").read_text())
+    assert manifest["pruned"] == {
+        "below": 60,
+        "distinct_pretokens": expected.prune.distinct_pretokens,
+        "occurrences": expected.prune.occurrences,
+        "bytes": expected.prune.bytes,
+        "max_pair": expected.prune.max_pair,
+        "max_end": expected.prune.max_end,
+    }
+    assert jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs()).compared
+    manifest["pruned"]["max_pair"] += 1
+    (tmp_path / "0" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(VerificationError, match="counting again gives"):
+        jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs())
+
+
+def test_training_on_a_corpus_prunes_its_counts(corpus: Corpus, tmp_path: Path) -> None:
+    training = TrainSettings(vocab_size=300, prune_below=60)
+    train(tmp_path / "model", inputs=corpus.inputs(), training=training)
+    expected = bpe.train(bpe.count_pretokens(corpus.texts), vocab_size=300, prune_below=60)
+    assert expected.training is not None
+    assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
+    assert (tmp_path / "model" / "training.json").read_text() == expected.training.to_json()
+
+
+def test_texts_in_a_pipeline_are_normalized_and_pruned_too(tmp_path: Path) -> None:
+    texts = ["Low LOWER", "low new", "see https://a.b/C low"]
+    with beam.Pipeline() as pipeline:
+        _ = (
+            pipeline
+            | beam.Create(texts)
+            | CountPretokens(
+                output=str(tmp_path / "c"),
+                pretokenizer="words",
+                normalizer=["lowercase"],
+                never_split=["url"],
+                prune_below=2,
+            )
+        )
+    assert dict(PretokenCounts.load(tmp_path / "c").items()) == {b"low": 3}
+
+
+# Weights.
+
+
+def test_weights_are_exact_and_must_go_with_the_same_cuts(tmp_path: Path) -> None:
+    one = write_jsonl(tmp_path / "one" / "a.jsonl", ["low low lower lowest"])
+    two = write_jsonl(tmp_path / "two" / "a.jsonl", ["new newer newest wide"])
+    count(one.inputs(), tmp_path / "c1")
+    count(two.inputs(), tmp_path / "c2")
+    count(two.inputs(), tmp_path / "c3", pretokens=PretokenSettings(normalizer=("nfc",)))
+    sources = tuple(CountsInput.parse(f"{tmp_path}/{name}") for name in ("c1:0.5", "c2:1/3"))
+    train(tmp_path / "model", counts=sources, training=TrainSettings(vocab_size=265))
+    counts = PretokenCounts.load(tmp_path / "c1") * 3 + PretokenCounts.load(tmp_path / "c2") * 2
+    # A pair that makes less than one occurrence is not merged.
+    expected = bpe.train(counts, vocab_size=265, min_frequency=6)
+    assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
+    training = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert training["counts"]["scale"] == 6
+    different = (*sources, CountsInput(directory=str(tmp_path / "c3")))
+    with pytest.raises(
+        InputError, match=r"different normalizer .*/c1 has None, .*/c3 has \['nfc'\]"
+    ):
+        train(tmp_path / "other", counts=different)
+    assert not (tmp_path / "other").exists()
+
+
+def test_weighted_counts_cannot_be_compared_with_an_input(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "c")
+    counts = PretokenCounts.load(tmp_path / "c")
+    replace(counts, scale=2).save(tmp_path / "half")
+    assert not jobs.verify(directory=str(tmp_path / "half")).compared
+    with pytest.raises(VerificationError, match="weighted, in units of 1/2"):
+        jobs.verify(directory=str(tmp_path / "half"), inputs=corpus.inputs())
+
+
+def test_an_empty_directory_says_that_it_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "empty" / "deep").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"the directory '.*empty' holds no files to read"):
+        count(InputSettings(patterns=(str(tmp_path / "empty"),)), tmp_path / "c")
