@@ -43,6 +43,7 @@ _MAX_FOOTER = 64 << 20
 # on the split alone, and so do row groups.
 ROW_GROUP_TOKENS = 4 << 20
 ROW_GROUP_ROWS = 1 << 17
+ROW_GROUP_BYTES = 64 << 20  # in memory, of all columns: those that pass through may be large
 _WITH_STATISTICS = (ID, CHUNK_INDEX, NUM_TOKENS)
 
 
@@ -140,6 +141,7 @@ class PartWriter:
         self._pending: list[pa.RecordBatch] = []
         self._pending_tokens = 0
         self._pending_rows = 0
+        self._pending_bytes = 0
         self.rows = 0
         self.tokens = 0
 
@@ -150,7 +152,12 @@ class PartWriter:
         self._pending.append(rows)
         self._pending_rows += len(rows)
         self._pending_tokens += pc.sum(rows.column(NUM_TOKENS)).as_py()
-        if self._pending_tokens >= ROW_GROUP_TOKENS or self._pending_rows >= ROW_GROUP_ROWS:
+        self._pending_bytes += rows.nbytes
+        if (
+            self._pending_tokens >= ROW_GROUP_TOKENS
+            or self._pending_rows >= ROW_GROUP_ROWS
+            or self._pending_bytes >= ROW_GROUP_BYTES
+        ):
             self._flush()
 
     def _flush(self) -> None:
@@ -159,7 +166,8 @@ class PartWriter:
             self._writer.write_table(table, row_group_size=self._pending_rows)
         self.rows += self._pending_rows
         self.tokens += self._pending_tokens
-        self._pending, self._pending_rows, self._pending_tokens = [], 0, 0
+        self._pending, self._pending_rows = [], 0
+        self._pending_tokens = self._pending_bytes = 0
 
     def __enter__(self) -> Self:
         return self

@@ -303,6 +303,21 @@ def test_names_that_rows_have_themselves_are_refused(
         assert table.schema.field(name).type == pa.int64()
 
 
+def test_large_columns_make_small_row_groups(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.parts.ROW_GROUP_BYTES", 8 << 20)
+    (tmp_path / "in").mkdir()
+    table = pa.table({"text": ["one"] * 30, "large": ["x" * (1 << 20)] * 30})
+    pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=1)
+    found = kept(tmp_path / "in", model, tmp_path / "ids", "large")
+    assert found.num_rows == 30
+    (part,) = (tmp_path / "ids").glob("part-*")
+    metadata = pq.ParquetFile(part).metadata
+    rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    assert 1 < max(rows) <= 12
+
+
 def test_worker_processes_give_the_same_rows(model: Path, tmp_path: Path) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
     settings = EncodeSettings(keep=NAMES, pack=8, append_token="<|end|>", dropout=0.2)
