@@ -181,6 +181,6 @@ def _drop_unless(ctx: click.Context, fits: bool, name: str, partner: str) -> Non
     if fits or ctx.params[name] is None:
         return
     if source(ctx, name) > Source.PRESET:
-        option = f"--{name} {ctx.params[name]}".replace("_", "-").rstrip()
-        raise click.UsageError(f"{option} goes with {partner}", ctx)
+        option = f"--{name}".replace("_", "-")
+        raise click.UsageError(f"{option} {ctx.params[name]} goes with {partner}", ctx)
     forget(ctx, name)

@@ -1,0 +1,184 @@
+"""``--preset``: defaults below a configuration and the command line; where its files are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+import yaml
+
+from bpe import presets
+from pipelines.cli.command import option_keys
+from pipelines.cli.train import train
+from tests.cli.process import ROOT, bpe, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = "Low low low lower Lower newest newest widest wide\n" * 2
+
+
+def training(folder: Path, *arguments: str) -> dict[str, Any]:
+    """What `bpe train` says of itself after a run on ``a.txt``."""
+    (folder / "a.txt").write_text(TEXT, "utf-8")
+    bpe("train", "--input", "a.txt", "--output", "m", "--overwrite", *arguments, cwd=folder)
+    found: dict[str, Any] = json.loads((folder / "m" / "training.json").read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_presets_hold_options_alone_and_say_why(name: str) -> None:
+    text = presets.path(name).read_text("utf-8")
+    keys = {*dict(option_keys(train)), "track_order"}
+    assert set(yaml.safe_load(text)) <= keys
+    assert text.startswith("# ")
+    assert "docs/systems.md" in text
+
+
+def test_the_layers(tmp_path: Path) -> None:
+    preset = ("--preset", "interview")
+    found = training(tmp_path, *preset)
+    assert (found["ties"], found["max_merges"], found["vocab_size"]) == ("bytes-max", 15, None)
+    assert found["counts"]["special_tokens"] == ["[PAD]", "[UNK]", "[BOS]", "[EOS]"]
+
+    (tmp_path / "c.yaml").write_text("ties: first-seen\nvocab_size: 25\nspecial_token: <s>\n")
+    found = training(tmp_path, *preset, "--config", "c.yaml")
+    assert (found["ties"], found["max_merges"], found["vocab_size"]) == ("first-seen", None, 25)
+    assert found["counts"]["special_tokens"] == ["<s>"]
+
+    found = training(tmp_path, "--config", "c.yaml", "--max-merges", "3", *preset)
+    assert (found["ties"], found["max_merges"], found["vocab_size"]) == ("first-seen", 3, None)
+
+
+def test_a_configuration_names_a_preset(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("preset: interview\nmax_merges: 4\n")
+    found = training(tmp_path, "--config", "c.yaml")
+    assert (found["ties"], found["max_merges"]) == ("bytes-max", 4)
+    found = training(tmp_path, "--config", "c.yaml", "--preset", "words")
+    assert (found["ties"], found["max_merges"], found["min_frequency"]) == ("first-seen", 4, 2)
+    (tmp_path / "c.yaml").write_text("preset: intervew\n")
+    said = bpe("train", "--config", "c.yaml", cwd=tmp_path, status=2).stderr
+    assert "c.yaml: preset: 'intervew' is not known; use one of byte-level" in said
+
+
+def test_a_preset_runs_a_whole_job(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
+    (tmp_path / "job.yaml").write_text("preset: words\ninput: a.txt\noutput: out\n")
+    summary = json.loads(bpe("run", "job.yaml", "--json", cwd=tmp_path).stdout)
+    assert summary["train"]["stopped"] == "no pair left"
+    assert summary["encode"]["tokens"] == summary["train"]["tokens"]
+    bpe("verify", "out/encoded", "--input", "a.txt", cwd=tmp_path)
+
+
+def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(tmp_path: Path) -> None:
+    tutorial = ("--preset", "word-tutorial")
+    found = training(tmp_path, *tutorial, "--symbols", "bytes", "--vocab-size", "264")
+    assert found["model"] == {"type": "ByteLevel"}
+    found = training(tmp_path, *tutorial, "--model", "wordpiece", "--vocab-size", "40")
+    assert found["model"]["type"] == "WordPiece"
+    assert found["model"]["unknown"] == "<unk>"
+    found = training(tmp_path, *tutorial, "--normalizer", "none", "--max-merges", "1")
+    assert found["counts"]["normalizer"] is None
+    found = training(tmp_path, *tutorial, "--pattern", r"\S", "--max-merges", "1")
+    assert found["counts"]["pattern"] == r"\S"
+    found = training(tmp_path, *tutorial, "--end-of-word", "", "--max-merges", "1")
+    assert found["model"]["end_of_word"] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--end-of-word", "_"), "--end-of-word _ goes with --symbols characters"),
+        (("--unknown-token", "<u>"), "--unknown-token <u> goes with --symbols characters"),
+        (("--initial-alphabet", "ab"), "--initial-alphabet ab goes with --symbols characters"),
+        (("--model", "wordpiece", "--symbols", "bytes"), "--symbols bytes goes with --model bpe"),
+        (("--model", "wordpiece", "--end-of-word", "_"), "goes with --model bpe"),
+        (("--preset", "word"), "'word' is not one of 'byte-level', 'interview'"),
+        (("--normalizer", "nfc", "--normalizer", "none"), "--normalizer none stands alone"),
+    ],
+)
+def test_what_does_not_go_together(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    train = ("train", "--input", "a.txt", "--output", "m", "--vocab-size", "300")
+    assert message in bpe(*train, *arguments, cwd=tmp_path, status=2).stderr
+
+
+def test_an_end_must_be_said(tmp_path: Path) -> None:
+    for name in ("word-tutorial", "byte-level"):
+        said = bpe("train", "--preset", name, "--input", "a", "--output", "m", status=2).stderr
+        assert "nothing says when training ends: give --vocab-size N, or --max-merges N" in said
+
+
+def test_too_small_a_vocabulary_warns(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
+    given = ("train", "--preset", "interview", "--vocab-size", "5", "--input", "a.txt")
+    done = bpe(*given, "--output", "m", cwd=tmp_path)
+    assert "no merge was trained: special tokens and characters alone are" in done.stdout
+
+
+def test_words_by_other_settings() -> None:
+    facts = json.loads(bpe("words", "low", "low", "--symbols", "bytes", "--json").stdout)
+    assert facts["vocab_size"] == 256 + 2
+    facts = json.loads(bpe("words", "low low", "low", "--max-merges", "1", "--json").stdout)
+    assert facts["merges"] == [{"left": "l", "right": "o", "count": 3}]
+    assert "no words: give some as arguments" in bpe("words", status=2).stderr
+
+
+def test_an_installation_has_the_presets(tmp_path: Path) -> None:
+    """As a wheel does: without the checkout's configs/ beside the package."""
+    pytest.importorskip("pybind11", reason="what builds the package is not installed")
+    library = tmp_path / "lib"
+    subprocess.run(
+        [
+            sys.executable,
+            "setup.py",
+            "-q",
+            "build",
+            "--build-base",
+            tmp_path / "build",
+            "build_py",
+            "--build-lib",
+            library,
+        ],
+        cwd=ROOT,
+        env=environment(),
+        check=True,
+        capture_output=True,
+    )
+    found = sorted(path.stem for path in (library / "bpe" / "presets" / "settings").iterdir())
+    assert tuple(found) == presets.names()
+    for name in found:
+        built = library / "bpe" / "presets" / "settings" / f"{name}.yaml"
+        assert built.read_bytes() == (ROOT / "configs" / "presets" / f"{name}.yaml").read_bytes()
+    (core,) = [*(ROOT / "bpe").glob("_native*.so")][:1]
+    (library / "bpe" / core.name).symlink_to(core)
+    code = (
+        "from bpe import presets; print(presets.path('words')); print(presets.load('words').ties)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": str(library)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    where, ties = done.stdout.split()
+    assert where.startswith(str(library))
+    assert ties == "first-seen"
+
+
+def test_every_command_that_trains_or_counts_takes_one() -> None:
+    from pipelines.cli.main import bpe as commands  # noqa: PLC0415
+
+    taking = {
+        name
+        for name, command in commands.commands.items()
+        if any(isinstance(one, click.Option) and one.name == "preset" for one in command.params)
+    }
+    assert taking == {"count", "train", "run", "words"}
