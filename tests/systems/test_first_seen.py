@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bpe as library
 from bpe import presets
@@ -79,24 +77,3 @@ def test_the_order_does_not_depend_on_workers_or_splits(tmp_path: Path, kind: st
 def test_another_order_of_files_is_another_tokenizer() -> None:
     texts = [text for texts in FILES.values() for text in texts]
     assert PRESET.train(texts) != PRESET.train(reversed(texts))
-
-
-@settings(max_examples=30)
-@given(st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=6).map("".join), max_size=12))
-def test_the_reference_agrees(words: list[str]) -> None:
-    """First seen, over characters with an end of word, by the readable twin."""
-    from bpe.reference.train import train  # noqa: PLC0415 - one test needs it
-
-    tokenizer = PRESET.train([" ".join(words)], max_merges=6)
-    assert tokenizer.training is not None
-    counts = dict.fromkeys(words, 0)
-    for word in words:
-        counts[word] += 1
-    symbols = [(PRESET.model.symbols(word.encode()), n) for word, n in counts.items()]
-    alphabet = sorted({symbol for word, _ in symbols for symbol in word} | {b" ", b"</w>"})
-    merges = train(symbols, vocab_size=1 << 20, ties="first-seen", alphabet=alphabet, forbidden=())[
-        :6
-    ]
-    assert [(m.left, m.right, m.count) for m in tokenizer.training.merges] == [
-        (m.left, m.right, m.count) for m in merges
-    ]
