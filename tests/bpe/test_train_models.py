@@ -108,3 +108,11 @@ def test_words_that_are_never_split_and_special_tokens() -> None:
     tokenizer = train(counts, vocab_size=300, special_tokens=("@<|e|>",))
     assert tokenizer.tokens[:1] == (b"@<|e|>",)
     assert tokenizer.tokens[257:] == (b"@x",)
+
+
+def test_scores_are_compared_exactly() -> None:
+    """1 / (2^59 - 1) is more than 1 / 2^59, which no floating-point number tells apart."""
+    counts = PretokenCounts.from_items({"ab": 2**59, "cd": 2**59 - 1}, pretokenizer="words")
+    training = train(counts, max_merges=2, model=WordPiece()).training
+    assert training is not None
+    assert [merge.left for merge in training.merges] == [b"c", b"a"]
