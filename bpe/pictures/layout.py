@@ -126,8 +126,7 @@ def _add_pretoken(
         fill = COLOURS[node.token % len(COLOURS)] if node.coloured else PLAIN
         picture.boxes.append(_box(centre, y, node.text, fill))
         for part in node.parts:
-            upper, lower = sorted((node, part), key=lambda one: one.row)
-            picture.lines.append(_line(upper, lower, edges=edges, top=top))
+            picture.lines.append(_line(node, part, edges=edges, top=top))
     for row, note in notes.items():
         picture.labels.append(Label(right, top + row * ROW + BOX / 2, note))
         _widen(picture, right + columns(note) * COLUMN)
@@ -191,11 +190,13 @@ def _edges(nodes: list[_Node]) -> list[float]:
     return edges
 
 
-def _line(upper: _Node, lower: _Node, *, edges: list[float], top: float) -> Line:
-    """Straight down, and to the other only in the gap between two rows."""
+def _line(whole: _Node, part: _Node, *, edges: list[float], top: float) -> Line:
+    """From one row to another: sideways only in the gap beside the whole, where nothing stands."""
+    upper, lower = (part, whole) if part.row < whole.row else (whole, part)
     begin, end = _centre(upper, edges), _centre(lower, edges)
-    y = top + lower.row * ROW
-    return Line(((begin, top + upper.row * ROW + BOX), (begin, y - ROW + BOX), (end, y)))
+    bottom, y = top + upper.row * ROW + BOX, top + lower.row * ROW
+    turn = (begin, y - ROW + BOX) if lower is whole else (end, bottom + ROW - BOX)
+    return Line(((begin, bottom), turn, (end, y)))
 
 
 def _centre(node: _Node, edges: list[float]) -> float:
