@@ -104,15 +104,14 @@ def bulk_options() -> Callable[[Any], Any]:
     )
 
 
-def cut_options(*, default: str | None = "gpt2") -> Callable[[Any], Any]:
-    """How to cut text into pre-tokens; ``default`` None: as the tokenizer's file says."""
+def pretoken_options() -> Callable[[Any], Any]:
+    """How to cut text before counting."""
     return stack(
         click.option(
             "--pretokenizer",
             type=click.Choice(PRETOKENIZERS),
-            default=default,
+            default="gpt2",
             metavar="NAME",
-            show_default=default or "as FILE says",
             help="How text is cut into the pieces in which pairs are merged: as gpt2, cl100k "
             "(GPT-4), o200k (GPT-4o), llama3 or qwen2 do; words: at white space, which is lost; "
             "spaces: at U+0020 alone, lost too; bert: words, punctuation apart; none: not at all.",
@@ -124,13 +123,6 @@ def cut_options(*, default: str | None = "gpt2") -> Callable[[Any], Any]:
             help="Cut by this regular expression instead (syntax of the regex package; slower "
             "than the named ones); repeated, or with names: one after the other.",
         ),
-    )
-
-
-def pretoken_options() -> Callable[[Any], Any]:
-    """How to cut text before counting."""
-    return stack(
-        cut_options(),
         click.option(
             "--normalizer",
             type=click.Choice((*NORMALIZERS, NO_NORMALIZER)),

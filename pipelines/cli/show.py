@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, WholeNumber, choose
+from pipelines.cli.command import Command, WholeNumber
 from pipelines.cli.curve import show_curve, training_file
 from pipelines.cli.report import show_json
 from pipelines.cli.steps import Explainer, as_text, common_root, takes_colour
+from pipelines.cli.tokenizer_options import load_tokenizer, tokenizer_options
 
 if TYPE_CHECKING:
     from bpe.training import Training
@@ -28,7 +29,7 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 )
 @click.argument("tokenizer", metavar="FILE")
 @click.argument("words", metavar="WORD...", nargs=-1)
-@options.cut_options(default=None)
+@tokenizer_options()
 @click.option(
     "--picture",
     metavar="FILE.svg",
@@ -56,8 +57,6 @@ def show(
     /,
     tokenizer: str,
     words: tuple[str, ...],
-    pretokenizer: str | None,
-    pattern: str | None,
     picture: str | None,
     curve: bool,
     sizes: tuple[int, ...],
@@ -77,11 +76,9 @@ def show(
         return
     if not words:
         raise click.UsageError("Missing argument 'WORD...'; or give --curve.", ctx)
-    import bpe
     from bpe.pictures import draw
 
-    choose(ctx, "pretokenizer", "pattern")
-    loaded = bpe.Tokenizer.load(tokenizer, pretokenizer=pretokenizer, pattern=pattern)
+    loaded = load_tokenizer(ctx, tokenizer)
     loaded.training = _training_beside(tokenizer)
     explainer = Explainer(loaded, loaded.training)
     # An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates.
