@@ -39,9 +39,15 @@ def blocks(page: Path) -> list[Block]:
     return [Block(*found) for found in _BLOCK.findall(page.read_text("utf-8"))]
 
 
-def links(page: Path) -> list[str]:
-    """Relative links, without their anchors."""
-    return re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+def links(page: Path) -> list[tuple[str, str]]:
+    """Relative links: the file ("" for the page itself) and the anchor ("" for none)."""
+    return re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", page.read_text("utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """Where links into a page can lead: its headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def make_corpus(folder: Path) -> None:

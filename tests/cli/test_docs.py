@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.pages import links, run_page
+from tests.cli.pages import anchors, links, run_page
 from tests.cli.process import ROOT
 
 if TYPE_CHECKING:
@@ -22,5 +22,7 @@ def test_the_blocks_of_a_page_run(tmp_path: Path, page: Path) -> None:
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_relative_links_lead_somewhere(page: Path) -> None:
-    for target in links(page):
-        assert (page.parent / target).exists(), target
+    for file, anchor in links(page):
+        target = page.parent / file if file else page
+        assert target.exists(), file
+        assert not anchor or anchor in anchors(target), f"{file}#{anchor}"
