@@ -18,8 +18,12 @@ help: ## this list
 
 install: $(VENV)/.installed ## .venv with the package, its C++ core and the test extra
 
-test: install ## all tests
-	$(BIN)/python -m pytest
+# Files of tests are dealt to processes whole: what a file sets up is set up once.
+TEST_WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+
+test: install ## all tests, in two processes (TEST_WORKERS=8 for more)
+	$(PYTEST)
 
 fuzz: install ## mutated tokenizer files of every format, some minutes; FUZZ=100000 for hours
 	BPE_FUZZ=$(or $(FUZZ),5000) $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
@@ -51,7 +55,7 @@ sanitize: $(VENV)/.lint ## the core's tests under AddressSanitizer and UBSan
 	cd $(SANITIZED)/tree && \
 	    BPE_SHARED=/nonexistent ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	    $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider $(SANITIZE_TESTS)
+	    $(CURDIR)/$(PYTEST) -q -p no:cacheprovider $(SANITIZE_TESTS)
 
 bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
 	$(BIN)/python benchmarks/foundation.py
