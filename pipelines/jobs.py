@@ -15,7 +15,12 @@ from pipelines.count import add_counting
 from pipelines.counting import SHARDS, plan_counting
 from pipelines.decode import decode_directory
 from pipelines.encode import add_encoding
-from pipelines.encoding import check_special_tokens, plan_encoding, prepare_encoding
+from pipelines.encoding import (
+    check_special_tokens,
+    load_tokenizer,
+    plan_encoding,
+    prepare_encoding,
+)
 from pipelines.errors import ConfigError, JobError
 from pipelines.inputs import find_inputs
 from pipelines.kept import find_kept
@@ -24,6 +29,7 @@ from pipelines.output import (
     COUNTS,
     MANIFEST,
     PLAN,
+    TOKENIZER,
     is_folder,
     locked,
     prepare,
@@ -403,6 +409,7 @@ def _verify_encoded(
         totals = verify_encoded(directory, inputs=inputs, counters_path=stage.counters_path).totals
     facts = {
         "kind": "encoded",
+        "lossless": load_tokenizer(join(storage.located(directory), TOKENIZER)).lossless,
         "documents": totals.documents,
         "bytes": totals.text_bytes,
         "tokens": totals.tokens,
@@ -421,6 +428,7 @@ def _verify_counts(
         counts = verify_counts(directory, inputs=inputs, counters_path=stage.counters_path)
     facts = {
         "kind": "counts",
+        "lossless": None,
         "documents": counts.totals.documents,
         "bytes": counts.totals.bytes,
         "tokens": counts.totals.pretokens,

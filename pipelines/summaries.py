@@ -129,6 +129,8 @@ class VerifySummary(_Summary):
         tokens: token ids, or occurrences of pre-tokens.
         parts: Parquet files.
         compared: whether it was compared with its inputs too.
+        lossless: of token ids, whether they decode to the text itself; where the tokenizer loses
+            some of it, the ids were compared alone. None for counts.
     """
 
     directory: str
@@ -136,3 +138,4 @@ class VerifySummary(_Summary):
     tokens: int
     parts: int
     compared: bool
+    lossless: bool | None

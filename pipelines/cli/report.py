@@ -99,11 +99,11 @@ def _verified(summary: VerifySummary) -> list[str]:
     unit = "tokens" if summary.kind == "encoded" else "pre-tokens"
     proof = "as its manifest says"
     if summary.compared:
-        proof = (
-            "every document decodes to its own bytes"
-            if summary.kind == "encoded"
-            else "counting the input again gives the same"
-        )
+        proof = {
+            None: "counting the input again gives the same",
+            True: "every document decodes to its own bytes",
+            False: "encoding every document again gives its ids (they do not hold all of its text)",
+        }[summary.lossless]
     return [
         f"{_corpus(summary)}: {summary.tokens:,} {unit} in {many(summary.parts, 'file')}; {proof}",
         f"{_near(summary.directory)}: {_time(summary)}",

@@ -35,9 +35,9 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
 
     Encoded output and counts, without --input: every part against the manifest (sizes, SHA-256,
     rows, tokens). With --input, given as when the output was made: also that every document of the
-    corpus is there once and decodes to its own bytes, or that counting the corpus again gives the
-    same. (Encoded output knows how its documents were read; for counts, --format and its like are
-    given again.)
+    corpus is there once and decodes to its own bytes (or encodes to the same ids, where the
+    tokenizer loses text), or that counting the corpus again gives the same. (Encoded output knows
+    how its documents were read; for counts, --format and its like are given again.)
 
     A tokenizer file, of any format that bpe convert knows: it is read in full, and each token that
     cannot be encoded to itself is listed.

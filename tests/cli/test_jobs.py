@@ -79,6 +79,18 @@ def test_the_summary_as_json_is_all_there_is_on_stdout(work: Path) -> None:
     assert summary["bytes_per_token"] > 1
 
 
+def test_verify_says_what_it_could_prove_where_text_is_lost(work: Path) -> None:
+    bpe(
+        *("train", "--input", "corpus", "--normalizer", "lowercase", "--vocab-size", "300"),
+        *("--output", "lower"),
+        cwd=work,
+    )
+    tokenizer = ("--tokenizer", "lower/tokenizer.json")
+    bpe("encode", "--input", "corpus", *tokenizer, "--output", "lower-ids", cwd=work)
+    done = bpe("verify", "lower-ids", "--input", "corpus", cwd=work)
+    assert "encoding every document again gives its ids (they do not hold all" in done.stdout
+
+
 def test_verify_agrees(work: Path) -> None:
     done = bpe("verify", "ids", cwd=work)
     assert done.stdout.startswith("verified  100 documents, ")
