@@ -6,10 +6,12 @@ whatever worker, comes out as one `JobError` with a message of one line.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count import add_counting
 from pipelines.counting import SHARDS, plan_counting
@@ -21,7 +23,7 @@ from pipelines.encoding import (
     plan_encoding,
     prepare_encoding,
 )
-from pipelines.errors import ConfigError, JobError
+from pipelines.errors import ConfigError, InputError, JobError, OutputError
 from pipelines.inputs import find_inputs
 from pipelines.kept import find_kept
 from pipelines.manifest import read_encoded, read_kind
@@ -36,6 +38,7 @@ from pipelines.output import (
     read_json_object,
     refuse_occupied,
     remove_ours,
+    training_failed,
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.runners import job_errors, metric, options, run
@@ -123,7 +126,11 @@ def count(
             prune_below=prune_below,
             shards=shards,
         )
-        resumed = _counted(counting, output, execution, progress or NoProgress())
+        over = _over_what_failed(counting, output)
+        # What looks failed may be at work; a lock tells.
+        training = contextlib.nullcontext() if over is output else locked(_folder(counting))
+        with training:
+            resumed = _counted(counting, over, execution, progress or NoProgress())
         manifest = read_counts_manifest(counting.job.directory)
     return CountSummary(
         output=counting.job.directory,
@@ -150,6 +157,40 @@ def _counted(
         prepare(output, counting.plan, reads=[file.path for file in counting.files])
         _run_over_splits("count", counting, add_counting, execution=execution, progress=progress)
     return False
+
+
+def _over_what_failed(counting: Counting, output: OutputSettings) -> OutputSettings:
+    """Let a count replace counts of a training that failed, where nobody can miss them.
+
+    These are counts that the same job makes again, and counts that hold nothing to train on. All
+    others are work that may be wanted.
+
+    Raises:
+        OutputError: there are such others.
+    """
+    directory, folder = counting.job.directory, _folder(counting)
+    of_training = directory == join(folder, COUNTS) and is_folder(folder, COUNTS)
+    if output.overwrite or not of_training or not training_failed(folder):
+        return output
+    then = read_json_object(join(directory, PLAN)) or {}
+    if then == counting.plan.to_json():
+        return output if output.resume else replace(output, overwrite=True)
+    try:
+        parts = read_counts_manifest(directory).parts
+    except (CountsError, InputError):
+        return output
+    if not any(part.rows for part in parts):
+        return replace(output, overwrite=True, resume=False)
+    raise OutputError(
+        f"{directory} holds complete counts of another job, left there by a training that failed "
+        f"({'; '.join(counting.plan.differences(then)[:3])}): train on them with --counts "
+        f"{directory}, replace them with --overwrite, or choose another directory"
+    )
+
+
+def _folder(counting: Counting) -> str:
+    """The folder in which the directory of the counts lies."""
+    return counting.job.directory.rpartition("/")[0]
 
 
 def _has_counts(counting: Counting) -> bool:
@@ -211,7 +252,8 @@ def check_run(
             pretokenizer=pretokens.cut,
             special_tokens=pretokens.special_tokens,
         )
-        refuse_occupied(output)
+        failed = training_failed(storage.located(output.directory))
+        refuse_occupied(output, keep=[COUNTS] if failed else ())
         if encoding.keep:
             find_kept(find_inputs(inputs), encoding)
 
@@ -294,6 +336,10 @@ def train(
         )
         plan = training_plan(job, counting.plan if counting else None)
         with locked(directory):
+            if counting is not None:  # before this training leaves its plan
+                refuse_occupied(output, keep=[COUNTS])
+                inner = _over_what_failed(counting, inner)
+                refuse_occupied(inner)
             uses_inner = any(source.directory == inner.directory for source in job.counts)
             reads = [file.path for file in counting.files] if counting else []
             reads += [

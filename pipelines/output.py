@@ -40,17 +40,12 @@ DEAD_LETTERS = "dead-letters"
 COUNTS = "counts"
 PROGRAM = "beam-bpe"
 
-# The files of a job beside its parts: those it begins with (an encoding brings its tokenizer along;
-# elsewhere a tokenizer is what is made), and with those it makes.
-_FIRST_FILES: dict[str, tuple[str, ...]] = {
-    "counts": (PLAN,),
-    "tokenizer": (PLAN,),
-    "encoded": (PLAN, TOKENIZER),
-}
+# The files of a job beside its parts. The last one that it writes makes the output complete.
+_LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
 _FILES: dict[str, tuple[str, ...]] = {
-    "counts": (*_FIRST_FILES["counts"], MANIFEST),
-    "tokenizer": (*_FIRST_FILES["tokenizer"], TOKENIZER, TRAINING),
-    "encoded": (*_FIRST_FILES["encoded"], MANIFEST),
+    "counts": (PLAN, MANIFEST),
+    "tokenizer": (PLAN, TRAINING, TOKENIZER),
+    "encoded": (PLAN, TOKENIZER, MANIFEST),
 }
 _PART = re.compile(r"part-[0-9]{5,}-of-([0-9]{5,})\.parquet")
 _DEAD = re.compile(r"part-[0-9]{5,}-of-([0-9]{5,})\.jsonl")
@@ -162,7 +157,8 @@ def prepare(
     remove_temporaries(directory)
     found = [entry for entry in storage.entries(directory) if entry.name not in set(keep)]
     found += _dead_letters(directory)
-    if _only_begun(directory, found):
+    if _is_only_begun(directory, found):
+        remove_ours(directory)
         found = []
     if found:
         if output.resume:
@@ -180,27 +176,52 @@ def prepare(
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
 
 
-def refuse_occupied(output: OutputSettings) -> None:
+def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None:
     """Refuse a directory that holds something, unless it is to be overwritten or resumed.
+
+    Args:
+        output: the directory, and what may be done with what is in it.
+        keep: names in the directory that are somebody else's to judge, such as ``counts``.
 
     Raises:
         OutputError: it holds something, or cannot be listed.
     """
     directory = storage.located(output.directory)
-    found = [e for e in storage.entries(directory) if storage.is_temporary(e.name) is None]
-    counts = join(directory, COUNTS)
-    if any(e.name == COUNTS for e in found) and _only_begun(counts, storage.entries(counts)):
-        found = [entry for entry in found if entry.name != COUNTS]
-    if found and not _only_begun(directory, found) and not (output.overwrite or output.resume):
+    found = [
+        entry
+        for entry in storage.entries(directory)
+        if storage.is_temporary(entry.name) is None and entry.name not in set(keep)
+    ]
+    found += _dead_letters(directory)
+    if found and not (_is_only_begun(directory, found) or output.overwrite or output.resume):
         raise _occupied(directory, found)
 
 
-def _only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
-    """Whether a job left there only what it begins with: it failed before it made anything."""
-    names = {entry.name for entry in found}
-    plan = (read_json_object(join(directory, PLAN)) or {}) if PLAN in names else {}
-    first = _FIRST_FILES.get(str(plan.get("kind")), ())
-    return plan.get("program") == PROGRAM and names <= set(first)
+def training_failed(directory: str) -> bool:
+    """Whether a training began in ``directory`` and has made no tokenizer there."""
+    plan = read_json_object(join(directory, PLAN)) or {}
+    begun = plan.get("program") == PROGRAM and plan.get("kind") == "tokenizer"
+    return begun and not storage.exists(join(directory, TOKENIZER))
+
+
+def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
+    """Whether all that is there is of a job that failed, and of no use to any other run.
+
+    Parts of an encoding are: ``--resume`` keeps them. Counts are counted again as long as they
+    are not complete.
+    """
+    kinds = {entry.name: entry.kind for entry in found}
+    plan = (read_json_object(join(directory, PLAN)) or {}) if PLAN in kinds else {}
+    kind = str(plan.get("kind"))
+    if plan.get("program") != PROGRAM or kind not in _FILES or _LAST_FILE[kind] in kinds:
+        return False
+    if kind != "counts":
+        return kinds.keys() <= set(_FILES[kind])
+    claims = _Claims(directory)
+    return all(
+        name == DEAD_LETTERS if of == "directory" else of == "file" and claims.hold(name)
+        for name, of in kinds.items()
+    )
 
 
 def _occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
+from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +43,30 @@ def test_training_on_nothing_fails(folder: Path) -> None:
     )
     assert "nothing to train on" in failed.stderr
     assert not (folder / "model" / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize("again", [(), ("--resume",)])
+def test_a_training_on_nothing_does_not_stand_in_the_way_of_the_next(
+    folder: Path, again: tuple[str, ...]
+) -> None:
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "a.jsonl").write_text('{"text": ""}\n', "utf-8")
+    train = ("train", "--input", "corpus", "--vocab-size", "270", "--output", "model")
+    bpe(*train, cwd=folder, status=1)
+    (folder / "corpus" / "a.jsonl").write_bytes((folder / "a.jsonl").read_bytes())
+    assert "270 tokens" in bpe(*train, *again, cwd=folder).stdout
+    bpe("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "other", cwd=folder)
+    assert tree(folder / "model") == tree(folder / "other")
+    refused = bpe(*train, cwd=folder, status=1).stderr
+    assert "model holds '.plan.json', 'tokenizer.json', 'training.json': choose" in refused
+
+
+def test_a_run_that_had_nothing_to_train_on_does_not_either(folder: Path) -> None:
+    (folder / "job.yaml").write_text("output: job\nvocab_size: 270\n", "utf-8")
+    (folder / "empty.txt").write_text("", "utf-8")
+    failed = bpe("run", "job.yaml", "--input", "empty.txt", cwd=folder, status=1)
+    assert "nothing to train on" in failed.stderr
+    assert "20 documents" in bpe("run", "job.yaml", "--input", "a.jsonl", cwd=folder).stdout
 
 
 def test_a_tokenizer_is_verified_but_holds_nothing_to_decode(folder: Path) -> None:

@@ -136,6 +136,22 @@ def test_resume_keeps_parts_and_removes_temporary_files(begun: Path) -> None:
     }
 
 
+def test_counts_that_are_not_complete_are_in_nobody_s_way(tmp_path: Path) -> None:
+    counts = Plan(kind="counts", parts=(16, 2), settings={}, inputs={})
+    prepare(settings(tmp_path), counts)
+    (tmp_path / part_name(3, 16)).write_bytes(b"half")
+    (tmp_path / "dead-letters").mkdir()
+    (tmp_path / "dead-letters" / part_name(0, 2, "jsonl")).write_bytes(b"{")
+    others = Plan(kind="counts", parts=(4, 2), settings={"track_order": True}, inputs={})
+    prepare(settings(tmp_path), others)
+    assert names(tmp_path) == {".plan.json"}
+    for name in ("notes.txt", part_name(3, 16), "manifest.json"):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(OutputError, match="holds"):
+            prepare(settings(tmp_path), others)
+        (tmp_path / name).unlink()
+
+
 def test_resume_begins_where_nothing_is(tmp_path: Path) -> None:
     prepare(settings(tmp_path / "out", resume=True), PLAN)
     assert names(tmp_path / "out") == {".plan.json"}

@@ -13,6 +13,7 @@ from bpe.counts import PretokenCounts
 from pipelines import jobs
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.jobs import CountsInput
+from pipelines.output import locked
 from pipelines.progress import NoProgress, Stage
 from pipelines.settings import OutputSettings, PretokenSettings, TrainSettings
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
@@ -196,6 +197,57 @@ def test_resume_keeps_the_counts(corpus: Corpus, tmp_path: Path) -> None:
     train(tmp_path / "model", inputs=corpus.inputs(), resume=True)
     assert tree(tmp_path) == before
     assert (tmp_path / "model" / "counts" / "manifest.json").stat().st_mtime_ns == stamp
+
+
+def test_counts_of_a_training_that_failed_are_made_again(corpus: Corpus, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    before = tree(tmp_path)
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    (tmp_path / "model" / "counts" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
+    train(tmp_path / "model", inputs=corpus.inputs())
+    assert tree(tmp_path) == before
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    (tmp_path / "model" / "counts" / "manifest.json").unlink()  # killed while it counted
+    other = TrainSettings(vocab_size=301)
+    train(tmp_path / "model", inputs=corpus.inputs(), training=other)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_other_counts_of_a_training_that_failed_are_kept(
+    corpus: Corpus, tmp_path: Path, resume: bool
+) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    (tmp_path / "model" / "training.json").unlink()
+    before = tree(tmp_path)
+    with pytest.raises(OutputError, match="left there by a training that failed"):
+        train(
+            tmp_path / "model",
+            inputs=corpus.inputs(),
+            pretokens=PretokenSettings(pretokenizer="words"),
+            resume=resume,
+        )
+    counts = {name: data for name, data in before.items() if name.startswith("model/counts/")}
+    assert counts.items() <= tree(tmp_path).items()
+
+
+def test_counts_that_are_not_of_a_training_are_kept(corpus: Corpus, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "model" / "counts")
+    before = tree(tmp_path)
+    for _ in range(2):
+        with pytest.raises(OutputError, match=r"counts holds .*--overwrite"):
+            train(tmp_path / "model", inputs=corpus.inputs())
+        assert tree(tmp_path) == before
+
+
+def test_counts_that_a_training_reads_are_not_made_again(corpus: Corpus, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=corpus.inputs())
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    with (
+        locked(str(tmp_path / "model")),
+        pytest.raises(OutputError, match="another job is writing"),
+    ):
+        count(corpus.inputs(), tmp_path / "model" / "counts")
 
 
 def test_another_training_is_not_resumed(corpus: Corpus, tmp_path: Path) -> None:
