@@ -6,6 +6,7 @@ in `pipelines.jobs`. Beam is imported only where one of them is used.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CountPretokens", "EncodeToParquet"]
 
+
+def _is_wanted(record: logging.LogRecord) -> bool:
+    # Beam says this on import wherever its Google Cloud extra is not installed, to everybody.
+    return "apitools not found" not in record.getMessage()
+
+
+logging.getLogger().addFilter(_is_wanted)  # to the root logger alone, as Beam does
 
 _MODULES = {"CountPretokens": "pipelines.count", "EncodeToParquet": "pipelines.encode"}
 

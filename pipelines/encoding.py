@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Of a part: another number makes parts of an earlier release be written again. Verifying goes by
 # it too, so it changes together with the version of the manifest.
-LAYOUT = 2
+LAYOUT = 3
 
 
 def part_settings(
@@ -163,7 +163,7 @@ def encode_split(
     maker = row_maker(layout)
     with (
         replacing(join(job.directory, file)) as sink,
-        PartWriter(sink, layout.schema) as writer,
+        PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
         SplitReader(split, job.reading, failures) as reader,
     ):
         size = count = 0
@@ -183,6 +183,12 @@ def encode_split(
             dead_letters=reader.finish(),
         )
     return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
+
+
+def unknown_id(tokenizer: Tokenizer) -> int | None:
+    """The id of what has no token; None where there is no such id."""
+    token = getattr(tokenizer.model, "unknown", None)  # bytes have none
+    return None if token is None else tokenizer.token_id(token.encode())
 
 
 def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def _run_over_splits(
     """Run the pipeline of a prepared job, and show how far it is; returns what Beam does."""
     size, splits = sum(file.size for file in planned.files), len(planned.splits)
     files = many(len(planned.files), "file")
-    progress.log(f"{name}: {files}, {size_text(size)}, {many(splits, 'split')}")
+    progress.log(f"{name}: {files}, {size_text(size)} as stored, {many(splits, 'split')}")
     with progress.stage(name, size) as stage:
         stage.set_slots(splits)
         watched = planned.watched(stage.counters_path)
@@ -359,7 +359,9 @@ def train(
 def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str, Any]:
     with progress.stage("train", None) as stage, heard(job, stage.advance) as watched:
         run(lambda p, failures: add_training(p, watched, failures), execution=execution, pieces=1)
-    return training_facts(job)
+        facts = training_facts(job)
+        stage.ended(facts["stopped"])
+    return facts
 
 
 def encode(
@@ -404,6 +406,7 @@ def encode(
         bytes=manifest.totals.text_bytes,
         rows=manifest.totals.rows,
         tokens=manifest.totals.tokens,
+        unknown_tokens=manifest.totals.unknown,
         dropped_tokens=manifest.totals.dropped.tokens,
         dropped_documents=manifest.totals.dropped.documents,
         failures=manifest.totals.failures,
@@ -459,6 +462,7 @@ def _verify_encoded(
         "documents": totals.documents,
         "bytes": totals.text_bytes,
         "tokens": totals.tokens,
+        "unknown_tokens": totals.unknown,
         "failures": totals.failures,
     }
     return facts, len(manifest.parts)
@@ -478,6 +482,7 @@ def _verify_counts(
         "documents": counts.totals.documents,
         "bytes": counts.totals.bytes,
         "tokens": counts.totals.pretokens,
+        "unknown_tokens": 0,
         "failures": counts.totals.failures,
     }
     return facts, len(manifest.parts)

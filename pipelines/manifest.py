@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipelines.parts import FinishedPart
 
 KIND = "encoded"
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,7 @@ class Part:
     documents: int
     rows: int
     tokens: int
+    unknown: int
     text_bytes: int
     dropped: Dropped
     bytes: int
@@ -62,12 +63,14 @@ class Totals:
     """Sums over all parts; ``bytes`` is the size of the Parquet files.
 
     ``documents`` were encoded; all but ``dropped.documents`` are in ``rows``, and all their ids
-    but ``dropped.tokens`` are the ``tokens`` of these rows.
+    but ``dropped.tokens`` are the ``tokens`` of these rows. ``unknown`` of them are ids of the
+    unknown token.
     """
 
     documents: int
     rows: int
     tokens: int
+    unknown: int
     text_bytes: int
     dropped: Dropped
     bytes: int
@@ -134,6 +137,7 @@ class EncodedManifest:
                 documents=sum(part.contents.documents for part in ordered),
                 rows=sum(part.contents.rows for part in ordered),
                 tokens=sum(part.contents.tokens for part in ordered),
+                unknown=sum(part.contents.unknown for part in ordered),
                 text_bytes=sum(part.contents.text_bytes for part in ordered),
                 dropped=sum((part.contents.dropped for part in ordered), Dropped()),
                 bytes=sum(part.written.bytes for part in ordered),
@@ -174,6 +178,7 @@ def _part(part: FinishedPart) -> Part:
         documents=part.contents.documents,
         rows=part.contents.rows,
         tokens=part.contents.tokens,
+        unknown=part.contents.unknown,
         text_bytes=part.contents.text_bytes,
         dropped=part.contents.dropped,
         bytes=part.written.bytes,
@@ -221,7 +226,8 @@ def read_encoded(directory: str) -> EncodedManifest:
                 dropped=_dropped(value["totals"]),
                 **_numbers(
                     value["totals"],
-                    *("documents", "rows", "tokens", "text_bytes", "bytes", "failures"),
+                    *("documents", "rows", "tokens", "unknown"),
+                    *("text_bytes", "bytes", "failures"),
                 ),
             ),
             inputs=tuple(
@@ -271,7 +277,7 @@ def _read_part(value: Any) -> Part:
     return Part(
         file=_text(value, "file"),
         dropped=_dropped(value),
-        **_numbers(value, "documents", "rows", "tokens", "text_bytes", "bytes"),
+        **_numbers(value, "documents", "rows", "tokens", "unknown", "text_bytes", "bytes"),
         sha256=_text(value, "sha256"),
         inputs=tuple(
             SourceRange(

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output import DEAD_LETTERS, part_name
-from pipelines.rows import CHUNK_INDEX, ID, NUM_TOKENS, OWN_COLUMNS, Dropped
+from pipelines.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_COLUMNS, Dropped
 from pipelines.storage import Written, join
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Contents:
         documents: that were encoded.
         rows: that were made of them.
         tokens: token ids, over all rows.
+        unknown: of these, ids of the unknown token.
         text_bytes: bytes of UTF-8 text that were encoded.
         dropped: what of the documents is in no row.
         dead_letters: where the split's bad records are; None where there was none.
@@ -82,6 +83,7 @@ class Contents:
     documents: int
     rows: int
     tokens: int
+    unknown: int
     text_bytes: int
     dropped: Dropped
     dead_letters: DeadLetters | None
@@ -123,9 +125,10 @@ class PartWriter:
     Args:
         sink: the file; not closed.
         schema: of the rows (`pipelines.rows.RowLayout`).
+        unknown: the id of the unknown token, which is counted; None where there is none.
     """
 
-    def __init__(self, sink: HashingFile, schema: pa.Schema) -> None:
+    def __init__(self, sink: HashingFile, schema: pa.Schema, *, unknown: int | None = None) -> None:
         self._sink = sink
         self._footer = _Footer(sink)
         self._schema = schema
@@ -142,8 +145,10 @@ class PartWriter:
         self._pending_tokens = 0
         self._pending_rows = 0
         self._pending_bytes = 0
+        self._unknown = unknown
         self.rows = 0
         self.tokens = 0
+        self.unknown = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Append rows."""
@@ -153,6 +158,7 @@ class PartWriter:
         self._pending_rows += len(rows)
         self._pending_tokens += pc.sum(rows.column(NUM_TOKENS)).as_py()
         self._pending_bytes += rows.nbytes
+        self.unknown += count_id(rows.column(INPUT_IDS).flatten(), self._unknown)
         if (
             self._pending_tokens >= ROW_GROUP_TOKENS
             or self._pending_rows >= ROW_GROUP_ROWS
@@ -193,6 +199,7 @@ class PartWriter:
             documents=documents,
             rows=self.rows,
             tokens=self.tokens,
+            unknown=self.unknown,
             text_bytes=text_bytes,
             dropped=dropped,
             dead_letters=dead_letters,
@@ -208,11 +215,19 @@ class PartWriter:
         return contents
 
 
+def count_id(ids: pa.Array, wanted: int | None) -> int:
+    """How many of ``ids`` are ``wanted``; 0 where that is None."""
+    if wanted is None:
+        return 0
+    return pc.sum(pc.equal(ids, pa.scalar(wanted, ids.type))).as_py() or 0
+
+
 def dead_letter(bad: BadRecord) -> bytes:
     """A bad record as a line of JSON; ``raw_base64`` where the record is not UTF-8 text."""
     line: dict[str, Any] = {
         "file": bad.name,
         "place": bad.place,
+        "unit": bad.unit,
         "reason": bad.reason,
         "size": bad.size,
     }
@@ -246,6 +261,7 @@ def _contents(meta: bytes) -> Contents:
             documents=int(value["documents"]),
             rows=int(value["rows"]),
             tokens=int(value["tokens"]),
+            unknown=int(value["unknown"]),
             text_bytes=int(value["text_bytes"]),
             dropped=Dropped(**value["dropped"]),
             dead_letters=None if dead is None else DeadLetters(**dead),

@@ -138,6 +138,9 @@ class Stage:
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
 
+    def ended(self, why: str) -> None:
+        """Say why the step ended, where it need not reach its total."""
+
 
 class Progress(ABC):
     """Where a job says how far it is."""
@@ -189,6 +192,7 @@ class Snapshot:
     done: int = 0
     total: int = 0
     unit: str = "merges"
+    why: str = ""
 
     @property
     def fraction(self) -> float | None:
@@ -217,6 +221,8 @@ class Snapshot:
 
     def measures(self) -> str:
         """Counts and speed, as one phrase."""
+        if self.why:
+            return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
         if self.total:
             return f"{self.done:,} of {self.total:,} {self.unit}"
         if self.total_bytes is None and not self.bytes and not self.documents:
@@ -224,7 +230,7 @@ class Snapshot:
         size = size_text(self.bytes)
         if self.total_bytes and self.bytes < self.total_bytes:
             size += f" of {size_text(self.total_bytes)}"
-        parts = [many(self.documents, "document"), size]
+        parts = [many(self.documents, "document"), f"{size} read"]
         if self.bytes > self.kept_bytes:
             parts.append(f"{size_text(self.speed)}/s")
         return ", ".join(parts)
@@ -245,6 +251,7 @@ class LiveStage(Stage):
         self._unit = unit
         self._began = time.monotonic()
         self._advanced = (0, 0)
+        self._why = ""
 
     def set_slots(self, parts: int) -> None:
         """Make the file of slots; without room for one, the step goes on unmeasured."""
@@ -260,6 +267,10 @@ class LiveStage(Stage):
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
         self._advanced = (done, total)
+
+    def ended(self, why: str) -> None:
+        """Say why the step ended, where it need not reach its total."""
+        self._why = why
 
     def snapshot(self) -> Snapshot:
         """Add the slots up."""
@@ -282,6 +293,7 @@ class LiveStage(Stage):
             done=done,
             total=total,
             unit=self._unit,
+            why=self._why,
         )
 
     def close(self) -> None:

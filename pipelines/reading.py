@@ -140,7 +140,7 @@ def describe(bad: BadRecord) -> str:
     """Where a bad record is and what is wrong with it; in one line of valid Unicode."""
     path = bad.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     path = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
-    return f"{path}, record at {bad.place}: {bad.reason}"
+    return f"{path}, record at {bad.unit} {bad.place}: {bad.reason}"
 
 
 def too_many(first: str, limit: int) -> str:
@@ -166,5 +166,5 @@ def check_failures(failures: int, reading: Reading, files: Sequence[str]) -> Non
     first = ""
     if files:
         line = json.loads(storage.read(join(reading.directory, files[0])).split(b"\n", 1)[0])
-        first = f"{line['file']}, record at {line['place']}: {line['reason']}"
+        first = f"{line['file']}, record at {line['unit']} {line['place']}: {line['reason']}"
     raise RecordError(too_many(f"{failures} bad records, the first: {first}", reading.max_failures))

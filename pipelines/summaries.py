@@ -94,6 +94,7 @@ class EncodeSummary(_Summary):
         output: its directory.
         rows: that were made of the documents.
         tokens: ids in them.
+        unknown_tokens: of these, ids of the unknown token.
         dropped_tokens: ids that are in no row.
         dropped_documents: documents of which nothing is in a row.
         parts: Parquet files.
@@ -105,6 +106,7 @@ class EncodeSummary(_Summary):
     output: str
     rows: int
     tokens: int
+    unknown_tokens: int
     dropped_tokens: int
     dropped_documents: int
     parts: int
@@ -127,6 +129,7 @@ class VerifySummary(_Summary):
         directory: that holds it.
         kind: ``counts`` or ``encoded``.
         tokens: token ids, or occurrences of pre-tokens.
+        unknown_tokens: of token ids, those of the unknown token.
         parts: Parquet files.
         compared: whether it was compared with its inputs too.
         lossless: of token ids, whether they decode to the text itself; where the tokenizer loses
@@ -136,6 +139,7 @@ class VerifySummary(_Summary):
     directory: str
     kind: str
     tokens: int
+    unknown_tokens: int
     parts: int
     compared: bool
     lossless: bool | None

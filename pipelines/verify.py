@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pipelines import storage
-from pipelines.encoding import load_tokenizer, part_fingerprint, part_settings, row_layout
+from pipelines.encoding import (
+    load_tokenizer,
+    part_fingerprint,
+    part_settings,
+    row_layout,
+    unknown_id,
+)
 from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.inputs import find_inputs
 from pipelines.manifest import read_encoded
@@ -158,6 +164,7 @@ def _check_totals(manifest: EncodedManifest) -> None:
         ("documents", totals.documents, sum(part.documents for part in manifest.parts)),
         ("rows", totals.rows, sum(part.rows for part in manifest.parts)),
         ("tokens", totals.tokens, sum(part.tokens for part in manifest.parts)),
+        ("unknown", totals.unknown, sum(part.unknown for part in manifest.parts)),
         ("text_bytes", totals.text_bytes, sum(part.text_bytes for part in manifest.parts)),
         ("bytes", totals.bytes, sum(part.bytes for part in manifest.parts)),
         ("dropped", totals.dropped, sum((p.dropped for p in manifest.parts), Dropped())),
@@ -180,7 +187,7 @@ def _check_part(encoded: _Encoded, number: int) -> None:
         ):
             file = open_part(source)
             contents = read_contents(file)
-            for name in ("documents", "rows", "tokens", "text_bytes", "dropped"):
+            for name in ("documents", "rows", "tokens", "unknown", "text_bytes", "dropped"):
                 if getattr(contents, name) != getattr(part, name):
                     raise VerificationError(
                         f"{path}: its footer says {name} {getattr(contents, name)}, the manifest "
@@ -193,6 +200,7 @@ def _check_part(encoded: _Encoded, number: int) -> None:
                 part=part,
                 layout=encoded.layout,
                 vocab_size=encoded.manifest.vocab_size,
+                unknown=unknown_id(encoded.tokenizer),
             )
             if encoded.compare:
                 _compare(encoded, number, rows, slot)

@@ -13,7 +13,7 @@ from pipelines.documents import read_split
 from pipelines.encoder import SplitEncoder
 from pipelines.errors import VerificationError
 from pipelines.joining import Joiner
-from pipelines.parts import read_rows
+from pipelines.parts import count_id, read_rows
 from pipelines.reading import text_bytes
 from pipelines.rows import CHUNK_INDEX, DOCUMENTS, ID, INPUT_IDS, row_maker
 
@@ -39,17 +39,26 @@ class PartRows:
         part: what the manifest says of it.
         layout: of the rows.
         vocab_size: one more than the greatest id there may be.
+        unknown: the id of the unknown token, or None.
 
     Attributes:
         taken: rows that were taken so far.
     """
 
     def __init__(
-        self, file: pq.ParquetFile, *, path: str, part: Part, layout: RowLayout, vocab_size: int
+        self,
+        file: pq.ParquetFile,
+        *,
+        path: str,
+        part: Part,
+        layout: RowLayout,
+        vocab_size: int,
+        unknown: int | None,
     ) -> None:
         self.path = path
         self._part = part
         self._vocab_size = vocab_size
+        self._unknown = unknown
         self._joiner = Joiner(layout, cut=bool(part.dropped.cut))
         self._tables = self._checked(read_rows(file, layout.schema))
         self._left: pa.Table | None = None
@@ -88,7 +97,7 @@ class PartRows:
         return table
 
     def _checked(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        row = tokens = 0
+        row = tokens = unknown = 0
         for table in tables:
             values = table[INPUT_IDS].combine_chunks().flatten()
             if len(values) and pc.max(values).as_py() >= self._vocab_size:
@@ -96,11 +105,13 @@ class PartRows:
             self._joiner.add(table)
             row += len(table)
             tokens += len(values)
+            unknown += count_id(values, self._unknown)
             yield table
         self._joiner.finish()
         part = self._part
         for name, found, stated in (
             ("tokens", tokens, part.tokens),
+            ("unknown tokens", unknown, part.unknown),
             ("documents", self.documents, part.documents - part.dropped.documents),
         ):
             if found != stated:

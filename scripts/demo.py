@@ -29,8 +29,9 @@ SENTENCE = "def __init__(self, path: str) -> None:  # reads the whole file"
 def main() -> int:
     """Gather, run the job, verify it, show a sample; the exit status is the first that fails."""
     gather()
+    begun = ["--resume"] if TOKENIZER.parent.exists() else []
     for command in (
-        ["run", "configs/demo.yaml", "--resume"],
+        ["run", "configs/demo.yaml", *begun],
         ["verify", relative(ENCODED), "--input", relative(CORPUS)],
     ):
         status = run(command)

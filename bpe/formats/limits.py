@@ -63,8 +63,7 @@ def check_lacks(
     if missing:
         whats = "; ".join(refused[name].what for name in missing)
         raise TokenizerError(
-            f"{kind} cannot hold {whats}; to write it without, leave out "
-            f"{' and '.join(missing)} (--leave-out, leave_out=[...]); {loading}"
+            f"{kind} cannot hold {whats}; to write it without, give leave_out={missing}; {loading}"
         )
 
 

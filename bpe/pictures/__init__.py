@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bpe.errors import PictureError
 from bpe.files import write_atomically
 from bpe.pictures import svg
-from bpe.pictures.layout import Picture, lay_out
+from bpe.pictures.layout import MARK, Picture, lay_out
 from bpe.visible import visible
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from bpe.tokenizer import Tokenizer
 
-__all__ = ["Picture", "draw", "lay_out"]
+__all__ = ["Picture", "draw", "is_picture", "lay_out"]
+
+_HEAD = 512  # bytes: the mark stands before anything that is drawn
 
 
 def draw(tokenizer: Tokenizer, texts: Sequence[str | bytes], path: str | os.PathLike[str]) -> None:
@@ -43,3 +45,12 @@ def draw(tokenizer: Tokenizer, texts: Sequence[str | bytes], path: str | os.Path
         write_atomically(file, png.render(lay_out(tokenizer, texts, spell=png.spell)))
     else:
         raise PictureError(f"{path}: a picture is a file whose name ends in .svg or .png")
+
+
+def is_picture(path: str | os.PathLike[str]) -> bool:
+    """Whether `draw` made the file at ``path``; False where there is none that can be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return MARK.encode() in file.read(_HEAD)
+    except OSError:
+        return False

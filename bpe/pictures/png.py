@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import PictureError
-from bpe.pictures.layout import BOX, FONT
+from bpe.pictures.layout import BOX, FONT, MARK
 from bpe.visible import visible
 
 try:
@@ -98,5 +98,5 @@ def render(picture: Picture) -> bytes:
         align = "center" if label.centred else "left"
         axes.text(label.x, label.y, label.text, ha=align, weight=weight, **style)
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=_POINTS * _SHARPNESS, metadata={"Software": None})
+    figure.savefig(file, format="png", dpi=_POINTS * _SHARPNESS, metadata={"Software": MARK})
     return file.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from bpe.pictures.layout import BOX, FONT
+from bpe.pictures.layout import BOX, FONT, MARK
 
 if TYPE_CHECKING:
     from bpe.pictures.layout import Box, Label, Line, Picture
@@ -24,6 +24,7 @@ def render(picture: Picture) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+            f"<!-- {MARK} -->",
             f"<style>{_STYLE}</style>",
             '<rect width="100%" height="100%" style="fill:#fff;stroke:none"/>',
             *map(_line, picture.lines),

@@ -16,7 +16,7 @@ from pipelines.config import MAX_INTEGER, Key, Kind, parse_size, read_config
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     IntegerType = click.ParamType[int]
 else:
@@ -75,6 +75,26 @@ class Size(IntegerType):
             self.fail(str(error), param, ctx)
 
 
+class Described(click.Option):
+    """An option whose default takes words, such as "one for each core".
+
+    Args:
+        default_is: the words; ``--help`` has them where no preset or file gives a value.
+    """
+
+    def __init__(self, names: Sequence[str], *, default_is: str, **attributes: Any) -> None:
+        super().__init__(names, **{**attributes, "show_default": False})
+        self.default_is = default_is
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The names of the option, and what it does."""
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        given = (ctx.default_map or {}).get(self.name)
+        return record[0], f"{record[1]}  [default: {self.default_is if given is None else given}]"
+
+
 class Command(click.Command):
     """A command that explains stray arguments: mostly patterns the shell has expanded."""
 
@@ -87,6 +107,14 @@ class Command(click.Command):
             epilog=f"\b\nExample:\n{lines}",
             **attributes,
         )
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The text of ``--help``, with the defaults of the preset that the command goes by."""
+        for param in self.params:
+            default = param.default if param.name == "preset" else None
+            if isinstance(default, str) and _PRESET not in ctx.meta:
+                use_preset(ctx, param, default)
+        return super().get_help(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and refuse what no argument takes."""

@@ -9,6 +9,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import Command
 from pipelines.cli.logs import set_up_logging
+from pipelines.progress import many
 
 
 @click.command(
@@ -31,4 +32,4 @@ def decode(directory: str) -> None:
 
     documents = jobs.decode(directory=directory, stream=sys.stdout.buffer)
     sys.stdout.buffer.flush()
-    click.echo(f"bpe: decode: {documents:,} documents", err=True)
+    click.echo(f"bpe: decode: {many(documents, 'document')}", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import WholeNumber, stack
+from pipelines.cli.command import Described, WholeNumber, stack
 from pipelines.settings import (
     ID_TYPES,
     MAX_PACK,
@@ -65,8 +65,9 @@ def encode_options() -> Callable[[Any], Any]:
             "--allow-special",
             multiple=True,
             metavar="TOKEN",
-            help="Special token that is recognised in documents, or all; repeatable.  "
-            "[default: what looks like one is plain text]",
+            cls=Described,
+            default_is="what looks like one is plain text",
+            help="Special token that is recognised in documents, or all; repeatable.",
         ),
         click.option(
             "--dropout",

@@ -23,11 +23,6 @@ class _CurrentStderr(_Handler):
     def stream(self, _: TextIO) -> None: ...
 
 
-def _is_wanted(record: logging.LogRecord) -> bool:
-    # Beam says this on import wherever its Google Cloud extra is not installed.
-    return "apitools not found" not in record.getMessage()
-
-
 def set_up_logging() -> None:
     """Show warnings, not what Beam tells at INFO; call it before Beam is imported.
 
@@ -35,5 +30,4 @@ def set_up_logging() -> None:
     """
     handler = _CurrentStderr()
     handler.setFormatter(logging.Formatter("bpe: %(levelname)s: %(message)s"))
-    handler.addFilter(_is_wanted)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -27,6 +27,7 @@ from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
 from pipelines.cli.verify import verify
+from pipelines.cli.wording import as_options
 from pipelines.cli.words import words
 from pipelines.errors import JobError
 
@@ -169,10 +170,10 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), error.exit_code
     if isinstance(error, JobError):
-        return str(error), error.exit_status
+        return as_options(str(error)), error.exit_status
     if isinstance(error, BpeError):
         wrong_options = isinstance(error, (PretokenizerError, SpecialTokenError, TrainingError))
-        return str(error), 2 if wrong_options else 1
+        return as_options(str(error)), 2 if wrong_options else 1
     if isinstance(error, OSError):
         return _explain_os(error)
     if isinstance(error, MemoryError):

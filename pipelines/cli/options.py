@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.command import (
+    Described,
     Size,
     Source,
     WholeNumber,
@@ -78,8 +79,9 @@ def input_options(*, required: bool) -> Callable[[Any], Any]:
         click.option(
             "--id-field",
             metavar="NAME",
-            help="Field or column of the document's id.  [default: id where there is one, "
-            "else the file and the place in it]",
+            cls=Described,
+            default_is="id where there is one, else the file and the place in it",
+            help="Field or column of the document's id.",
         ),
     )
 
@@ -91,8 +93,9 @@ def bulk_options() -> Callable[[Any], Any]:
             "--split-size",
             type=Size(),
             metavar="SIZE",
-            help="Input a worker takes at a time, such as 64MiB.  [default: 1/64 of the corpus, "
-            "between 8MiB and 256MiB]",
+            cls=Described,
+            default_is="1/64 of the corpus, between 8MiB and 256MiB",
+            help="Input a worker takes at a time, such as 64MiB.",
         ),
         click.option(
             "--max-failures",
@@ -243,7 +246,8 @@ def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
             type=WholeNumber(0, 1_000),
             default=0,
             metavar="N",
-            show_default="one for each core",
+            cls=Described,
+            default_is="one for each core",
             help="Workers of the local runner.",
         ),
         *([config_option()] if config else []),

@@ -13,7 +13,7 @@ import click
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 
@@ -37,8 +37,13 @@ def show_summary(ctx: click.Context, **summaries: Summary) -> None:
     for job, summary in summaries.items():
         head, *rest = _LINES[job](summary)
         click.echo("\n".join([f"{_PAST[job]:10}{head}", *(f"{'':10}{line}" for line in rest)]))
-    for text in dict.fromkeys(warnings):
-        click.echo(f"{'warning':10}{text}")
+    for line in warning_lines(warnings):
+        click.echo(line)
+
+
+def warning_lines(warnings: Iterable[str]) -> list[str]:
+    """Warnings as they stand below a summary, each once."""
+    return [f"{'warning':10}{text}" for text in dict.fromkeys(warnings)]
 
 
 def show_json(value: object) -> None:
@@ -48,8 +53,8 @@ def show_json(value: object) -> None:
 
 
 def _counted(summary: CountSummary) -> list[str]:
-    found = f"{summary.pretokens:,} pre-tokens, {summary.distinct_pretokens:,} distinct"
-    files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)}"
+    found = f"{many(summary.pretokens, 'pre-token')}, {summary.distinct_pretokens:,} distinct"
+    files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of Parquet"
     done = "complete already" if summary.resumed else _time(summary)
     return [f"{_corpus(summary)}: {found}", f"{_near(summary.output)}: {files}, {done}"]
 
@@ -58,26 +63,26 @@ def _trained(summary: TrainSummary) -> list[str]:
     output = _near(summary.output)
     merges = many(summary.merges, "merge")
     lines = [
-        f"{summary.vocab_size:,} tokens ({merges}) in {duration(summary.seconds)}",
+        f"{many(summary.vocab_size, 'token')} ({merges}) in {duration(summary.seconds)}",
         f"{output}/tokenizer.json, {output}/training.json",
     ]
     if summary.bytes_per_token is not None:
         tokens = many(summary.tokens, "token")
-        lines[0] += f": the corpus is {tokens}, {summary.bytes_per_token:.2f} bytes each"
+        figure = f"{summary.bytes_per_token:.2f} bytes of pre-tokens per token"
+        lines[0] += f": the corpus is {tokens}, {figure}"
     if summary.dialect is not None:
         lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}")
     return lines
 
 
 def _encoded(summary: EncodeSummary) -> list[str]:
-    tokens = f"{summary.tokens:,} tokens"
+    tokens = many(summary.tokens, "token")
     if summary.rows != summary.documents:
         tokens += f" in {many(summary.rows, 'row')}"
     if summary.bytes_per_token is not None:
-        tokens += f", {summary.bytes_per_token:.2f} bytes each"
-    files = (
-        f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of {summary.id_type} ids"
-    )
+        tokens += f", {summary.bytes_per_token:.2f} bytes of text per token"
+    size = f"{size_text(summary.output_bytes)} of Parquet"
+    files = f"{many(summary.parts, 'file')}, {size}, {summary.id_type} ids"
     dropped = (
         f"dropped with the remainders of packed rows: {many(summary.dropped_tokens, 'token')}, "
         f"{many(summary.dropped_documents, 'document')} whole"
@@ -92,11 +97,20 @@ def _encoded(summary: EncodeSummary) -> list[str]:
         f"{_corpus(summary)}: {tokens}",
         f"{_near(summary.output)}: {files}, {done}",
         *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
+        *_unknown(summary),
     ]
 
 
+def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
+    """How much of the corpus has no token of its own."""
+    if not summary.unknown_tokens:
+        return []
+    share = summary.unknown_tokens / summary.tokens
+    return [f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"]
+
+
 def _verified(summary: VerifySummary) -> list[str]:
-    unit = "tokens" if summary.kind == "encoded" else "pre-tokens"
+    units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
     proof = "as its manifest says"
     if summary.compared:
         proof = {
@@ -105,8 +119,9 @@ def _verified(summary: VerifySummary) -> list[str]:
             False: "encoding every document again gives its ids (they do not hold all of its text)",
         }[summary.lossless]
     return [
-        f"{_corpus(summary)}: {summary.tokens:,} {unit} in {many(summary.parts, 'file')}; {proof}",
+        f"{_corpus(summary)}: {units} in {many(summary.parts, 'file')}; {proof}",
         f"{_near(summary.directory)}: {_time(summary)}",
+        *_unknown(summary),
     ]
 
 
@@ -120,7 +135,9 @@ _PAST = {"count": "counted", "train": "trained", "encode": "encoded", "verify": 
 
 
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
-    if summary.documents == 0:
+    if summary.documents == 0 and summary.failures:
+        yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
+    elif summary.documents == 0:
         yield "the input holds no documents"
     if summary.failures:
         place = "" if asked.get("counts") else ": dead-letters/ beside its manifest says why"
@@ -128,10 +145,7 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     size = getattr(summary, "vocab_size", None)
     wanted = asked.get("vocab_size")
     if size is not None and wanted is not None and size > wanted:
-        yield (
-            f"no merge was trained: special tokens and characters alone are {size:,} tokens, and "
-            f"--vocab-size is {wanted:,}: use a greater one"
-        )
+        yield too_small(size, wanted)
     if size is not None and wanted is not None and size < wanted and _ran_out(summary):
         rare = int(asked.get("min_frequency") or 1) > 1
         remedy = "train on more text, or lower --min-frequency" if rare else "train on more text"
@@ -141,13 +155,26 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def too_small(size: int, wanted: int) -> str:
+    """What to say of a vocabulary that its alphabet alone fills.
+
+    Args:
+        size: tokens that it has.
+        wanted: tokens that were asked for.
+    """
+    return (
+        f"no merge was trained: special tokens and characters alone are {size:,} tokens, and "
+        f"--vocab-size is {wanted:,}: use a greater one"
+    )
+
+
 def _ran_out(summary: TrainSummary) -> bool:
     """Whether training ended for want of pairs, not by the other limit."""
     return summary.stopped == "no pair left"
 
 
 def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
-    return f"{many(summary.documents, 'document')}, {size_text(summary.bytes)}"
+    return f"{many(summary.documents, 'document')}, {size_text(summary.bytes)} of text"
 
 
 def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from pipelines.cli.steps import Explainer, as_text, common_root, takes_colour
 from pipelines.cli.tokenizer_options import load_tokenizer, tokenizer_options
 
 if TYPE_CHECKING:
+    from bpe import Tokenizer
     from bpe.training import Training
 
 
@@ -34,6 +36,12 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
     "--picture",
     metavar="FILE.svg",
     help="Also draw the merges as trees, into an .svg or .png (which needs matplotlib).",
+)
+@click.option(
+    "--overwrite/--no-overwrite",
+    default=False,
+    show_default=False,
+    help="Draw into a file that is there and was not drawn by bpe.",
 )
 @click.option(
     "--curve",
@@ -58,6 +66,7 @@ def show(
     tokenizer: str,
     words: tuple[str, ...],
     picture: str | None,
+    overwrite: bool,
     curve: bool,
     sizes: tuple[int, ...],
     **_: Any,
@@ -76,8 +85,8 @@ def show(
         return
     if not words:
         raise click.UsageError("Missing argument 'WORD...'; or give --curve.", ctx)
-    from bpe.pictures import draw
-
+    if picture is not None:
+        _refuse_to_lose(picture, overwrite=overwrite)
     loaded = load_tokenizer(ctx, tokenizer)
     loaded.training = _training_beside(tokenizer)
     explainer = Explainer(loaded, loaded.training)
@@ -86,7 +95,7 @@ def show(
     found = [explainer.word(word) for word in given]
     root = common_root(found)
     if picture is not None:
-        draw(loaded, given, picture)
+        _draw(loaded, given, picture)
     if ctx.params["json"]:
         show_json([{**word, "common_root": root} for word in found] if len(found) > 1 else found)
         return
@@ -94,6 +103,22 @@ def show(
     if len(found) > 1:
         shown.append(f"all begin with: {' '.join(root) or '(no token in common)'}")
     click.echo("\n\n".join(shown), color=takes_colour())
+
+
+def _refuse_to_lose(picture: str, *, overwrite: bool) -> None:
+    from bpe.pictures import is_picture
+
+    if Path(picture).exists() and not is_picture(picture) and not overwrite:
+        raise click.ClickException(
+            f"{picture} is there already, and was not drawn by bpe: give --overwrite to replace it"
+        )
+
+
+def _draw(tokenizer: Tokenizer, words: list[bytes], picture: str) -> None:
+    from bpe.pictures import draw
+
+    draw(tokenizer, words, picture)
+    click.echo(f"bpe: show: wrote {picture}", err=True)
 
 
 def _training_beside(tokenizer: str) -> Training | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bpe import MergeStep, Tokenizer
     from bpe.training import Training
@@ -52,12 +52,28 @@ class Explainer:
         return {
             "word": visible(data),
             "pretokens": [
-                {"pretoken": visible(pretoken), "steps": [self._step(step) for step in steps]}
+                {
+                    "pretoken": visible(pretoken),
+                    "steps": [self._step(step) for step in steps],
+                    "unmerged": self._unmerged(pretoken, steps),
+                }
                 for pretoken, steps in zip(split, explained, strict=True)
             ],
             "ids": ids,
             "tokens": [visible(token) for token in tokens],
         }
+
+    def _unmerged(self, pretoken: bytes, steps: Sequence[MergeStep]) -> str | None:
+        """Why a pre-token became a token without merges; None where it did not."""
+        from bpe import WordPiece
+
+        if len(steps) < 2 or any(step.merge for step in steps):
+            return None
+        if isinstance(self._tokenizer.model, WordPiece):
+            return "WordPiece takes the longest tokens, it merges nothing"
+        if self._tokenizer.pretokenizer.is_whole(pretoken):
+            return "it is never split"
+        return "this tokenizer looks words up whole before it merges"
 
     def _step(self, step: MergeStep) -> dict[str, Any]:
         from bpe.visible import visible
@@ -93,6 +109,8 @@ def as_text(word: dict[str, Any]) -> str:
         if several:
             lines.append(f"  pre-token {pretoken['pretoken']}")
         lines += _step_lines(pretoken["steps"])
+        if pretoken["unmerged"]:
+            lines.append(f"    (no merges: {pretoken['unmerged']})")
     ids = "none: a character has no token" if word["ids"] is None else _joined(word["ids"])
     lines.append(f"  tokens: {_coloured(word['tokens'])}".rstrip())
     lines.append(f"  ids:    {ids}".rstrip())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import choose, stack
+from pipelines.cli.command import Described, choose, stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,8 @@ def tokenizer_options() -> Callable[[Any], Any]:
             "--pretokenizer",
             type=click.Choice(options.PRETOKENIZERS),
             metavar="NAME",
-            show_default="as the file says",
+            cls=Described,
+            default_is="as the file says",
             help="How the tokenizer cuts text, for a file that does not say it (.tiktoken, "
             "vocab.json).",
         ),

@@ -32,7 +32,8 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     "--counts",
     multiple=True,
     metavar="DIR[:WEIGHT]",
-    help="Counts to train on in place of --input, each multiplied by a whole number; repeatable.",
+    help="Counts to train on in place of --input, each times its weight: a whole number, a decimal "
+    "(0.5) or a fraction (1/3); repeatable.",
 )
 @preset_option()
 @options.pretoken_options()

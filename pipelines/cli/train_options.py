@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import Source, WholeNumber, choose, forget, source, stack, use_preset
+from pipelines.cli.command import (
+    Described,
+    Source,
+    WholeNumber,
+    choose,
+    forget,
+    source,
+    stack,
+    use_preset,
+)
 from pipelines.settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -101,19 +110,22 @@ def model_options() -> Callable[[Any], Any]:
             "--symbols",
             type=click.Choice(SYMBOLS),
             metavar="KIND",
-            show_default="bytes; characters for wordpiece",
+            cls=Described,
+            default_is="bytes; characters for wordpiece",
             help="What words consist of before anything is merged: bytes or characters.",
         ),
         click.option(
             "--end-of-word",
             metavar="TEXT",
-            show_default="</w>",
+            cls=Described,
+            default_is="</w>",
             help="Symbol behind the characters of each word; '' for none.",
         ),
         click.option(
             "--unknown-token",
             metavar="TOKEN",
-            show_default="none; [UNK] for wordpiece",
+            cls=Described,
+            default_is="none; [UNK] for wordpiece",
             help="Special token of characters without one (wordpiece: of whole words); without "
             "it, they are errors.",
         ),

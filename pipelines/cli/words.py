@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, WholeNumber
-from pipelines.cli.report import show_json
+from pipelines.cli.command import Command, Described, WholeNumber
+from pipelines.cli.report import show_json, too_small, warning_lines
 from pipelines.cli.train_options import (
     model,
     preset_option,
@@ -18,6 +18,7 @@ from pipelines.cli.train_options import (
     settle_stop,
     vocabulary_options,
 )
+from pipelines.progress import many
 
 if TYPE_CHECKING:
     from bpe.presets import WordsTokenizer
@@ -50,7 +51,8 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
     type=WholeNumber(0),
     default=0,
     metavar="N",
-    show_default="none",
+    cls=Described,
+    default_is="none",
     help="Also print the N most frequent pairs before the first merge.",
 )
 @options.config_option()
@@ -68,10 +70,13 @@ def words(ctx: click.Context, /, words: tuple[str, ...], **_: Any) -> None:
     if not any(given):
         raise click.UsageError("no words: give some as arguments, or on standard input", ctx)
     trained = _train(ctx, given)
+    wanted = ctx.params["vocab_size"]
+    small = wanted is not None and len(trained) > wanted
+    warnings = [too_small(len(trained), wanted)] if small else []
     if ctx.params["json"]:
-        show_json(_facts(trained, ctx.params))
-    else:
-        click.echo(_report(trained, ctx.params))
+        show_json({**_facts(trained, ctx.params), "warnings": warnings})
+        return
+    click.echo("\n\n".join([_report(trained, ctx.params), *warning_lines(warnings)]))
 
 
 def _train(ctx: click.Context, texts: tuple[str, ...]) -> WordsTokenizer:
@@ -135,8 +140,8 @@ def _report(trained: WordsTokenizer, asked: dict[str, Any]) -> str:
         for left, right, count in trained.merges
     ]
     parts.append(_table("merges", merges) or "no merges")
-    many = f"{len(merges)} merges" if len(merges) != 1 else "1 merge"
-    parts.append(f"{many}, {len(trained):,} tokens ({trained.training.stopped})")
+    size = f"{many(len(merges), 'merge')}, {many(len(trained), 'token')}"
+    parts.append(f"{size} ({trained.training.stopped})")
     splits = trained.splits | {word: trained.split(word) for word in asked["encode"]}
     parts.append(_table("words", [(_visible(word), _joined(splits[word])) for word in splits]))
     return "\n\n".join(filter(None, parts))

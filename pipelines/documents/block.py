@@ -98,7 +98,8 @@ class BadRecord:
     Attributes:
         name: the file, as document ids call it.
         path: the file, as it is opened.
-        place: where the record begins: byte offset in the (uncompressed) file; row for parquet.
+        place: where the record begins, counted from 0 in ``unit``.
+        unit: ``byte`` of the uncompressed file, or ``row`` (parquet).
         reason: what is wrong with it, in words.
         raw: the record as found, or its first 64 KiB.
         size: bytes of the whole record, as far as it was read.
@@ -107,6 +108,7 @@ class BadRecord:
     name: str
     path: str
     place: int
+    unit: str
     reason: str
     raw: bytes
     size: int
@@ -120,6 +122,7 @@ class BadRecord:
             name=source.name,
             path=source.path,
             place=place,
+            unit="row" if source.format == "parquet" else "byte",
             reason=reason,
             raw=bytes(raw[:RAW_BYTES]),
             size=len(raw) if size is None else size,

@@ -55,6 +55,21 @@ def test_every_option_is_explained(name: str) -> None:
             assert param.help.endswith((".", "]")), param.help
 
 
+def test_help_has_the_defaults_of_the_preset() -> None:
+    def defaults(*arguments: str) -> dict[str, str]:
+        text = bpe(*arguments, "--help").stdout
+        assert "[default: (" not in text
+        each = (" ".join(one.split()).split("[default: ") for one in text.split("\n  --")[1:])
+        return {name.split()[0]: value[0].split("]")[0] for name, *value in each if value}
+
+    words = {"pretokenizer": "words", "symbols": "characters", "max-merges": "200"}
+    words |= {"ties": "first-seen", "min-frequency": "2", "end-of-word": "</w>"}
+    assert words.items() <= defaults("words").items()
+    assert defaults("words", "--preset", "interview")["max-merges"] == "15"
+    assert defaults("train")["symbols"] == "bytes; characters for wordpiece"
+    assert defaults("train", "--preset", "words").items() >= words.items()
+
+
 def test_help_does_not_wait_for_beam() -> None:
     code = (
         "import sys\nfrom pipelines.cli import main\nmain(['train', '--help'])\n"

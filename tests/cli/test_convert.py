@@ -55,7 +55,7 @@ def test_what_is_not_in_the_file_is_said(model: Path, tmp_path: Path) -> None:
     target = tmp_path / "x.tiktoken"
     done = bpe("convert", model, target, status=1)
     assert "a .tiktoken file cannot hold the special tokens '<s>' (0)" in done.stderr
-    assert "--leave-out" in done.stderr
+    assert "give --leave-out special-tokens;" in done.stderr
     assert not target.exists()
     done = bpe("convert", model, target, "--leave-out", "special-tokens")
     assert "does not hold how text is cut" in done.stdout
@@ -63,6 +63,20 @@ def test_what_is_not_in_the_file_is_said(model: Path, tmp_path: Path) -> None:
     line = next(line for line in done.stdout.splitlines() if "give when" in line)
     words = shlex.split(line.split(": ", 1)[1])
     assert words == ["--pretokenizer", "cl100k", "--special-token", "<s>=0"]
+
+
+def test_an_error_names_options_not_arguments(model: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.tiktoken"
+    bpe("convert", model, target, "--leave-out", "special-tokens")
+    done = bpe("show", target, "word", status=1)
+    assert "(for example --pretokenizer cl100k)" in done.stderr
+    counts = tmp_path / "counts"
+    library.count_pretokens([TEXT]).save(counts)
+    train = ("train", "--counts", counts, "--output", tmp_path / "other")
+    done = bpe(*train, "--vocab-size", "10", status=2)
+    assert "bpe: error: --vocab-size 10 cannot be trained" in done.stderr
+    done = bpe(*train, "--vocab-size", "300", "--ties", "first-seen", status=2)
+    assert "count with --track-order" in done.stderr
 
 
 def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_train_says_what_it_made(work: Path) -> None:
     said = (work / "trained.txt").read_text("utf-8")
     assert "trained   320 tokens (" in said
-    assert "bytes each" in said
+    assert "bytes of pre-tokens per token" in said
     assert "model/tokenizer.json, model/training.json" in said
     assert "bpe: count: done in " in said
     assert "bpe: train: done in " in said
@@ -346,6 +346,37 @@ def test_one_bad_record_ends_the_job_or_is_set_aside(tmp_path: Path) -> None:
     assert list((tmp_path / "out" / "dead-letters").iterdir())
 
 
+def test_an_input_of_bad_records_alone_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text('{"text": 3}\n')
+    (tmp_path / "empty.txt").touch()
+    count = ("count", "--max-failures", "1", "--output")
+    done = bpe(*count, "bad", "--input", "c.jsonl", cwd=tmp_path)
+    assert "warning   no documents: all that the input holds is 1 bad record" in done.stdout
+    done = bpe(*count, "none", "--input", "empty.txt", "--format", "lines", cwd=tmp_path)
+    assert "warning   the input holds no documents" in done.stdout
+
+
+@pytest.mark.parametrize("model", ["bpe", "wordpiece"])
+def test_unknown_tokens_are_counted(work: Path, tmp_path: Path, model: str) -> None:
+    token = {"bpe": "<unk>", "wordpiece": "[UNK]"}[model]
+    bpe(
+        *("train", "--input", "corpus", "--model", model, "--symbols", "characters"),
+        *("--pretokenizer", "words", "--max-merges", "20", "--unknown-token", token),
+        *("--output", tmp_path / "model"),
+        cwd=work,
+    )
+    (tmp_path / "c.txt").write_text("the lazy ξ dog ψ\n", "utf-8")
+    done = bpe(
+        *("encode", "--input", "c.txt", "--tokenizer", "model/tokenizer.json", "--output", "ids"),
+        cwd=tmp_path,
+    )
+    assert "unknown tokens: 2 of " in done.stdout
+    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_text())
+    assert manifest["totals"]["unknown"] == manifest["parts"][0]["unknown"] == 2
+    done = bpe("verify", "ids", "--input", "c.txt", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["unknown_tokens"] == 2
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_stream_that_is_closed_does_not_end_a_job(
     work: Path, tmp_path: Path, number: int
@@ -387,7 +418,7 @@ def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
     run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
     done = bpe(*run, "--vocab-size", "100", cwd=work, status=2)
-    assert "vocab_size 100 cannot be trained" in done.stderr
+    assert "--vocab-size 100 cannot be trained" in done.stderr
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes").touch()

@@ -84,7 +84,7 @@ def test_many_threads_write_their_own_slots() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert "6,400 documents, 64.0 MB" in stream.getvalue()
+    assert "6,400 documents, 64.0 MB read" in stream.getvalue()
 
 
 def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
@@ -93,10 +93,10 @@ def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
         stage.set_slots(2)
         with SlotWriter(stage.counters_path, 0) as slot:
             slot.keep(documents=9, bytes=2_000_000)
-        wait_for("50%: 9 documents, 2.00 MB of 4.00 MB\n", stream)
+        wait_for("50%: 9 documents, 2.00 MB of 4.00 MB read\n", stream)
         with SlotWriter(stage.counters_path, 1) as slot:
             slot.update(documents=1, bytes=1_000_000)
-        wait_for("75%: 10 documents, 3.00 MB of 4.00 MB, ", stream)
+        wait_for("75%: 10 documents, 3.00 MB of 4.00 MB read, ", stream)
     now = Snapshot(seconds=1.0, bytes=3_000_000, kept_bytes=2_000_000, total_bytes=4_000_000)
     assert now.speed == 1_000_000
     assert now.seconds_left == 1.0
@@ -108,8 +108,10 @@ def test_steps_that_count_merges() -> None:
         wait_for("bpe: train: begun", stream)
         stage.advance(50, 200)
         wait_for("bpe: train: 25%: 50 of 200 merges", stream)
-        stage.advance(200, 200)
-    assert "200 of 200 merges" in stream.getvalue().splitlines()[-1]
+        stage.advance(199, 200)
+        stage.ended("no pair left")
+    last = stream.getvalue().splitlines()[-1]
+    assert last.endswith(": 199 merges of 200 at most: no pair left")
 
 
 def test_a_step_that_fails_says_so() -> None:

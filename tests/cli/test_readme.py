@@ -6,7 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import click
 import pytest
+import yaml
 
 from pipelines.cli.command import option_keys
 from pipelines.cli.run import run
@@ -44,3 +46,19 @@ def test_the_reference_config_names_every_option() -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
     named = set(re.findall(r"^(?:# )?([a-z_]+):", text, re.MULTILINE))
     assert named == {name for name, _ in option_keys(run)}
+
+
+def test_the_reference_config_holds_defaults_but_for_what_is_marked() -> None:
+    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
+    chosen = set(re.findall(r"^([a-z_]+):.*# chosen$", text, re.MULTILINE))
+    defaults = {param.name: param.to_info_dict()["default"] for param in run.params}
+    for name, value in yaml.safe_load(text).items():
+        assert (name in chosen) == (value != defaults[name]), name
+
+
+def test_the_reference_config_names_every_choice() -> None:
+    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
+    words = set(re.findall(r"[\w-]+", text))
+    for param in run.params:
+        if isinstance(param.type, click.Choice):
+            assert set(param.type.choices) <= words, param.name

@@ -80,9 +80,34 @@ def test_colours_are_for_terminals_alone(model: Path) -> None:
 def test_a_picture_beside_the_text(model: Path, tmp_path: Path) -> None:
     done = bpe("show", model, "playing", "--picture", tmp_path / "p.svg")
     assert done.stdout == bpe("show", model, "playing").stdout
+    assert done.stderr == f"bpe: show: wrote {tmp_path / 'p.svg'}\n"
     assert (tmp_path / "p.svg").read_text("utf-8").startswith("<svg ")
     refused = bpe("show", model, "playing", "--picture", tmp_path / "p.jpg", status=1)
     assert "p.jpg: a picture is a file whose name ends in .svg or .png" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["p.svg", "p.png"])
+def test_a_picture_replaces_pictures_alone(model: Path, tmp_path: Path, name: str) -> None:
+    draw = ("show", model, "playing", "--picture", tmp_path / name)
+    bpe(*draw)
+    drawn = (tmp_path / name).read_bytes()
+    bpe(*draw)
+    (tmp_path / name).write_text("mine")
+    refused = bpe(*draw, status=1)
+    assert "is there already, and was not drawn by bpe: give --overwrite" in refused.stderr
+    assert (tmp_path / name).read_text() == "mine"
+    bpe(*draw, "--overwrite")
+    assert (tmp_path / name).read_bytes() == drawn
+
+
+def test_words_that_are_not_merged_say_why(model: Path, tmp_path: Path) -> None:
+    library.Tokenizer.load(model).save(tmp_path / "x.tiktoken")
+    given = (tmp_path / "x.tiktoken", "--pretokenizer", "words", "play")
+    shown = bpe("show", *given).stdout
+    assert "(no merges: this tokenizer looks words up whole before it merges)" in shown
+    (word,) = json.loads(bpe("show", *given, "--json").stdout)
+    assert "looks words up whole" in word["pretokens"][0]["unmerged"]
+    assert "no merges" not in bpe("show", model, "play").stdout
 
 
 def test_the_curve(model: Path) -> None:

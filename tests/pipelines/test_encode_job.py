@@ -191,7 +191,7 @@ def test_a_document_that_no_row_can_hold_is_a_bad_record(
     monkeypatch.setattr(encoder, "MAX_ROW_TOKENS", 50)
     texts = [sentence(1, 4), "#" * 51, sentence(2, 4), "!" * 50]
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
-    with pytest.raises(RecordError, match=r"record at \d+: its 51 tokens do not fit a row"):
+    with pytest.raises(RecordError, match=r"record at byte \d+: its 51 tokens do not fit a row"):
         encode(corpus.inputs(split_size=None), model, tmp_path / "ids")
     inputs = corpus.inputs(split_size=None, max_failures=1)
     summary = encode(inputs, model, tmp_path / "ids", overwrite=True)
@@ -305,7 +305,7 @@ def test_file_names_that_are_no_text(model: Path, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / os.fsdecode(b"caf\xe9 \n.jsonl")).write_text('{"text": "one"}\n{"text": 2}\n')
     inputs = InputSettings(patterns=(str(folder),))
-    with pytest.raises(RecordError, match=r"caf\\xe9 \\n\.jsonl, record at 16: "):
+    with pytest.raises(RecordError, match=r"caf\\xe9 \\n\.jsonl, record at byte 16: "):
         encode(inputs, model, tmp_path / "ids")
     allowed = replace(inputs, max_failures=1)
     encode(allowed, model, tmp_path / "ids", resume=True, execution=PROCESSES)

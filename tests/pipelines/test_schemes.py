@@ -96,7 +96,7 @@ def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:
 def test_dead_letters_in_a_store(corpus: Corpus) -> None:
     train_in_store()
     ObjectStore.objects["store://bucket/corpus/z.jsonl"] = b'{"text": 1}\n{"text": "last"}\n'
-    with pytest.raises(RecordError, match=r"store://bucket/corpus/z\.jsonl, record at 0"):
+    with pytest.raises(RecordError, match=r"store://bucket/corpus/z\.jsonl, record at byte 0"):
         encode_in_store()
     allowed = replace(INPUTS, max_failures=1)
     assert encode_in_store(inputs=allowed, resume=True).failures == 1

@@ -291,7 +291,7 @@ def test_inputs_that_changed_are_named(model: Path, tmp_path: Path) -> None:
         "[]",
         "{}",
         '{"kind": "encoded", "version": 99}',
-        '{"kind": "encoded", "version": 2}',
+        '{"kind": "encoded", "version": 3}',
         '{"kind": "else", "version": 1}',
         "[" * 100_000,
     ],

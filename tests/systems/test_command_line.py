@@ -41,6 +41,13 @@ def test_bpe_words(name: str) -> None:
     assert json.loads(by_lines) == facts
 
 
+def test_bpe_words_warns_of_a_vocabulary_without_room_for_merges() -> None:
+    given = ("words", "low", "lower", "--vocab-size", "5")
+    said = "no merge was trained: special tokens and characters alone are 6 tokens"
+    assert f"\n\nwarning   {said}" in bpe(*given).stdout
+    assert json.loads(bpe(*given, "--json").stdout)["warnings"][0].startswith(said)
+
+
 def test_bpe_words_prints_every_merge_and_the_splits() -> None:
     assert bpe("words", "low", "lower", "lowest", "--encode", "lowly").stdout == (
         "merges\n"
