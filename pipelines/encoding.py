@@ -353,11 +353,13 @@ def load_tokenizer(path: str) -> Tokenizer:
     """Load a tokenizer from any filesystem.
 
     Raises:
+        ConfigError: its filesystem cannot be used here.
         InputError: it cannot be read, or is not a tokenizer.
     """
     try:
         if storage.is_local(path):
             return Tokenizer.load(path)
+        storage.check_filesystem(path)
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
             head, name = path.rstrip("/").rsplit("/", 1)

@@ -27,6 +27,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
 from pipelines.output import PLAN, is_ours
+from pipelines.storage import check_filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -221,6 +222,7 @@ def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
 
 
 def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
+    check_filesystem(pattern)
     folder = pattern.rstrip("/") + "/"
     try:
         found = []

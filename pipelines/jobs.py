@@ -42,7 +42,7 @@ from pipelines.output import (
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.runners import job_errors, metric, options, run
-from pipelines.settings import CountsInput, EncodeSettings
+from pipelines.settings import CountsInput, EncodeSettings, Execution
 from pipelines.storage import join
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 from pipelines.train import (
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from pipelines.progress import Progress
     from pipelines.runners import Failures
     from pipelines.settings import (
-        Execution,
         InputSettings,
         OutputSettings,
         PretokenSettings,
@@ -232,6 +231,7 @@ def check_run(
     output: OutputSettings,
     inputs: InputSettings,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    execution: Execution = Execution(),  # noqa: B008
 ) -> None:
     """Refuse settings and a directory that would end a job only after the corpus is counted.
 
@@ -241,11 +241,13 @@ def check_run(
         output: the directory of counts, tokenizer and encoded corpus.
         inputs: the corpus.
         encoding: what the rows are to hold.
+        execution: where the work is to be done.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     with job_errors():
+        options(execution)
         check_special_tokens(pretokens.special_tokens, encoding)
         check_training(
             training,
@@ -258,17 +260,24 @@ def check_run(
             find_kept(find_inputs(inputs), encoding)
 
 
-def check_cut(*, counts: tuple[CountsInput, ...], pretokens: PretokenSettings) -> None:
+def check_cut(
+    *,
+    counts: tuple[CountsInput, ...],
+    pretokens: PretokenSettings,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+) -> None:
     """Refuse counts whose text was cut otherwise.
 
     Args:
         counts: directories of counts.
         pretokens: how a preset cuts text.
+        execution: where the work is to be done.
 
     Raises:
         JobError: there are no counts, or they are of other pre-tokens.
     """
     with job_errors():
+        options(execution)
         for source in counts:
             found = read_counts_manifest(source.directory).pretokenizer
             if found != pretokens.cut:
@@ -435,6 +444,7 @@ def verify(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
+        options(Execution())
         if read_kind(directory) == "encoded":
             totals, parts = _verify_encoded(directory, inputs, progress)
         else:
@@ -496,4 +506,5 @@ def decode(*, directory: str, stream: BinaryIO) -> int:
         BrokenPipeError: nobody reads the stream any more.
     """
     with job_errors():
+        options(Execution())
         return decode_directory(directory, stream)

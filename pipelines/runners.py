@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.metrics import Metrics, MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners import create_runner
@@ -204,6 +205,8 @@ def _is_running(process: int) -> bool:
 def options(execution: Execution) -> PipelineOptions:
     """Beam's options for ``execution``; what the user gave for Beam comes last and wins.
 
+    Beam's filesystems get them too: most cannot be used, not even to plan a job, before they do.
+
     Raises:
         ConfigError: Beam does not take an option, or does not know the runner.
     """
@@ -229,6 +232,7 @@ def options(execution: Execution) -> PipelineOptions:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError, RuntimeError) as error:
         raise ConfigError(f"--runner {runner}: {_one_line(error)}") from error
+    FileSystems.set_options(made)
     return made
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import io
 import os
 import re
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
-from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystem import CompressionTypes, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import ConfigError, InputError, OutputError
@@ -29,6 +30,23 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp")
+
+
+class _Extra(NamedTuple):
+    """What a filesystem of Beam needs: our extra, Beam's, and a module that comes with them."""
+
+    name: str
+    of_beam: str
+    module: str
+
+
+# Beam knows some of these schemes without the packages, and then fails with an error of its own.
+_EXTRAS = {
+    "gs": _Extra("gcs", "gcp", "google.cloud.storage"),
+    "s3": _Extra("s3", "aws", "boto3"),
+    "azfs": _Extra("azure", "azure", "azure.storage.blob"),
+    "hdfs": _Extra("hdfs", "hadoop", "hdfs"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,23 +71,50 @@ def is_local(path: str) -> bool:
     return FileSystems.get_scheme(path) is None
 
 
+def check_filesystem(path: str) -> None:
+    """Refuse a path of a filesystem that is unknown, or whose packages are not installed.
+
+    Raises:
+        ConfigError: it is one; the message names the extra to install.
+    """
+    scheme = FileSystems.get_scheme(path)
+    if scheme is None:
+        return
+    known = _EXTRAS.get(scheme)
+    if known is not None and not _is_installed(known.module):
+        raise ConfigError(
+            f"{path}: {scheme}:// needs packages that are not installed here: "
+            f"pip install 'beam-bpe[{known.name}]' (or 'apache-beam[{known.of_beam}]')"
+        )
+    if all(one.scheme() != scheme for one in FileSystem.get_all_subclasses()):
+        schemes = ", ".join(f"{one}://" for one in _EXTRAS)
+        raise ConfigError(
+            f"{path}: no filesystem is known for {scheme}://: copy the files to a local one, or to "
+            f"one of {schemes}"
+        )
+    try:
+        FileSystems.get_filesystem(path)
+    except (ValueError, OSError) as error:
+        raise ConfigError(f"{path}: {scheme}:// cannot be used: {error}") from error
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a package that it is in
+        return False
+
+
 def located(directory: str) -> str:
     """``directory`` as every worker can use it: absolute where local, without a slash at the end.
 
     Raises:
-        ConfigError: no installed filesystem has this scheme, or the name holds a character that
-            remote filesystems read as a pattern.
+        ConfigError: its filesystem cannot be used here, or the name holds a character that remote
+            filesystems read as a pattern.
     """
     if is_local(directory):
         return os.path.normpath(Path.cwd() / directory)
-    try:
-        FileSystems.get_filesystem(directory)
-    except ValueError as error:
-        scheme = FileSystems.get_scheme(directory)
-        raise ConfigError(
-            f"{directory}: no filesystem for {scheme}:// is installed here "
-            f"(pip install 'apache-beam[{scheme if scheme != 's3' else 'aws'}]' may bring it)"
-        ) from error
+    check_filesystem(directory)
     if re.search(r"[*?\[\]]", directory):
         raise ConfigError(
             f"{directory}: '*', '?', '[' and ']' are patterns to this filesystem: rename it"

@@ -61,7 +61,12 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     from pipelines import jobs
 
     jobs.check_run(
-        inputs=inputs, pretokens=pretokens, training=training, output=output, encoding=encoding
+        inputs=inputs,
+        pretokens=pretokens,
+        training=training,
+        output=output,
+        encoding=encoding,
+        execution=execution,
     )
     counted = jobs.count(
         inputs=inputs,

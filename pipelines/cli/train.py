@@ -65,7 +65,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     from pipelines import jobs
 
     if counts and source(ctx, "pretokenizer") is Source.PRESET:
-        jobs.check_cut(counts=counts, pretokens=pretokens)
+        jobs.check_cut(counts=counts, pretokens=pretokens, execution=execution)
     summary = jobs.train(
         inputs=inputs,
         counts=counts,

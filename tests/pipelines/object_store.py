@@ -29,6 +29,11 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
 
     objects: ClassVar[dict[str, bytes]] = {}
 
+    def __init__(self, pipeline_options: Any) -> None:
+        if pipeline_options is None:  # as Beam's S3 filesystem
+            raise ValueError("Must provide one of client or options")
+        super().__init__(pipeline_options)
+
     @classmethod
     def scheme(cls) -> str:
         return "store"

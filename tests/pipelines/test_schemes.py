@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ import pytest
 from pipelines import jobs
 from pipelines.errors import ConfigError, OutputError, RecordError
 from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, TrainSettings
+from tests.cli.process import environment
 from tests.pipelines.corpora import SPLIT, TWO, Corpus, encode, train, tree, write_corpus
 from tests.pipelines.object_store import ObjectStore
 
@@ -114,6 +117,31 @@ def test_inputs_inside_the_output_are_refused_in_a_store(corpus: Corpus) -> None
             output=OutputSettings(directory="store://bucket", overwrite=True),
             execution=TWO,
         )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "verify(directory=at)",
+        "decode(directory=at, stream=sys.stdout.buffer)",
+        (
+            "check_run(inputs=InputSettings(patterns=(at,)), pretokens=PretokenSettings(),"
+            " training=TrainSettings(vocab_size=300), output=OutputSettings(directory=at))"
+        ),
+    ],
+)
+def test_filesystems_get_options_before_they_are_used(call: str) -> None:
+    code = (
+        "import sys\nfrom pipelines import jobs\nfrom pipelines.errors import JobError\n"
+        "from pipelines.settings import *\nimport tests.pipelines.object_store\n"
+        f"at = 'store://bucket/none'\ntry:\n    jobs.{call}\nexcept JobError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert "Must provide" not in done.stdout
+    assert done.stdout == "" or "no manifest.json" in done.stdout
 
 
 def test_names_that_a_store_reads_as_patterns_are_refused(corpus: Corpus) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from pipelines import storage
+from pipelines.encoding import load_tokenizer
 from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.inputs import find_inputs
+from pipelines.settings import InputSettings
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
@@ -101,8 +107,33 @@ def test_a_directory_is_located_for_every_worker(
     monkeypatch.chdir(tmp_path)
     assert storage.located("out/") == str(tmp_path / "out")
     assert storage.located("./a/../out") == str(tmp_path / "out")
-    with pytest.raises(ConfigError, match="no filesystem for nosuch://"):
+    with pytest.raises(ConfigError, match="no filesystem is known for nosuch://"):
         storage.located("nosuch://bucket/out")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "module", "extra"),
+    [
+        ("s3", "boto3", "s3"),
+        ("gs", "google.cloud.storage", "gcs"),
+        ("azfs", "azure.storage.blob", "azure"),
+        ("hdfs", "hdfs", "hdfs"),
+    ],
+)
+def test_a_filesystem_that_is_not_installed_names_its_extra(
+    scheme: str, module: str, extra: str, tmp_path: Path
+) -> None:
+    with contextlib.suppress(ModuleNotFoundError):
+        if importlib.util.find_spec(module) is not None:
+            pytest.skip(f"{module} is installed here")
+    message = re.escape(f"{scheme}:// needs packages that are not installed here: pip install ")
+    for use in (
+        storage.located,
+        load_tokenizer,
+        lambda path: find_inputs(InputSettings(patterns=(path,))),
+    ):
+        with pytest.raises(ConfigError, match=rf"{message}'beam-bpe\[{extra}\]'"):
+            use(f"{scheme}://bucket/name.json")
 
 
 def test_missing_files_are_input_errors(tmp_path: Path) -> None:
