@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from bpe.errors import TokenizerError
 from bpe.explain import merge_steps
-from bpe.models import CharacterLevel
+from bpe.models import CharacterLevel, WordPiece
 from bpe.reference.train import count_pairs
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class PresetTokenizer:
     def split(self, text: str, *, clean: bool = False) -> list[str]:
         """The pieces that the merges make of a text; characters nobody has seen stay what they are.
 
+        WordPiece has no merges: its pieces are those of `tokenize`, an unknown word is its token.
+
         Args:
             text: is cut into words first.
             clean: leave out the marks at the ends of words.
@@ -132,7 +134,11 @@ class PresetTokenizer:
 
     def _split_word(self, word: bytes, *, clean: bool = False) -> list[str]:
         model = self.tokenizer.model
-        pieces = list(merge_steps(model.symbols(word), self._ranks)[-1].symbols)
+        if isinstance(model, WordPiece):  # encodes by its tokens, not by merges
+            steps = self.tokenizer.explain(word)
+        else:
+            steps = merge_steps(model.symbols(word), self._ranks)
+        pieces = list(steps[-1].symbols)
         if clean and isinstance(model, CharacterLevel) and pieces:
             pieces[-1] = pieces[-1].removesuffix(model.end_of_word.encode())
         return [_text(piece) for piece in pieces if piece]

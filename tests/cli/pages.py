@@ -1,21 +1,18 @@
 """Runs what a page of documentation tells people to type, in the order in which it stands there.
 
-A page has a folder of its own, with a small ``corpus/`` in it. ``sh`` and ``python`` blocks run
-one after the other; a ``yaml`` block whose first line is ``# name.yaml`` becomes that file; an
-``output`` block is what the block before it prints (a line ``…`` stands for any lines).
+A page finds a small ``corpus/``, made as ``docs/README.md`` tells to make it, and ``bpe`` on the
+path. ``sh`` and ``python`` blocks run one after the other; a ``yaml`` block whose first line is
+``# name.yaml`` becomes that file; an ``output`` block is what the block before it prints (a line
+``…`` stands for any lines).
 """
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tests.cli.process import BPE, ROOT, environment
 
@@ -50,26 +47,20 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
-def make_corpus(folder: Path) -> None:
-    """Documents as JSON lines, as a text of lines and as Parquet."""
-    folder.mkdir()
-    texts = [path.read_text("utf-8") for path in sorted((ROOT / "pipelines").rglob("*.py"))]
-    for name, part in (("a", texts[::2]), ("b", texts[1::2])):
-        lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(part)]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
-    (folder / "c.txt").write_text(texts[0], "utf-8")
-    table = pa.table({"id": [str(i) for i in range(len(texts))], "text": texts})
-    pq.write_table(table, folder / "d.parquet")
-
-
-def run_page(page: Path, folder: Path) -> list[str]:
-    """Run a page in an empty folder; returns the kinds of the blocks that ran."""
-    make_corpus(folder / "corpus")
+def make_folder(folder: Path) -> Path:
+    """A folder with a corpus, as a reader of the documentation has it, and the command."""
+    corpus = next(block for block in blocks(ROOT / "docs" / "README.md") if block.kind == "python")
+    subprocess.run([sys.executable, "-c", corpus.text], cwd=folder, check=True)
     (folder / "bin").mkdir()
     command = folder / "bin" / "bpe"
     command.write_text(f'#!/bin/sh\nexec "{BPE[0]}" -m pipelines.cli "$@"\n')
     command.chmod(0o755)
-    path = f"{command.parent}:{environment()['PATH']}"
+    return folder
+
+
+def run_page(page: Path, folder: Path) -> list[str]:
+    """Run a page in what `make_folder` made; returns the kinds of the blocks that ran."""
+    path = f"{folder / 'bin'}:{environment()['PATH']}"
     ran = []
     printed = ""
     for block in blocks(page):

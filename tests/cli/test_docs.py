@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.pages import anchors, links, run_page
+from tests.cli.pages import anchors, links, make_folder, run_page
 from tests.cli.process import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+INDEX = ROOT / "docs" / "README.md"
+ORDER = re.findall(r"^\| \d \| \[(.+?)\]", INDEX.read_text("utf-8"), re.MULTILINE)
+PAGES = [INDEX, *(INDEX.parent / name for name in ORDER)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all pages: none is in the way of those that come later."""
+    return make_folder(tmp_path_factory.mktemp("pages"))
+
+
+def test_the_index_names_every_page() -> None:
+    assert set(PAGES) == set(INDEX.parent.glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run(tmp_path: Path, page: Path) -> None:
-    assert run_page(page, tmp_path)
+def test_the_blocks_of_a_page_run(folder: Path, page: Path) -> None:
+    assert run_page(page, folder)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)

@@ -12,7 +12,7 @@ import yaml
 
 from pipelines.cli.command import option_keys
 from pipelines.cli.run import run
-from tests.cli.pages import run_page
+from tests.cli.pages import make_folder, run_page
 from tests.cli.process import ROOT, bpe
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 
 def test_the_blocks_of_the_readme_run(tmp_path: Path) -> None:
-    ran = run_page(ROOT / "README.md", tmp_path)
+    ran = run_page(ROOT / "README.md", make_folder(tmp_path))
     assert ran.count("sh") >= 3
     assert ran.count("python") >= 3
 

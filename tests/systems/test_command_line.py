@@ -41,6 +41,16 @@ def test_bpe_words(name: str) -> None:
     assert json.loads(by_lines) == facts
 
 
+def test_bpe_words_shows_the_pieces_of_word_piece() -> None:
+    given = ("words", "--model", "wordpiece", "--max-merges", "5", "hug hugs hugging", "hug hugs")
+    facts = json.loads(bpe(*given, "--encode", "bug", "--json").stdout)
+    splits = {word["word"]: word["tokens"] for word in (*facts["words"], *facts["encoded"])}
+    assert all(set(tokens) <= set(facts["vocabulary"]) for tokens in splits.values())
+    assert splits["hug"] == ["hug"]
+    assert splits["hugs"][0].startswith("hug")
+    assert splits["bug"] == ["[UNK]"]
+
+
 def test_bpe_words_warns_of_a_vocabulary_without_room_for_merges() -> None:
     given = ("words", "low", "lower", "--vocab-size", "5")
     said = "no merge was trained: special tokens and characters alone are 6 tokens"
