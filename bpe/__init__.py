@@ -2,7 +2,7 @@
 
 from bpe import presets
 from bpe.counts import PretokenCounts
-from bpe.counts_texts import count_pretokens
+from bpe.counts.texts import count_pretokens
 from bpe.dropout import row_seeds
 from bpe.errors import (
     BpeError,

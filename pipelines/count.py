@@ -15,8 +15,8 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from bpe._text import utf8
-from bpe.counts_files import run_to_ipc
-from bpe.counts_manifest import Totals
+from bpe.counts.files import run_to_ipc
+from bpe.counts.manifest import Totals
 from bpe.errors import EncodingError
 from pipelines.counting import (
     SHARDS,

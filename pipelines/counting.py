@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 
 from bpe._native import merge_runs
 from bpe.counter import PretokenCounter
-from bpe.counts_files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
-from bpe.counts_manifest import (
+from bpe.counts.files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
+from bpe.counts.manifest import (
     CountedInput,
     CountsManifest,
     CountsPart,
     Totals,
     check_shards,
 )
-from bpe.counts_pruning import Losses, prune
+from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
 from pipelines import storage
 from pipelines.documents import ReadOptions

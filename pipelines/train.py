@@ -13,8 +13,8 @@ import apache_beam as beam
 import bpe
 from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, check_agreement, combine
-from bpe.counts_files import read_part
-from bpe.counts_manifest import CountsManifest
+from bpe.counts.files import read_part
+from bpe.counts.manifest import CountsManifest
 from bpe.errors import CountsError
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import model_settings

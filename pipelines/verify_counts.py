@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import merge_runs
-from bpe.counts_files import run_table
-from bpe.counts_pruning import prune
+from bpe.counts.files import run_table
+from bpe.counts.pruning import prune
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.counting import CountJob, count_block, counted_inputs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from bpe.counts import PretokenCounts
-from bpe.counts_texts import count_pretokens
+from bpe.counts.texts import count_pretokens
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.pretokenize import Pretokenizer

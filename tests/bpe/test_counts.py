@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts_texts import count_pretokens
+from bpe.counts.texts import count_pretokens
 from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTokenError
 from bpe.pretokenize import PRETOKENIZERS
 from bpe.reference.count import count as count_by_reference

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from bpe._native import stable_hash
 from bpe.counts import PretokenCounts
-from bpe.counts_manifest import CountedInput, CountsManifest
-from bpe.counts_texts import count_pretokens
+from bpe.counts.manifest import CountedInput, CountsManifest
+from bpe.counts.texts import count_pretokens
 from bpe.errors import CountsError
 from tests.bpe.count_texts import byte_texts
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.counts import PretokenCounts, combine
-from bpe.counts_pruning import Pruned
+from bpe.counts.pruning import Pruned
 from bpe.errors import CountsError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from bpe.counts_files import run_to_ipc
+from bpe.counts.files import run_to_ipc
 from pipelines import counting
 from pipelines.count import _MergeRuns
 from pipelines.counting import count_split, drained, merged, plan_counting

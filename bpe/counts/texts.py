@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from bpe._native import merge_runs
 from bpe.counter import PretokenCounter
-from bpe.counts import PretokenCounts, text_bytes
-from bpe.counts_manifest import Totals
+from bpe.counts.manifest import Totals
+from bpe.counts.pretokens import PretokenCounts, text_bytes
 from bpe.errors import CountsError
 from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens

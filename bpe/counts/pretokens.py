@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from bpe._native import CountRun, merge_runs
 from bpe._text import utf8
-from bpe.counts_directory import read_counts, write_counts
-from bpe.counts_files import run_from_table, run_table
-from bpe.counts_manifest import CountedInput, CountsManifest, Totals
-from bpe.counts_pruning import Pruned, prune
+from bpe.counts.directory import read_counts, write_counts
+from bpe.counts.files import run_from_table, run_table
+from bpe.counts.manifest import CountedInput, CountsManifest, Totals
+from bpe.counts.pruning import Pruned, prune
 from bpe.errors import CountsError
 from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens

@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from bpe.counts_pruning import Pruned
+from bpe.counts.pruning import Pruned
 from bpe.errors import BpeError, CountsError
 from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens

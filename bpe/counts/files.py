@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bpe._arrow import int64_bytes
 from bpe._native import Buffer, CountRun
-from bpe.counts_manifest import CountsPart, part_name
+from bpe.counts.manifest import CountsPart, part_name
 from bpe.errors import CountsError
 
 _COUNTS = (("pretoken", pa.large_binary()), ("count", pa.int64()))

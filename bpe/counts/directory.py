@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe._native import CountRun, merge_runs
-from bpe.counts_files import counts_part, read_part, shard_bytes
-from bpe.counts_manifest import MANIFEST_NAME, CountsManifest, check_shards, is_part_name
+from bpe.counts.files import counts_part, read_part, shard_bytes
+from bpe.counts.manifest import MANIFEST_NAME, CountsManifest, check_shards, is_part_name
 from bpe.errors import CountsError
 
 if TYPE_CHECKING:

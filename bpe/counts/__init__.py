@@ -1,0 +1,8 @@
+"""How often each pre-token of a corpus occurs: made, added up, pruned, written and read."""
+
+from __future__ import annotations
+
+from bpe.counts.manifest import Totals
+from bpe.counts.pretokens import PretokenCounts, check_agreement, combine
+
+__all__ = ["PretokenCounts", "Totals", "check_agreement", "combine"]
