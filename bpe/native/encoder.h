@@ -58,7 +58,7 @@ class Encoder {
       throw std::invalid_argument("this tokenizer cuts text by a pattern: encode its pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
     return with_scheme(scheme_, [&](auto scheme) {
-      return encode_rows(column.rows(), noise, [&](size_t row, Run& run) {
+      return encode_rows(column.rows(), column.bytes(), noise, [&](size_t row, Run& run) {
         encode_text<decltype(scheme)::value>(column[row], *cutter, run);
       });
     });
@@ -77,7 +77,7 @@ class Encoder {
     if (cut && !has_scheme_)
       throw std::invalid_argument("this tokenizer cuts text by a pattern: cut its pieces before");
     const uint8_t* const readable = data.data() + data.size();
-    return encode_rows(row_ends.size(), noise, [&](size_t row, Run& run) {
+    return encode_rows(row_ends.size(), data.size(), noise, [&](size_t row, Run& run) {
       WordEncoder::Words words(words_, readable, run);
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
       const auto last = static_cast<size_t>(row_ends[row]);
@@ -180,9 +180,13 @@ class Encoder {
       throw std::invalid_argument("pieces are left over after the last row");
   }
 
-  // Encodes each row with encode_row(row, run).
+  // Most text makes fewer ids than this many for so many bytes: their array is not moved then.
+  static size_t expected_ids(size_t bytes) { return bytes / 3; }
+
+  // Encodes each row, of so many bytes together, with encode_row(row, run).
   template <typename EncodeRow>
-  EncodedRows encode_rows(size_t rows, const Noise& noise, EncodeRow encode_row) const {
+  EncodedRows encode_rows(size_t rows, size_t bytes, const Noise& noise,
+                          EncodeRow encode_row) const {
     const bool is_noisy = noise.rate > 0;
     if (is_noisy && words_.model().kind == Model::Kind::word_piece)
       throw std::invalid_argument("WordPiece has no merges that could be dropped");
@@ -191,6 +195,7 @@ class Encoder {
     const Lease workspace(*this);
     EncodedRows encoded;
     encoded.offsets.reserve(rows + 1);
+    encoded.ids.reserve(expected_ids(bytes));
     Run run{*workspace, encoded.ids, std::nullopt};
     for (size_t row = 0; row < rows; ++row) {
       if (is_noisy) run.dropout.emplace(noise.rate, noise.seeds[row]);

@@ -31,6 +31,9 @@ class TextColumn {
 
   size_t rows() const { return rows_; }
 
+  // Of all its rows together.
+  size_t bytes() const { return rows_ == 0 ? 0 : static_cast<size_t>(offset(rows_) - offset(0)); }
+
   std::span<const uint8_t> operator[](size_t row) const {
     const int64_t begin = offset(row);
     return {data_.data() + begin, static_cast<size_t>(offset(row + 1) - begin)};
