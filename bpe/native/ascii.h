@@ -1,6 +1,7 @@
 // Sixteen bytes of text at a time: which of them are ASCII letters, digits, white space, symbols.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +36,10 @@ class PortableBlock {
   Positions letters() const { return between('a', 'z', 0x20 * kOnes); }
   Positions digits() const { return between('0', '9', 0); }
   Positions newlines() const { return between('\n', '\n', 0) | between('\r', '\r', 0); }
-  Positions white() const { return between('\t', '\r', 0) | between(' ', ' ', 0); }
+  Positions spaces() const { return between(' ', ' ', 0); }
+  Positions white() const { return between('\t', '\r', 0) | spaces(); }
+  Positions apostrophes() const { return between('\'', '\'', 0); }
+  Positions slashes() const { return between('/', '/', 0); }
 
  private:
   static constexpr uint64_t kOnes = 0x0101010101010101;
@@ -75,7 +79,10 @@ class Sse2Block {
   Positions letters() const { return between(_mm_or_si128(bytes_, _mm_set1_epi8(0x20)), 'a', 'z'); }
   Positions digits() const { return between(bytes_, '0', '9'); }
   Positions newlines() const { return equal('\n') | equal('\r'); }
-  Positions white() const { return between(bytes_, '\t', '\r') | equal(' '); }
+  Positions spaces() const { return equal(' '); }
+  Positions white() const { return between(bytes_, '\t', '\r') | spaces(); }
+  Positions apostrophes() const { return equal('\''); }
+  Positions slashes() const { return equal('/'); }
 
  private:
   static Positions positions(__m128i set) { return static_cast<Positions>(_mm_movemask_epi8(set)); }
@@ -99,5 +106,36 @@ using AsciiBlock = Sse2Block;
 using AsciiBlock = PortableBlock;
 
 #endif
+
+// Sets of positions in 64 bytes.
+using Positions64 = uint64_t;
+
+// Those below `end`, which is at most 64.
+inline Positions64 positions_below(size_t end) {
+  return end == 64 ? ~Positions64{0} : (Positions64{1} << end) - 1;
+}
+
+// Four blocks that follow each other.
+template <class Block>
+class Window {
+ public:
+  static constexpr size_t kSize = 4 * Block::kSize;
+
+  // Reads kSize bytes.
+  explicit Window(const uint8_t* p)
+      : blocks_{Block(p), Block(p + Block::kSize), Block(p + 2 * Block::kSize),
+                Block(p + 3 * Block::kSize)} {}
+
+  // The positions of a set of Block in all of them. Inlined: each set is a few instructions.
+  template <Positions (Block::*Set)() const>
+  [[gnu::always_inline]] Positions64 find() const {
+    Positions64 found = 0;
+    for (size_t i = 0; i < 4; ++i) found |= Positions64{(blocks_[i].*Set)()} << (i * Block::kSize);
+    return found;
+  }
+
+ private:
+  std::array<Block, 4> blocks_;
+};
 
 }  // namespace bpe

@@ -7,39 +7,21 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <type_traits>
 
 #include "ascii.h"
 #include "normalizer.h"
+#include "scheme.h"
 #include "unicode.h"
 
 namespace bpe {
 
-enum class Scheme : uint8_t { gpt2, cl100k, o200k, llama3, qwen2, words, spaces, bert, none };
-
-inline constexpr std::array<std::string_view, 9> kSchemeNames = {
-    "gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none"};
-
-inline Scheme scheme_from_name(std::string_view name) {
-  std::string valid;
-  for (size_t i = 0; i < kSchemeNames.size(); ++i) {
-    if (kSchemeNames[i] == name) return static_cast<Scheme>(i);
-    valid.append(i == 0 ? "" : ", ").append(kSchemeNames[i]);
-  }
-  throw std::invalid_argument("unknown pre-tokenizer '" + std::string(name) + "'; valid: " + valid);
-}
-
 // The pre-tokens of [begin, end), in order. Any bytes are a text: where no well-formed UTF-8
-// starts, one byte is a character of class kOther. A scanner is two pointers; copy it freely.
-// Block looks at sixteen bytes at a time (ascii.h).
+// starts, one byte is a character of class kOther. A scanner is where it stands and what it knows
+// of the bytes ahead; copy it freely. Block looks at sixteen bytes at a time (ascii.h).
 template <Scheme S, class Block = AsciiBlock>
 class Scanner {
  public:
@@ -50,19 +32,36 @@ class Scanner {
     if constexpr (S == Scheme::words || S == Scheme::bert) at_ = skip<kWhite>(at_, end_);
     if constexpr (S == Scheme::spaces)
       while (at_ != end_ && *at_ == ' ') ++at_;
-    if (at_ == end_) return false;
-    begin = at_;
-    if (end_ - at_ >= static_cast<ptrdiff_t>(Block::kSize)) {
-      if (const size_t size = short_ascii(at_)) {
-        end = at_ += size;
+    if constexpr (kHasWindow) {
+      if (ends_ == 0 && end_ - at_ >= static_cast<ptrdiff_t>(Window<Block>::kSize)) {
+        window_ = at_;
+        ends_ = look_ahead(at_, end_);
+      }
+      if (ends_ != 0) {
+        begin = at_;
+        end = at_ = window_ + std::countr_zero(ends_);
+        ends_ &= ends_ - 1;
         return true;
       }
     }
-    end = at_ = match(at_);
+    if (at_ == end_) return false;
+    begin = at_;
+    end = at_ = look(at_, end_);
     return true;
   }
 
  private:
+  // Not of this scanner, so that it may live in registers.
+  [[gnu::noinline]] static Positions64 look_ahead(const uint8_t* p, const uint8_t* end) {
+    return Scanner(p, end).ends_ahead(p);
+  }
+  static const uint8_t* look(const uint8_t* p, const uint8_t* end) {
+    const Scanner scanner(p, end);
+    if (end - p >= static_cast<ptrdiff_t>(Block::kSize))
+      if (const size_t size = scanner.short_ascii(p)) return p + size;
+    return scanner.match(p);
+  }
+
   const uint8_t* match(const uint8_t* p) const {
     if constexpr (S == Scheme::none) {
       return end_;
@@ -89,6 +88,87 @@ class Scanner {
       p += step.size;
     }
     return end_;
+  }
+
+  static constexpr bool kHasWindow = S == Scheme::gpt2 || S == Scheme::cl100k ||
+                                     S == Scheme::o200k || S == Scheme::llama3 ||
+                                     S == Scheme::qwen2;
+
+  // Where the pre-tokens end that the 64 bytes at p, where one begins, tell all of: by arithmetic
+  // on sets of positions, all at once, where looking for one end after the other has each wait for
+  // the last. What is rare is left to match(), which decides the same.
+  Positions64 ends_ahead(const uint8_t* p) const {
+    if (Block(p).beyond_ascii()) return 0;
+    const Window<Block> window(p);
+    auto known =
+        static_cast<size_t>(std::countr_zero(window.template find<&Block::beyond_ascii>()));
+    const Positions64 letters = window.template find<&Block::letters>(),
+                      digits = window.template find<&Block::digits>(),
+                      white = window.template find<&Block::white>(),
+                      spaces = window.template find<&Block::spaces>();
+    const Positions64 symbols = ~(letters | digits | white);
+    const Positions64 symbol = first(symbols) & ~(spaces << 1);  // a pre-token begins with it
+    // White space begins a pre-token, the last of it another one, which may take more along.
+    Positions64 starts = symbol | first(white) | last(white);
+    if constexpr (S == Scheme::gpt2) {
+      starts |= (first(letters) | first(digits)) & ~(spaces << 1);
+    } else {
+      const Positions64 alone = symbol & last(symbols);  // goes with letters behind it
+      starts |= number_starts(digits) | (first(letters) & ~(white << 1) & ~(alone << 1));
+      if constexpr (S == Scheme::o200k)
+        starts |= window.template find<&Block::upper>() & window.template find<&Block::lower>()
+                                                              << 1;
+      if (const Positions64 newlines = window.template find<&Block::newlines>()) {
+        const Positions64 slashes =
+            S == Scheme::o200k ? window.template find<&Block::slashes>() : 0;
+        if (!are_last(newlines, white, slashes, known))
+          known = std::min(known, static_cast<size_t>(std::countr_zero(newlines)));
+        // They go with symbols, or else white space, before them, and end it.
+        starts &= ~newlines | (first(white) & ~(symbols << 1));
+        starts |= last(newlines) << 1;
+      }
+    }
+    const Positions64 quotes = window.template find<&Block::apostrophes>();
+    starts = with_contractions(p, starts, quotes & (S == Scheme::o200k ? letters << 1 : symbol));
+    // The byte behind a position decides about it too; at p itself nothing ends.
+    return known < 2 ? 0 : starts & positions_below(known - 1) & ~Positions64{1};
+  }
+
+  static Positions64 first(Positions64 runs) { return runs & ~(runs << 1); }
+  static Positions64 last(Positions64 runs) { return runs & ~(runs >> 1); }
+
+  // Whether behind the line ends, and white space behind them, no other line end follows, and no
+  // slash right behind them.
+  static bool are_last(Positions64 newlines, Positions64 white, Positions64 slashes, size_t known) {
+    const Positions64 behind = last(newlines) << 1;
+    const Positions64 rest = white & ~newlines & positions_below(known);
+    const Positions64 sum = rest + (behind & rest);  // carries to the end of white space
+    return sum >= rest && !(sum & ~rest & (newlines | ~positions_below(known))) &&
+           !(behind & slashes);
+  }
+
+  // Numbers begin after each three digits, in qwen2 after each.
+  static Positions64 number_starts(Positions64 digits) {
+    if constexpr (S == Scheme::qwen2) return digits;
+    const Positions64 fourth = digits & digits << 1 & digits << 2 & digits << 3;
+    Positions64 starts = first(digits);
+    for (Positions64 more = starts << 3 & fourth; more; more = more << 3 & fourth) starts |= more;
+    return starts;
+  }
+
+  // Of apostrophes, those of contractions: pre-tokens, or in o200k the ends of words.
+  Positions64 with_contractions(const uint8_t* p, Positions64 starts, Positions64 quotes) const {
+    size_t past = 0;
+    for (; quotes; quotes &= quotes - 1) {
+      const auto at = static_cast<size_t>(std::countr_zero(quotes));
+      const uint8_t* const end = contraction<S != Scheme::gpt2>(p + at);
+      if (!end || (S == Scheme::o200k && at == past)) continue;
+      past = static_cast<size_t>(end - p);
+      const size_t inside = S == Scheme::o200k ? at : at + 1;
+      starts &= ~positions_below(std::min<size_t>(past, 64)) | positions_below(inside);
+      if (past < 64) starts |= Positions64{1} << past;
+    }
+    return starts;
   }
 
   // The size of the pre-token at p if the next 16 bytes, all ASCII up to its end and one byte more,
@@ -281,32 +361,8 @@ class Scanner {
 
   const uint8_t* at_;
   const uint8_t* end_;
+  const uint8_t* window_ = nullptr;
+  Positions64 ends_ = 0;  // of pre-tokens, from window_ on
 };
-
-// Calls f with the scheme as a constant of type std::integral_constant<Scheme, S>.
-template <class F>
-decltype(auto) with_scheme(Scheme scheme, F&& f) {
-  switch (scheme) {
-    case Scheme::gpt2:
-      return f(std::integral_constant<Scheme, Scheme::gpt2>{});
-    case Scheme::cl100k:
-      return f(std::integral_constant<Scheme, Scheme::cl100k>{});
-    case Scheme::o200k:
-      return f(std::integral_constant<Scheme, Scheme::o200k>{});
-    case Scheme::llama3:
-      return f(std::integral_constant<Scheme, Scheme::llama3>{});
-    case Scheme::qwen2:
-      return f(std::integral_constant<Scheme, Scheme::qwen2>{});
-    case Scheme::words:
-      return f(std::integral_constant<Scheme, Scheme::words>{});
-    case Scheme::spaces:
-      return f(std::integral_constant<Scheme, Scheme::spaces>{});
-    case Scheme::bert:
-      return f(std::integral_constant<Scheme, Scheme::bert>{});
-    case Scheme::none:
-      return f(std::integral_constant<Scheme, Scheme::none>{});
-  }
-  throw std::invalid_argument("not a pre-tokenizer");
-}
 
 }  // namespace bpe

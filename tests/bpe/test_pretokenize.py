@@ -77,11 +77,24 @@ def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> Non
     check(text)
 
 
+@given(
+    st.lists(
+        st.sampled_from([*"aZ9 \n\r\t!'/é", "'s", "'LL", "'ſ", "word", " \n", "1234", "!\n/"]),
+        min_size=40,
+        max_size=120,
+    ).map(lambda parts: "".join(parts).encode())
+)
+@settings(deadline=None, max_examples=1000)
+def test_windows_of_64_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
+    check(text)
+
+
 @pytest.mark.parametrize("character", [chr(c) for c in range(256)], ids=lambda c: f"{ord(c):02x}")
 def test_every_byte_at_every_place_of_a_block(character: str) -> None:
     for word in (b" word", b"Word", b" 1234", b"....", b"    ", b"\n \n\n"):
-        line = (word * 8)[:32]
-        texts = [line[:i] + character.encode("latin-1") + line[i:] for i in range(20)]
+        line = (word * 24)[:96]
+        places = [*range(20), *range(58, 68)]
+        texts = [line[:i] + character.encode("latin-1") + line[i:] for i in places]
         for name in PRETOKENIZERS:
             for text in texts:
                 assert native(name, text) == reference.split(name, text), name
