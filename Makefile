@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test fuzz demo lint format sanitize bench-foundation clean
+.PHONY: help install test fuzz demo lint format sanitize bench bench-quick bench-foundation clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -57,11 +57,22 @@ sanitize: $(VENV)/.lint ## the core's tests under AddressSanitizer and UBSan
 	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    $(CURDIR)/$(PYTEST) -q -p no:cacheprovider $(SANITIZE_TESTS)
 
+# The peers have an environment of their own, with what our package needs; the package itself is
+# this checkout, with the core that `make install` has compiled.
+BENCH := .bench-venv
+BENCH_PYTHON := $(BENCH)/bin/python
+
+bench: $(BENCH)/.installed ## ours beside the peers, same output, interleaved: benchmarks/results/
+	$(BENCH_PYTHON) -m benchmarks run
+
+bench-quick: $(BENCH)/.installed ## the same on less text, in two minutes
+	$(BENCH_PYTHON) -m benchmarks run --quick
+
 bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
 	$(BIN)/python benchmarks/foundation.py
 
 clean: ## back to a fresh clone
-	rm -rf $(VENV) build dist demo *.egg-info bpe/_native*.so benchmarks/data
+	rm -rf $(VENV) $(BENCH) build dist demo *.egg-info bpe/_native*.so benchmarks/data
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find bpe pipelines tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
@@ -85,4 +96,14 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
 $(VENV)/.lint: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' \
 	    'setuptools>=77' 'pybind11>=3.0,<4'
+	touch $@
+
+$(BENCH)/.installed: $(VENV)/.installed benchmarks/peers.txt
+	@echo "installing what is measured beside the package: some minutes"
+	rm -rf $(BENCH) && $(BIN)/python -m venv $(BENCH)
+	$(BIN)/python -c 'from importlib.metadata import requires; \
+	    print(*(one for one in requires("beam-bpe") if "extra ==" not in one), sep="\n")' \
+	    > $(BENCH)/package.txt
+	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check \
+	    -r $(BENCH)/package.txt -r benchmarks/peers.txt
 	touch $@

@@ -1,0 +1,71 @@
+"""Processes that keep to some of the machine's cores."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from benchmarks.contenders.report import Report
+from benchmarks.corpora import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class ContenderError(Exception):
+    """A contender failed, or made something else than the others."""
+
+
+def run_contender(command: Sequence[str], *, cores: int, check: bool) -> Report:
+    """Run a contender in a process of its own.
+
+    Args:
+        command: arguments of ``python -m benchmarks.contenders``.
+        cores: how many processors it may use.
+        check: whether it only says what it makes.
+
+    Raises:
+        ContenderError: it ended with an error; the message has the end of what it printed.
+    """
+    arguments = [*command, "--check"] if check else [*command]
+    with pinned(cores):
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.contenders", *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise ContenderError(
+            f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr[-4000:]}"
+        )
+    return Report(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def cores_there() -> int:
+    """Processors that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def pinned(cores: int) -> Iterator[None]:
+    """Processes started inside keep to the last ``cores`` processors, where the system can do it.
+
+    The first one also serves interrupts on most machines.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[-cores:])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

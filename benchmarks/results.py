@@ -1,0 +1,120 @@
+"""The results file: the machine, the versions, every round."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, cast
+
+from benchmarks.corpora import ROOT
+
+if TYPE_CHECKING:
+    from benchmarks.cells import Outcome
+
+
+class Round(TypedDict):
+    """One process: seconds (or bytes) by name, and its most resident memory."""
+
+    measures: dict[str, float]
+    peak_bytes: int
+
+
+class Figures(TypedDict):
+    """One contender; ``digest`` is of its output, ``peak_bytes`` of the run that was compared."""
+
+    text_bytes: int
+    digest: str
+    peak_bytes: int
+    medians: dict[str, float]
+    rounds: list[Round]
+
+
+class Measured(TypedDict):
+    """One work; ``cores`` are those that each process was pinned to."""
+
+    name: str
+    title: str
+    cores: int
+    cores_wanted: int
+    contenders: dict[str, Figures]
+    cells: list[Outcome]
+
+
+class Machine(TypedDict):
+    """Where it ran; ``pinned`` is false where the system cannot pin a process to cores."""
+
+    processor: str
+    cores: int
+    memory_bytes: int
+    system: str
+    python: str
+    pinned: bool
+
+
+class Results(TypedDict):
+    """One run of the bench; ``commit`` ends in ``+`` where the sources differ from it."""
+
+    when: str
+    scale: str
+    machine: Machine
+    commit: str
+    versions: dict[str, str]
+    works: list[Measured]
+
+
+def begin(scale: str) -> Results:
+    """Results without works, of this machine and this moment."""
+    return Results(
+        when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        scale=scale,
+        machine=Machine(
+            processor=_processor(),
+            cores=os.cpu_count() or 1,
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            system=f"{platform.system()} {platform.release()} {platform.machine()}",
+            python=platform.python_version(),
+            pinned=platform.system() == "Linux",
+        ),
+        commit=_commit(),
+        versions=dict(sorted((one.name.lower(), one.version) for one in distributions())),
+        works=[],
+    )
+
+
+def read(path: Path) -> Results:
+    """Read a results file."""
+    return cast("Results", json.loads(path.read_text("utf-8")))
+
+
+def write(path: Path, results: Results) -> None:
+    """Write a results file; it appears when it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def _processor() -> str:
+    """The processor's name, where Linux tells it."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

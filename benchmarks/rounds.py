@@ -1,0 +1,97 @@
+"""Contenders side by side: all outputs compared first, then rounds in which each runs once.
+
+Every run is a fresh process. Each round begins with another contender, so that a machine that
+slows down, or that others use, does not favour one of them.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from benchmarks.processes import ContenderError, cores_there, run_contender
+from benchmarks.results import Measured, Round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.contenders.report import Report
+    from benchmarks.work import Contender, Work
+
+
+def measure(work: Work, *, rounds: int | None, say: Callable[[str], None]) -> Measured:
+    """Compare the outputs of all contenders, then time them.
+
+    Args:
+        work: the row.
+        rounds: how often each contender runs, instead of what the work says.
+        say: gets lines of progress.
+
+    Raises:
+        ContenderError: a contender failed, or outputs differ; nothing is reported then.
+    """
+    cores = min(work.cores, cores_there())
+    checked: dict[str, Report] = {}
+    for contender in work.contenders:
+        say(f"{work.name}: output of {contender.name}")
+        checked[contender.name] = run_contender(contender.command, cores=cores, check=True)
+    compare(work, {name: report.digest for name, report in checked.items()})
+    runs: dict[str, list[Round]] = {contender.name: [] for contender in work.contenders}
+    total = rounds or work.rounds
+    for number in range(total):
+        first = number % len(work.contenders)
+        for contender in work.contenders[first:] + work.contenders[:first]:
+            if number >= (contender.rounds or total):
+                continue
+            report = run_contender(contender.command, cores=cores, check=False)
+            if report.digest != checked[contender.name].digest:
+                raise ContenderError(
+                    f"{work.name}: {contender.name} made something else in round {number + 1} than "
+                    "when its output was compared"
+                )
+            runs[contender.name].append(
+                Round(measures=report.measures, peak_bytes=report.peak_bytes)
+            )
+            figures = ", ".join(f"{name} {value:.4g}" for name, value in report.measures.items())
+            say(f"{work.name}: round {number + 1} of {total}: {contender.name}: {figures}")
+    found = {
+        name: {
+            measured: median(one["measures"][measured] for one in done)
+            for measured in done[0]["measures"]
+        }
+        for name, done in runs.items()
+    }
+    return Measured(
+        name=work.name,
+        title=work.title,
+        cores=cores,
+        cores_wanted=work.cores,
+        contenders={
+            name: {
+                "text_bytes": checked[name].text_bytes,
+                "digest": checked[name].digest,
+                "peak_bytes": checked[name].peak_bytes,
+                "medians": found[name],
+                "rounds": done,
+            }
+            for name, done in runs.items()
+        },
+        cells=[cell.outcome(found) for cell in work.cells],
+    )
+
+
+def compare(work: Work, digests: dict[str, str]) -> None:
+    """Raise ContenderError, naming who differs, unless equal outputs are equal."""
+    groups: dict[str, list[Contender]] = {}
+    for contender in work.contenders:
+        groups.setdefault(contender.output, []).append(contender)
+    for members in groups.values():
+        makers: dict[str, list[str]] = {}
+        for contender in members:
+            makers.setdefault(digests[contender.name], []).append(contender.name)
+        if len(makers) > 1:
+            sides = " / ".join(" and ".join(names) for names in makers.values())
+            raise ContenderError(
+                f"{work.name}: the outputs differ, so nothing is timed: {sides} "
+                f"(digests {', '.join(digest[:12] for digest in makers)})"
+            )

@@ -1,0 +1,59 @@
+"""A row of the table before it is run: contenders, and the cells that are made of their figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from benchmarks.cells import Cell
+
+Scale = Literal["full", "quick"]
+OURS = "beam-bpe"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """One process that does the work.
+
+    Attributes:
+        name: what the table calls it.
+        module: of `benchmarks.contenders`.
+        who: the name that the module knows; ``name`` where it is empty.
+        arguments: what else it is told.
+        output: contenders with the same word here must make the same.
+        rounds: at most, for those that take minutes.
+    """
+
+    name: str
+    module: str
+    who: str = ""
+    arguments: tuple[str, ...] = ()
+    output: str = "all"
+    rounds: int | None = None
+
+    @property
+    def command(self) -> list[str]:
+        """Arguments of ``python -m benchmarks.contenders``."""
+        return [self.module, self.who or self.name, *self.arguments]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What several contenders do, and what is asked of the figures.
+
+    Attributes:
+        name: for ``--only``.
+        title: for the table.
+        contenders: who does it.
+        cells: what is asked.
+        cores: how many processors each process is pinned to.
+        rounds: how often each contender runs.
+    """
+
+    name: str
+    title: str
+    contenders: tuple[Contender, ...]
+    cells: tuple[Cell, ...]
+    cores: int = 1
+    rounds: int = 5

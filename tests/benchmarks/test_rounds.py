@@ -1,0 +1,113 @@
+"""Contenders that run for real, of the package and of tiktoken: the bench beside them is tested."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import results
+from benchmarks.cells import Ratio
+from benchmarks.corpora import ROOT
+from benchmarks.processes import ContenderError
+from benchmarks.rounds import measure
+from benchmarks.work import Contender, Work
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def silent(_: str) -> None:
+    """No progress."""
+
+
+def encoder(name: str, *, who: str, size: int, output: str = "all") -> Contender:
+    return Contender(
+        name=name,
+        module="encode",
+        who=who,
+        arguments=("en", str(size), "r50k_base"),
+        output=output,
+    )
+
+
+def work(*contenders: Contender) -> Work:
+    return Work(
+        name="some",
+        title="encode, some texts",
+        contenders=contenders,
+        cells=(Ratio(measure="cold", against=("tiktoken",), must=1e9, aim=1e-9),),
+    )
+
+
+def test_equal_outputs_are_timed_in_rounds_and_make_a_table(tmp_path: Path) -> None:
+    ours = encoder("beam-bpe", who="beam-bpe", size=200_000)
+    theirs = encoder("tiktoken", who="tiktoken", size=200_000)
+    measured = measure(work(ours, theirs), rounds=2, say=silent)
+    found = measured["contenders"]
+    assert found["beam-bpe"]["digest"] == found["tiktoken"]["digest"]
+    assert found["beam-bpe"]["text_bytes"] >= 200_000
+    for figures in found.values():
+        assert [set(one["measures"]) for one in figures["rounds"]] == [{"cold", "warm"}] * 2
+    (cell,) = measured["cells"]
+    assert cell["against"] == "tiktoken"
+
+    path = tmp_path / "results.json"
+    everything = results.begin("quick")
+    everything["works"].append(measured)
+    results.write(path, everything)
+    assert results.read(path) == everything
+    table = run_bench("table", str(path)).stdout
+    assert f"{cell['value']:.2f} × tiktoken | ≥ 1e+09 × ✗ | ≥ 1e-09 × ✓ |" in table
+    assert "| **beam-bpe** | cold " in table
+
+
+def test_different_outputs_end_the_bench_before_anything_is_timed() -> None:
+    ours = encoder("beam-bpe", who="beam-bpe", size=20_000)
+    theirs = encoder("tiktoken", who="tiktoken", size=40_000)
+    lines: list[str] = []
+    with pytest.raises(ContenderError, match=r"outputs differ.*: beam-bpe / tiktoken "):
+        measure(work(ours, theirs), rounds=1, say=lines.append)
+    assert not [line for line in lines if "round" in line]
+
+
+def test_only_what_must_be_equal_is_compared() -> None:
+    ours = encoder("beam-bpe", who="beam-bpe", size=20_000)
+    theirs = encoder("tiktoken", who="tiktoken", size=40_000, output="of its own")
+    assert measure(work(ours, theirs), rounds=1, say=silent)["cells"]
+
+
+def test_a_contender_that_fails_is_named_with_what_it_printed() -> None:
+    with pytest.raises(ContenderError, match=r"(?s)encode nobody en .*KeyError: 'nobody'"):
+        measure(work(encoder("nobody", who="nobody", size=1000)), rounds=1, say=silent)
+
+
+def test_the_command_line_knows_its_rows() -> None:
+    rows = run_bench("run", "--quick", "--list").stdout.split()
+    assert "encode-r50k-en" in rows
+    assert rows == run_bench("run", "--list").stdout.split()
+    wrong = run_bench("run", "--only", "nothing", status=2)
+    assert "no such row: nothing" in wrong.stderr
+
+
+@pytest.mark.skipif(find_spec("gigatoken") is not None, reason="the peers are installed")
+def test_a_failure_is_one_message_and_status_1() -> None:
+    done = run_bench("run", "--quick", "--only", "encode-r50k-en", status=1)
+    assert "benchmarks: error: encode gigatoken" in done.stderr
+    assert "No module named 'awkward'" in done.stderr
+    assert done.stdout == ""
+
+
+def run_bench(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done
