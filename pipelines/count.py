@@ -30,9 +30,9 @@ from pipelines.counting import (
     write_manifest,
     write_shard,
 )
+from pipelines.directory import prepare
 from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError, RecordError
-from pipelines.output import prepare
 from pipelines.runners import Failures, counter, job_errors
 from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, several
 

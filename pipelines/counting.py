@@ -28,17 +28,11 @@ from bpe.counts.manifest import (
 from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
 from pipelines import storage
+from pipelines.directory import remove_temporaries
 from pipelines.documents import ReadOptions
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.inputs import find_inputs
-from pipelines.output import (
-    DEAD_LETTERS,
-    MANIFEST,
-    Plan,
-    describe_inputs,
-    part_name,
-    remove_temporaries,
-)
+from pipelines.output import DEAD_LETTERS, MANIFEST, Plan, describe_inputs, part_name
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.runners import Failures, counter
 from pipelines.splits import plan_splits

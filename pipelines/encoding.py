@@ -10,22 +10,14 @@ from typing import TYPE_CHECKING, Any
 from bpe import Tokenizer
 from bpe.errors import BpeError, EncodingError
 from pipelines import storage
+from pipelines.directory import prepare, remove_temporaries
 from pipelines.documents import ReadOptions
 from pipelines.encoder import SplitEncoder
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.inputs import find_inputs
 from pipelines.kept import find_kept
 from pipelines.manifest import EncodedManifest
-from pipelines.output import (
-    MANIFEST,
-    TOKENIZER,
-    Plan,
-    describe_inputs,
-    fingerprint,
-    part_name,
-    prepare,
-    remove_temporaries,
-)
+from pipelines.output import MANIFEST, TOKENIZER, Plan, describe_inputs, fingerprint, part_name
 from pipelines.parts import FinishedPart, PartWriter
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.rows import RowLayout, row_maker

@@ -11,35 +11,27 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from bpe.errors import CountsError
 from pipelines import storage
+from pipelines.checks import check_cut, check_run, folder_of, over_what_failed
 from pipelines.count import add_counting
 from pipelines.counting import SHARDS, plan_counting
 from pipelines.decode import decode_directory
+from pipelines.directory import (
+    is_folder,
+    locked,
+    prepare,
+    refuse_occupied,
+    remove_ours,
+)
 from pipelines.encode import add_encoding
 from pipelines.encoding import (
-    check_special_tokens,
     load_tokenizer,
     plan_encoding,
     prepare_encoding,
 )
-from pipelines.errors import ConfigError, InputError, JobError, OutputError
-from pipelines.inputs import find_inputs
-from pipelines.kept import find_kept
+from pipelines.errors import ConfigError, JobError
 from pipelines.manifest import read_encoded, read_kind
-from pipelines.output import (
-    COUNTS,
-    MANIFEST,
-    PLAN,
-    TOKENIZER,
-    is_folder,
-    locked,
-    prepare,
-    read_json_object,
-    refuse_occupied,
-    remove_ours,
-    training_failed,
-)
+from pipelines.output import COUNTS, MANIFEST, PLAN, TOKENIZER, read_json_object
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.runners import job_errors, metric, options, run
 from pipelines.settings import CountsInput, EncodeSettings, Execution
@@ -80,6 +72,8 @@ __all__ = [
     "EncodeSummary",
     "TrainSummary",
     "VerifySummary",
+    "check_cut",
+    "check_run",
     "count",
     "decode",
     "encode",
@@ -125,9 +119,9 @@ def count(
             prune_below=prune_below,
             shards=shards,
         )
-        over = _over_what_failed(counting, output)
+        over = over_what_failed(counting, output)
         # What looks failed may be at work; a lock tells.
-        training = contextlib.nullcontext() if over is output else locked(_folder(counting))
+        training = contextlib.nullcontext() if over is output else locked(folder_of(counting))
         with training:
             resumed = _counted(counting, over, execution, progress or NoProgress())
         manifest = read_counts_manifest(counting.job.directory)
@@ -156,40 +150,6 @@ def _counted(
         prepare(output, counting.plan, reads=[file.path for file in counting.files])
         _run_over_splits("count", counting, add_counting, execution=execution, progress=progress)
     return False
-
-
-def _over_what_failed(counting: Counting, output: OutputSettings) -> OutputSettings:
-    """Let a count replace counts of a training that failed, where nobody can miss them.
-
-    These are counts that the same job makes again, and counts that hold nothing to train on. All
-    others are work that may be wanted.
-
-    Raises:
-        OutputError: there are such others.
-    """
-    directory, folder = counting.job.directory, _folder(counting)
-    of_training = directory == join(folder, COUNTS) and is_folder(folder, COUNTS)
-    if output.overwrite or not of_training or not training_failed(folder):
-        return output
-    then = read_json_object(join(directory, PLAN)) or {}
-    if then == counting.plan.to_json():
-        return output if output.resume else replace(output, overwrite=True)
-    try:
-        parts = read_counts_manifest(directory).parts
-    except (CountsError, InputError):
-        return output
-    if not any(part.rows for part in parts):
-        return replace(output, overwrite=True, resume=False)
-    raise OutputError(
-        f"{directory} holds complete counts of another job, left there by a training that failed "
-        f"({'; '.join(counting.plan.differences(then)[:3])}): train on them with --counts "
-        f"{directory}, replace them with --overwrite, or choose another directory"
-    )
-
-
-def _folder(counting: Counting) -> str:
-    """The folder in which the directory of the counts lies."""
-    return counting.job.directory.rpartition("/")[0]
 
 
 def _has_counts(counting: Counting) -> bool:
@@ -222,69 +182,6 @@ def _run_over_splits(
         return run(
             lambda p, failures: add(p, watched, failures), execution=execution, pieces=splits
         )
-
-
-def check_run(
-    *,
-    pretokens: PretokenSettings,
-    training: TrainSettings,
-    output: OutputSettings,
-    inputs: InputSettings,
-    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-    execution: Execution = Execution(),  # noqa: B008
-) -> None:
-    """Refuse settings and a directory that would end a job only after the corpus is counted.
-
-    Args:
-        pretokens: how text is cut; its special tokens get reserved ids.
-        training: the vocabulary.
-        output: the directory of counts, tokenizer and encoded corpus.
-        inputs: the corpus.
-        encoding: what the rows are to hold.
-        execution: where the work is to be done.
-
-    Raises:
-        JobError: something is wrong; the class says what.
-    """
-    with job_errors():
-        options(execution)
-        check_special_tokens(pretokens.special_tokens, encoding)
-        check_training(
-            training,
-            pretokenizer=pretokens.cut,
-            special_tokens=pretokens.special_tokens,
-        )
-        failed = training_failed(storage.located(output.directory))
-        refuse_occupied(output, keep=[COUNTS] if failed else ())
-        if encoding.keep:
-            find_kept(find_inputs(inputs), encoding)
-
-
-def check_cut(
-    *,
-    counts: tuple[CountsInput, ...],
-    pretokens: PretokenSettings,
-    execution: Execution = Execution(),  # noqa: B008  # immutable
-) -> None:
-    """Refuse counts whose text was cut otherwise.
-
-    Args:
-        counts: directories of counts.
-        pretokens: how a preset cuts text.
-        execution: where the work is to be done.
-
-    Raises:
-        JobError: there are no counts, or they are of other pre-tokens.
-    """
-    with job_errors():
-        options(execution)
-        for source in counts:
-            found = read_counts_manifest(source.directory).pretokenizer
-            if found != pretokens.cut:
-                raise ConfigError(
-                    f"{source.directory} was cut with {found}, and the preset cuts text with "
-                    f"{pretokens.cut}: count again with the preset, or train without it"
-                )
 
 
 def train(
@@ -347,7 +244,7 @@ def train(
         with locked(directory):
             if counting is not None:  # before this training leaves its plan
                 refuse_occupied(output, keep=[COUNTS])
-                inner = _over_what_failed(counting, inner)
+                inner = over_what_failed(counting, inner)
                 refuse_occupied(inner)
             uses_inner = any(source.directory == inner.directory for source in job.counts)
             reads = [file.path for file in counting.files] if counting else []

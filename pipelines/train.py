@@ -19,18 +19,11 @@ from bpe.errors import CountsError
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import model_settings
 from pipelines import storage
+from pipelines.directory import remove_temporaries
 from pipelines.elements import pack, unpack
 from pipelines.encoding import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
-from pipelines.output import (
-    MANIFEST,
-    TOKENIZER,
-    TRAINING,
-    Plan,
-    describe_inputs,
-    fingerprint,
-    remove_temporaries,
-)
+from pipelines.output import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
 from pipelines.storage import join
 
 if TYPE_CHECKING:

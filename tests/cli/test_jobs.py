@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import re
-import shutil
 import signal
 import subprocess
 import time
@@ -14,37 +12,10 @@ from pathlib import Path
 
 import pytest
 
-import bpe as library
+from tests.cli.conftest import TEXTS
 from tests.cli.process import BPE, bpe, environment
 
 FULL = Path("/dev/full")
-TEXTS = [
-    "the quick brown fox jumps over the lazy dog",
-    "",
-    "low lower lowest, new newer newest; the lowest and the newest",
-    "naïve café – 価格は三千円です 🙂\nsecond line\n",
-    "if corpus forges <|endoftext|> it stays text",
-] * 20
-
-
-@pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus, a model and its encoded corpus."""
-    folder = tmp_path_factory.mktemp("work")
-    (folder / "corpus").mkdir()
-    for name, texts in (("a", TEXTS[:60]), ("b", TEXTS[60:])):
-        lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(texts)]
-        (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
-    common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>", "--workers", "2")
-    trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)
-    (folder / "trained.txt").write_text(trained.stdout + "\n" + trained.stderr, "utf-8")
-    encoded = bpe(
-        *("encode", "--input", "corpus/*.jsonl", "--tokenizer", "model/tokenizer.json"),
-        *("--output", "ids", "--json"),
-        cwd=folder,
-    )
-    (folder / "encoded.json").write_text(encoded.stdout, "utf-8")
-    return folder
 
 
 def test_train_says_what_it_made(work: Path) -> None:
@@ -161,125 +132,6 @@ def test_a_full_disk_is_said_in_a_line(work: Path) -> None:
     assert done.stderr.startswith("bpe: error: ")
     assert "No space left on device" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_show_explains_a_word(work: Path) -> None:
-    done = bpe("show", "model/tokenizer.json", "lowest", cwd=work)
-    lines = done.stdout.splitlines()
-    assert lines[0] == "lowest"
-    assert lines[1].split() == list("lowest")
-    assert re.search(r" \+ \S+  \(rank \d+, count \d+\)$", lines[2])
-    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
-    ids = tokenizer.encode("lowest")
-    assert lines[-1] == "  ids:    " + " ".join(map(str, ids))
-    assert done.stderr == ""
-
-
-def test_show_as_json(work: Path) -> None:
-    words = ["lowest", " the new", "価", "<|endoftext|>", "", "\n"]
-    found = json.loads(bpe("show", "model/tokenizer.json", "--json", *words, cwd=work).stdout)
-    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
-    assert [word["ids"] for word in found] == [tokenizer.encode(word) for word in words]
-    assert [word["word"] for word in found] == ["lowest", "␣the␣new", *words[2:5], "\\n"]
-    assert found[0]["pretokens"][0]["steps"][0] == {"symbols": list("lowest")}
-    assert len(found[1]["pretokens"]) == 2
-
-
-def test_show_takes_any_bytes_and_any_terminal(work: Path) -> None:
-    done = bpe("show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii")
-    assert done.stdout.startswith("\\xff\\xe4x\n")
-
-
-def test_show_without_training_json_has_no_counts(work: Path, tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_bytes((work / "model" / "tokenizer.json").read_bytes())
-    assert "count" not in bpe("show", "t.json", "lowest", cwd=tmp_path).stdout
-    (tmp_path / "training.json").write_text("{broken")
-    done = bpe("show", "t.json", "lowest", cwd=tmp_path)
-    assert "bpe: warning: no counts shown: training.json" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("missing.json", None), ("broken.json", "{"), ("other.json", "{}"), ("x.tiktoken", "a b c")],
-)
-def test_show_refuses_what_is_no_tokenizer(tmp_path: Path, name: str, content: str | None) -> None:
-    if content is not None:
-        (tmp_path / name).write_text(content)
-    done = bpe("show", name, "word", cwd=tmp_path, status=1)
-    assert done.stderr.startswith(f"bpe: error: {name}")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_run_does_it_all_and_resumes(work: Path) -> None:
-    (work / "job.yaml").write_text(
-        "input: corpus/*.jsonl\noutput: all\nvocab_size: 300\npretokenizer: cl100k\n"
-    )
-    done = bpe("run", "job.yaml", "--json", cwd=work)
-    summary = json.loads(done.stdout)
-    assert list(summary) == ["count", "train", "encode", "warnings"]
-    assert summary["train"]["vocab_size"] == 300
-    files = _files(work / "all")
-    assert {"tokenizer.json", "training.json", "counts/manifest.json"} <= files.keys()
-    assert "encoded/manifest.json" in files
-
-    refused = bpe("run", "job.yaml", cwd=work, status=1)
-    assert "--overwrite" in refused.stderr
-    assert "--resume" in refused.stderr
-    again = bpe("run", "job.yaml", "--resume", cwd=work)
-    assert again.stdout.count("complete already") == 2
-    assert _files(work / "all") == files
-    bpe("run", "job.yaml", "--overwrite", cwd=work)
-    assert _files(work / "all") == files
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
-def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:
-    job = tmp_path / "job.yaml"
-    job.write_text(
-        "input: nowhere\nvocab-size: 100\npretokenizer: words\nspecial_token: [<a>, <b>]\n"
-        "workers: 1\njson: true\n"
-    )
-    out = tmp_path / "out"
-    done = bpe(
-        *("train", "--config", job, "--input", "corpus", "--vocab-size", "290"),
-        *("--pattern", r"\S+|\s+", "--special-token", "<c>", "--output", out),
-        cwd=work,
-    )
-    assert json.loads(done.stdout)["vocab_size"] == 290
-    tokenizer = library.Tokenizer.load(out / "tokenizer.json")
-    assert tokenizer.special_tokens == {"<c>": 0}
-    assert tokenizer.pretokenizer.pattern == r"\S+|\s+"
-    again = (*("train", "--config", job, "--input", "corpus", "--vocab-size", "290"), "--output")
-    assert not bpe(*again, tmp_path / "2", "--no-json", cwd=work).stdout.startswith("{")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("vocab_sice: 10\n", "job.yaml: vocab_sice: unknown key; did you mean vocab_size?"),
-        ("tokenizer: a\n", "job.yaml: tokenizer: an option of bpe encode, not of this command"),
-        ("vocab_size: many\n", "job.yaml: vocab_size: 'many' is text; write a whole number"),
-        ("ties: any\n", "job.yaml: ties: 'any' is not known; use one of bytes-min"),
-        ("beam_args: [x]\n", "job.yaml: beam_args: 'x' does not begin with --"),
-        ("config: other.yaml\n", "job.yaml: config: unknown key"),
-        ("pretokenizer: gpt2\npattern: x\n", "--pretokenizer and --pattern exclude each other"),
-    ],
-)
-def test_a_wrong_file_is_a_wrong_command_line(work: Path, text: str, message: str) -> None:
-    (work / "job.yaml").write_text(text)
-    arguments = ("--input", "corpus", "--vocab-size", "300", "--output", "never")
-    for command in (("train", "--config", "job.yaml"), ("run", "job.yaml")):
-        done = bpe(*command, *arguments, cwd=work, status=2)
-        assert message in done.stderr
-        assert done.stdout == ""
-    assert not (work / "never").exists()
 
 
 def test_counts_train_together_and_with_weights(work: Path, tmp_path: Path) -> None:
@@ -412,26 +264,6 @@ def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
     done = bpe("count", "--input", "a\n\x1b[31m", *output, cwd=tmp_path, status=1)
     assert done.stderr.splitlines()[-1].endswith("/a\\n\\x1b[31m is a file: name a directory")
     assert "\x1b" not in done.stderr
-
-
-def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
-    (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
-    run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
-    done = bpe(*run, "--vocab-size", "100", cwd=work, status=2)
-    assert "--vocab-size 100 cannot be trained" in done.stderr
-    assert not (tmp_path / "out").exists()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "notes").touch()
-    assert "holds 'notes'" in bpe(*run, cwd=work, status=1).stderr
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes"]
-
-
-def test_the_output_of_a_run_may_lie_in_its_input(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "corpus", tmp_path / "in")
-    (tmp_path / "job.yaml").write_text("input: in\noutput: in/out\nvocab_size: 300\n")
-    for more in ([], ["--resume"], ["--overwrite"]):
-        bpe("run", "job.yaml", *more, cwd=tmp_path)
-        bpe("verify", "in/out/encoded", "--input", "in", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(

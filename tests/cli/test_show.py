@@ -147,3 +147,50 @@ def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
     assert lines[-2:] == ["  tokens: low l y </w>", "  ids:    none: a character has no token"]
     (word,) = json.loads(bpe("show", tmp_path / "t.json", "lowly", "--json").stdout)
     assert word["ids"] is None
+
+
+def test_show_explains_a_word(work: Path) -> None:
+    done = bpe("show", "model/tokenizer.json", "lowest", cwd=work)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "lowest"
+    assert lines[1].split() == list("lowest")
+    assert re.search(r" \+ \S+  \(rank \d+, count \d+\)$", lines[2])
+    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
+    ids = tokenizer.encode("lowest")
+    assert lines[-1] == "  ids:    " + " ".join(map(str, ids))
+    assert done.stderr == ""
+
+
+def test_show_as_json(work: Path) -> None:
+    words = ["lowest", " the new", "価", "<|endoftext|>", "", "\n"]
+    found = json.loads(bpe("show", "model/tokenizer.json", "--json", *words, cwd=work).stdout)
+    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
+    assert [word["ids"] for word in found] == [tokenizer.encode(word) for word in words]
+    assert [word["word"] for word in found] == ["lowest", "␣the␣new", *words[2:5], "\\n"]
+    assert found[0]["pretokens"][0]["steps"][0] == {"symbols": list("lowest")}
+    assert len(found[1]["pretokens"]) == 2
+
+
+def test_show_takes_any_bytes_and_any_terminal(work: Path) -> None:
+    done = bpe("show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii")
+    assert done.stdout.startswith("\\xff\\xe4x\n")
+
+
+def test_show_without_training_json_has_no_counts(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_bytes((work / "model" / "tokenizer.json").read_bytes())
+    assert "count" not in bpe("show", "t.json", "lowest", cwd=tmp_path).stdout
+    (tmp_path / "training.json").write_text("{broken")
+    done = bpe("show", "t.json", "lowest", cwd=tmp_path)
+    assert "bpe: warning: no counts shown: training.json" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("missing.json", None), ("broken.json", "{"), ("other.json", "{}"), ("x.tiktoken", "a b c")],
+)
+def test_show_refuses_what_is_no_tokenizer(tmp_path: Path, name: str, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    done = bpe("show", name, "word", cwd=tmp_path, status=1)
+    assert done.stderr.startswith(f"bpe: error: {name}")
+    assert len(done.stderr.splitlines()) == 1

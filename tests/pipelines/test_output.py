@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.directory import locked, prepare
 from pipelines.errors import OutputError
-from pipelines.output import Plan, json_bytes, locked, part_name, prepare
+from pipelines.output import Plan, json_bytes, part_name
 from pipelines.settings import OutputSettings
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from pipelines import errors
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.runners import Failures, WorkerError, error_in, job_errors, options, run
 from pipelines.settings import Execution
+from tests.cli.process import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,3 +204,11 @@ def test_work_stops_when_the_driver_is_gone(tmp_path: Path) -> None:
         assert not failures.stopped()
         driver.kill()
     assert failures.stopped()
+
+
+def test_beam_does_not_warn_of_what_is_not_needed() -> None:
+    code = "from pipelines import CountPretokens\nimport apache_beam"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""

@@ -1,0 +1,41 @@
+"""A folder in which jobs have run, for the tests of the commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = [
+    "the quick brown fox jumps over the lazy dog",
+    "",
+    "low lower lowest, new newer newest; the lowest and the newest",
+    "naïve café – 価格は三千円です 🙂\nsecond line\n",
+    "if corpus forges <|endoftext|> it stays text",
+] * 20
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus, a model and its encoded corpus."""
+    folder = tmp_path_factory.mktemp("work")
+    (folder / "corpus").mkdir()
+    for name, texts in (("a", TEXTS[:60]), ("b", TEXTS[60:])):
+        lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(texts)]
+        (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>", "--workers", "2")
+    trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)
+    (folder / "trained.txt").write_text(trained.stdout + "\n" + trained.stderr, "utf-8")
+    encoded = bpe(
+        *("encode", "--input", "corpus/*.jsonl", "--tokenizer", "model/tokenizer.json"),
+        *("--output", "ids", "--json"),
+        cwd=folder,
+    )
+    (folder / "encoded.json").write_text(encoded.stdout, "utf-8")
+    return folder

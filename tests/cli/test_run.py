@@ -1,0 +1,107 @@
+"""``bpe run``: a job that stands in a file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bpe as library
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_run_does_it_all_and_resumes(work: Path) -> None:
+    (work / "job.yaml").write_text(
+        "input: corpus/*.jsonl\noutput: all\nvocab_size: 300\npretokenizer: cl100k\n"
+    )
+    done = bpe("run", "job.yaml", "--json", cwd=work)
+    summary = json.loads(done.stdout)
+    assert list(summary) == ["count", "train", "encode", "warnings"]
+    assert summary["train"]["vocab_size"] == 300
+    files = _files(work / "all")
+    assert {"tokenizer.json", "training.json", "counts/manifest.json"} <= files.keys()
+    assert "encoded/manifest.json" in files
+
+    refused = bpe("run", "job.yaml", cwd=work, status=1)
+    assert "--overwrite" in refused.stderr
+    assert "--resume" in refused.stderr
+    again = bpe("run", "job.yaml", "--resume", cwd=work)
+    assert again.stdout.count("complete already") == 2
+    assert _files(work / "all") == files
+    bpe("run", "job.yaml", "--overwrite", cwd=work)
+    assert _files(work / "all") == files
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "input: nowhere\nvocab-size: 100\npretokenizer: words\nspecial_token: [<a>, <b>]\n"
+        "workers: 1\njson: true\n"
+    )
+    out = tmp_path / "out"
+    done = bpe(
+        *("train", "--config", job, "--input", "corpus", "--vocab-size", "290"),
+        *("--pattern", r"\S+|\s+", "--special-token", "<c>", "--output", out),
+        cwd=work,
+    )
+    assert json.loads(done.stdout)["vocab_size"] == 290
+    tokenizer = library.Tokenizer.load(out / "tokenizer.json")
+    assert tokenizer.special_tokens == {"<c>": 0}
+    assert tokenizer.pretokenizer.pattern == r"\S+|\s+"
+    again = (*("train", "--config", job, "--input", "corpus", "--vocab-size", "290"), "--output")
+    assert not bpe(*again, tmp_path / "2", "--no-json", cwd=work).stdout.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("vocab_sice: 10\n", "job.yaml: vocab_sice: unknown key; did you mean vocab_size?"),
+        ("tokenizer: a\n", "job.yaml: tokenizer: an option of bpe encode, not of this command"),
+        ("vocab_size: many\n", "job.yaml: vocab_size: 'many' is text; write a whole number"),
+        ("ties: any\n", "job.yaml: ties: 'any' is not known; use one of bytes-min"),
+        ("beam_args: [x]\n", "job.yaml: beam_args: 'x' does not begin with --"),
+        ("config: other.yaml\n", "job.yaml: config: unknown key"),
+        ("pretokenizer: gpt2\npattern: x\n", "--pretokenizer and --pattern exclude each other"),
+    ],
+)
+def test_a_wrong_file_is_a_wrong_command_line(work: Path, text: str, message: str) -> None:
+    (work / "job.yaml").write_text(text)
+    arguments = ("--input", "corpus", "--vocab-size", "300", "--output", "never")
+    for command in (("train", "--config", "job.yaml"), ("run", "job.yaml")):
+        done = bpe(*command, *arguments, cwd=work, status=2)
+        assert message in done.stderr
+        assert done.stdout == ""
+    assert not (work / "never").exists()
+
+
+def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
+    run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
+    done = bpe(*run, "--vocab-size", "100", cwd=work, status=2)
+    assert "--vocab-size 100 cannot be trained" in done.stderr
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes").touch()
+    assert "holds 'notes'" in bpe(*run, cwd=work, status=1).stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes"]
+
+
+def test_the_output_of_a_run_may_lie_in_its_input(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "corpus", tmp_path / "in")
+    (tmp_path / "job.yaml").write_text("input: in\noutput: in/out\nvocab_size: 300\n")
+    for more in ([], ["--resume"], ["--overwrite"]):
+        bpe("run", "job.yaml", *more, cwd=tmp_path)
+        bpe("verify", "in/out/encoded", "--input", "in", cwd=tmp_path)

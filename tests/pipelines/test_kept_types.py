@@ -1,0 +1,100 @@
+"""Types of the columns that pass through: written as text, brought together, found in values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.documents.json_values import column, type_of
+from pipelines.documents.types import parse_type, type_text, unify
+
+plain = st.sampled_from(
+    [
+        *(pa.bool_(), pa.int8(), pa.uint64(), pa.float32(), pa.string(), pa.large_string()),
+        *(pa.timestamp("ns", tz="Europe/Berlin"), pa.decimal128(7, 3), pa.date32(), pa.binary(3)),
+        *(pa.time64("us"), pa.duration("ms"), pa.binary(), pa.float16()),
+    ]
+)
+types = st.recursive(
+    plain,
+    lambda inner: (
+        inner.map(pa.list_)
+        | inner.map(pa.large_list)
+        | st.dictionaries(st.text(min_size=1, max_size=4), inner, min_size=1, max_size=3).map(
+            lambda fields: pa.struct(list(fields.items()))
+        )
+        | inner.map(lambda kind: pa.map_(pa.string(), kind))
+    ),
+    max_leaves=4,
+)
+
+
+@given(types)
+def test_types_are_read_back_from_text(kind: pa.DataType) -> None:
+    assert parse_type(type_text(kind)) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "int", "float64", " list< int8 >", 'struct<"a, b": bool, c: list<string>>', "date32"],
+)
+def test_texts_that_are_types(text: str) -> None:
+    if text:
+        assert type_text(parse_type(text))
+    else:
+        with pytest.raises(ValueError, match="before a type"):
+            parse_type(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "list<",
+        "list<int8",
+        "list<int8>>",
+        "struct<>",
+        "struct<a>",
+        "struct<a: int8, a: int8>",
+        "é",
+        "list<" * 60 + "int8" + ">" * 60,
+        "int8 int8",
+        "timestamp[us, tz=",
+        "decimal128(99, 2)",
+    ],
+)
+def test_texts_that_are_no_types(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_type(text)
+
+
+@given(types, types)
+def test_the_order_of_two_types_does_not_matter(one: pa.DataType, other: pa.DataType) -> None:
+    both = unify(one, other)
+    again = unify(other, one)
+    assert (both is None) == (again is None)
+    if both is not None:
+        assert unify(both, one) == both
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(json_values)
+def test_a_value_fits_its_own_type(value: Any) -> None:
+    try:
+        kind = type_of(value)
+    except ValueError:
+        return  # a list of values of different kinds
+    array, problems = column([value, value], pa.field("field", kind))
+    assert not problems
+    assert len(array) == 2
