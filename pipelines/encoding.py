@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -232,7 +233,7 @@ def plan_encoding(
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
     try:
-        text, sha256 = loaded.to_json(), loaded.sha256
+        text = loaded.to_json()
     except BpeError as error:
         raise InputError(f"{tokenizer}: workers are sent a tokenizer.json, but {error}") from error
     job = EncodeJob(
@@ -245,7 +246,7 @@ def plan_encoding(
             ),
             max_failures=inputs.max_failures,
         ),
-        tokenizer_sha256=sha256,
+        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
         vocab_size=loaded.max_id + 1,
         id_type=id_type(loaded, encoding),
         rows=encoding.rows,
@@ -335,10 +336,13 @@ def tokenizer_of(job: EncodeJob) -> Tokenizer:
         InputError: it cannot be read, or is another one by now.
     """
     path = join(job.directory, TOKENIZER)
-    tokenizer = load_tokenizer(path)
-    if tokenizer.sha256 != job.tokenizer_sha256:
+    try:
+        data = storage.read(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
+    if hashlib.sha256(data).hexdigest() != job.tokenizer_sha256:
         raise InputError(f"{path} was changed while the job ran: start it again")
-    return tokenizer
+    return load_tokenizer(path)
 
 
 def load_tokenizer(path: str) -> Tokenizer:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def _alphabet() -> tuple[str, ...]:
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -30,6 +36,18 @@ def to_text(token: bytes) -> str:
     'Ġthe'
     """
     return token.decode("latin-1").translate(CHAR_OF_BYTE)
+
+
+def to_texts(tokens: Sequence[bytes]) -> list[str]:
+    """:func:`to_text` of many, at once."""
+    text = to_text(b"".join(tokens))
+    return [text[begin:end] for begin, end in pairwise(accumulate(map(len, tokens), initial=0))]
+
+
+def from_texts(texts: Sequence[str]) -> list[bytes]:
+    """:func:`from_text` of many, at once; raises as it does."""
+    data = from_text("".join(texts))
+    return [data[begin:end] for begin, end in pairwise(accumulate(map(len, texts), initial=0))]
 
 
 def from_text(text: str) -> bytes:

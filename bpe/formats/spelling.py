@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import TokenizerError
-from bpe.formats.byte_alphabet import from_text, to_text
+from bpe.formats.byte_alphabet import from_text, from_texts, to_text, to_texts
 from bpe.formats.ids import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
 from bpe.models import ByteLevel
@@ -24,16 +24,14 @@ def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[i
     Raises:
         TokenizerError: two are spelled alike.
     """
-    names = {
-        id_: tokenizer.token_text(id_)
-        for id_, token in enumerate(tokenizer.tokens)
-        if token is not None
-    }
+    tokens = {id_: token for id_, token in enumerate(tokenizer.tokens) if token is not None}
     if not isinstance(tokenizer.model, ByteLevel):
-        return names  # they are strings, each another
+        return {id_: token.decode() for id_, token in tokens.items()}  # each another string
+    names = dict(zip(tokens, to_texts(list(tokens.values())), strict=True))
     whole = {id_: content for content, id_ in tokenizer.special_tokens.items()}
     whole |= {id_: content for content, id_ in tokenizer.added_tokens.items()}
-    merging = {id_ for merge in tokenizer.merges for id_ in merge if id_ in whole}
+    names |= whole
+    merging = {id_ for merge in tokenizer.merges for id_ in merge if id_ in whole} if whole else ()
     for id_, content in whole.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=tokenizer.ignore_merges):
             raise TokenizerError(
@@ -119,18 +117,19 @@ def read_tokens(
     """
     size = max(chain(vocab.values(), added.values()), default=-1) + 1
     tokens: list[bytes | None] = [None] * size
-    for name, id_ in vocab.items():
-        if name in added:
-            continue
-        try:
-            tokens[id_] = from_text(name)
-        except KeyError as error:
-            entry.fail(
-                f"{shorten(name)}: {error} is not in the byte alphabet; only byte-level tokenizers "
-                "are supported"
-            )
-        if not name:
-            entry.fail(f"the token with the id {id_} is empty")
+    names = [name for name in vocab if name not in added]
+    try:
+        spelled = from_texts(names)
+    except KeyError as error:
+        wrong = next(name for name in names if error.args[0] in name)
+        entry.fail(
+            f"{shorten(wrong)}: {error} is not in the byte alphabet; only byte-level tokenizers "
+            "are supported"
+        )
+    for name, token in zip(names, spelled, strict=True):
+        if not token:
+            entry.fail(f"the token with the id {vocab[name]} is empty")
+        tokens[vocab[name]] = token
     for content, id_ in added.items():
         if tokens[id_] is not None:
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
