@@ -49,6 +49,9 @@ class MergeTable {
     return kNoMerge;
   }
 
+  // One more than the greatest rank.
+  size_t ranks() const { return results_.size(); }
+
   // The token that a merge makes.
   uint32_t result(Rank rank) const { return results_[rank]; }
 
