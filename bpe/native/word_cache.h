@@ -27,7 +27,7 @@ class WordCache {
   static constexpr size_t kMaxShort = 15;          // bytes of a word that lies in its entry
   static constexpr size_t kMaxInline = 4;          // ids that lie in the entry
   static constexpr size_t kMaxBytes = 1024;        // longer words are not worth the memory
-  static constexpr size_t kMostEntries = 1 << 19;  // 16 MiB
+  static constexpr size_t kMostEntries = 1 << 20;  // 32 MiB
 
   // A word of up to 15 bytes: they, zeros behind them, and their number in the last byte. A longer
   // one: its hash, and its size with kLong in the last byte.

@@ -28,7 +28,8 @@ namespace bpe {
 // Everything an encoding call writes to while it runs.
 struct Workspace {
   WordCache cache;
-  bool knows_tokens = false;  // a word that is a token, and short, was in the cache at first
+  bool knows_tokens =
+      false;  // a word that is a token, but for huge ones, was in the cache at first
   Merger merger;
 };
 
@@ -101,7 +102,7 @@ class WordEncoder {
   std::unique_ptr<Workspace> new_workspace() const {
     auto workspace = std::make_unique<Workspace>();
     if (model_.kind != Model::Kind::bytes) return workspace;
-    const size_t longest = whole_words_ ? WordCache::kMaxShort : 1;
+    const size_t longest = whole_words_ ? WordCache::kMaxBytes : 1;
     const size_t most = WordCache::kMostEntries / 4;
     workspace->cache = WordCache(whole_words_ ? std::min(vocabulary_.size(), most) : 0);
     workspace->knows_tokens = whole_words_;
@@ -196,7 +197,7 @@ class WordEncoder {
       const std::span<const uint32_t> known = cache_.find(piece.key, word);
       if (known.empty()) {
         const bool may_be_token =
-            piece.key.is_long() || !run_.workspace.knows_tokens || cache_.forgot();
+            word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
         const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
         cache_.insert(piece.key, word, {ids_.last(count), count});
       } else {
