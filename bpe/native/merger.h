@@ -40,7 +40,7 @@ class Merger {
   }
 
  private:
-  static constexpr size_t kShort = 64;
+  static constexpr size_t kShort = 32;
 
   static size_t merge_short(const MergeTable& table, uint32_t* symbols, size_t size,
                             size_t at_least) {
