@@ -66,7 +66,7 @@ bench: $(BENCH)/.installed ## ours beside the peers, same output, interleaved: b
 	$(BENCH_PYTHON) -m benchmarks run
 
 bench-quick: $(BENCH)/.installed ## the same on less text, in two minutes
-	$(BENCH_PYTHON) -m benchmarks run --quick
+	$(BENCH_PYTHON) -m benchmarks run --scale quick
 
 bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
 	$(BIN)/python benchmarks/foundation.py

@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from benchmarks import results as results_files
 from benchmarks.corpora import DATA, ROOT
 from benchmarks.processes import ContenderError
+from benchmarks.readme import with_table
 from benchmarks.rounds import measure
-from benchmarks.table import report
+from benchmarks.scale import SCALES
+from benchmarks.table import report, summary
 from benchmarks.works import all_works
 
-if TYPE_CHECKING:
-    from benchmarks.work import Scale
-
 FULL = ROOT / "benchmarks" / "results" / "bench.json"
-QUICK = DATA / "quick.json"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,20 +26,25 @@ def bench() -> None:
 
 
 @bench.command()
-@click.option("--quick", is_flag=True, help="The same on less text: two minutes.")
+@click.option(
+    "--scale",
+    type=click.Choice(list(SCALES)),
+    default="full",
+    show_default=True,
+    help="How much: quick takes two minutes, short compares outputs and hardly times.",
+)
 @click.option("--only", multiple=True, metavar="WORK", help="A row of the table; repeatable.")
 @click.option("--rounds", type=click.IntRange(1), help="How often each contender runs.")
 @click.option("--output", type=click.Path(path_type=Path), help="The results file to write.")
 @click.option("--list", "listed", is_flag=True, help="Print the names of the rows and exit.")
 def run(
-    *, quick: bool, only: tuple[str, ...], rounds: int | None, output: Path | None, listed: bool
+    *, scale: str, only: tuple[str, ...], rounds: int | None, output: Path | None, listed: bool
 ) -> None:
     """Compare outputs, time everybody, write the results and print the table.
 
     Ends with status 1 where outputs differ or a contender fails, never because of a time.
     """
-    scale: Scale = "quick" if quick else "full"
-    works = all_works(scale)
+    works = all_works(SCALES[scale])
     if listed:
         click.echo("\n".join(work.name for work in works))
         return
@@ -51,14 +53,15 @@ def run(
         raise click.BadParameter(
             f"no such row: {', '.join(sorted(unknown))} (--list prints them)", param_hint="--only"
         )
-    path = output or (QUICK if quick or only else FULL)
+    path = output or (FULL if scale == "full" and not only else DATA / f"{scale}.json")
     results = results_files.begin(scale)
     began = time.monotonic()
     for work in works:
         if only and work.name not in only:
             continue
         try:
-            results["works"].append(measure(work, rounds=rounds, say=_say))
+            most = min(SCALES[scale].rounds, work.rounds or SCALES[scale].rounds)
+            results["works"].append(measure(work, rounds=rounds or most, say=_say))
         except ContenderError as error:
             click.echo(f"benchmarks: error: {error}", err=True)
             sys.exit(1)
@@ -69,9 +72,16 @@ def run(
 
 @bench.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path), default=FULL)
-def table(*, path: Path) -> None:
+@click.option("--readme", is_flag=True, help="Write it into README.md, between its two marks.")
+def table(*, path: Path, readme: bool) -> None:
     """Print the table of a results file."""
-    click.echo(report(results_files.read(path)))
+    results = results_files.read(path)
+    if not readme:
+        click.echo(report(results))
+        return
+    page = ROOT / "README.md"
+    text = with_table(page.read_text("utf-8"), summary(results))
+    page.write_text(text, encoding="utf-8")
 
 
 def _say(line: str) -> None:

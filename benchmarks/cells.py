@@ -15,13 +15,12 @@ from benchmarks.work import OURS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Medians = "Mapping[str, Mapping[str, float]]"
-
 
 class Outcome(TypedDict):
     """A cell of the table, as the results file has it.
 
-    ``better`` is ``greater`` or ``smaller``; ``against`` is the contender compared with, or empty.
+    ``better`` is ``greater`` or ``smaller``; ``ours`` is our contender, ``against`` the one that it
+    is compared with, each empty where there is none.
     """
 
     what: str
@@ -30,14 +29,15 @@ class Outcome(TypedDict):
     better: str
     must: float | None
     aim: float | None
+    ours: str
     against: str
 
 
 class Cell(Protocol):
     """What is asked of the medians of a work."""
 
-    def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome:
-        """The value.
+    def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome | None:
+        """The value, where there is one.
 
         Args:
             medians: by contender and measure, in seconds or bytes.
@@ -46,29 +46,31 @@ class Cell(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """How many times as much the best of some contenders takes as we do.
+    """How many times as much another contender, or the best of several, takes as we do.
 
     Attributes:
         measure: of what.
-        against: names of contenders, or the word before the comma that several share.
+        against: a contender, or the word before the comma that several share.
         must: at least so many times.
         aim: the same.
         ours: our contender.
     """
 
     measure: str
-    against: tuple[str, ...]
+    against: str
     must: float | None = None
     aim: float | None = None
     ours: str = OURS
 
-    def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome:
-        """The least median of theirs, divided by ours."""
+    def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome | None:
+        """The least median of theirs, divided by ours; None where none of them took part."""
         theirs = {
             name: found[self.measure]
             for name, found in medians.items()
-            if name in self.against or name.partition(",")[0] in self.against
+            if self.against in (name, name.partition(",")[0])
         }
+        if not theirs:
+            return None
         best = min(theirs, key=lambda name: theirs[name])
         return Outcome(
             what=self.measure,
@@ -77,6 +79,7 @@ class Ratio:
             better="greater",
             must=self.must,
             aim=self.aim,
+            ours=self.ours,
             against=best,
         )
 
@@ -88,26 +91,25 @@ class Limit:
     Attributes:
         measure: of what.
         unit: ``s`` or ``B``.
-        must: less than that.
+        must: no more than that.
         aim: the same.
-        ours: our contender.
     """
 
     measure: str
     unit: str
     must: float | None = None
     aim: float | None = None
-    ours: str = OURS
 
     def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome:
         """Our median."""
         return Outcome(
-            what=f"{self.measure}, {self.ours}" if self.ours != OURS else self.measure,
-            value=medians[self.ours][self.measure],
+            what=self.measure,
+            value=medians[OURS][self.measure],
             unit=self.unit,
             better="smaller",
             must=self.must,
             aim=self.aim,
+            ours=OURS,
             against="",
         )
 
@@ -117,13 +119,11 @@ class Growth:
     """The exponent with which a figure grows, fitted over sizes: 1 is linear.
 
     Attributes:
-        what: for the table.
         measure: of what.
         sizes: the size that each contender stands for.
         must: the greatest exponent.
     """
 
-    what: str
     measure: str
     sizes: Mapping[str, float]
     must: float
@@ -134,12 +134,13 @@ class Growth:
         figures = np.log([medians[name][self.measure] for name in self.sizes])
         slope = float(np.polynomial.polynomial.polyfit(sizes, figures, 1)[1])
         return Outcome(
-            what=self.what,
+            what=self.measure,
             value=slope,
             unit="exponent",
             better="smaller",
             must=self.must,
             aim=None,
+            ours="",
             against="",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sysconfig
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "benchmarks" / "data"
+SCRIPTS = ROOT / "benchmarks" / "scripts"
 SHARED = Path(os.environ.get("BPE_SHARED", ROOT.parent / "shared"))
 ENGLISH, MULTILINGUAL = "en", "multi"
 # Below the standard library, but not part of it.
@@ -31,15 +33,21 @@ def shared_path(corpus: str) -> Path | None:
     return path if path.is_file() else None
 
 
+def source(corpus: str) -> str:
+    """The corpus itself, or ``library`` where it is absent."""
+    return corpus if shared_path(corpus) else "library"
+
+
 def described(corpus: str) -> str:
     """What a table calls a corpus."""
-    if shared_path(corpus) is None:
-        return "Python's library"
-    return {ENGLISH: "English", MULTILINGUAL: "multilingual"}[corpus]
+    names = {ENGLISH: "English", MULTILINGUAL: "multilingual", "library": "Python's library"}
+    return names[source(corpus)]
 
 
 def column(corpus: str, size: int) -> pa.LargeStringArray:
-    """The first documents of a corpus that make about ``size`` bytes (all, where it is smaller).
+    """The first documents of a corpus that make about ``size`` bytes; all, within one per cent.
+
+    Past its end it begins again; the number of distinct words does not grow from there.
 
     Args:
         corpus: ``en`` or ``multi``.
@@ -48,15 +56,48 @@ def column(corpus: str, size: int) -> pa.LargeStringArray:
     Returns:
         One array without offset, and without empty texts (gigatoken leaves them out).
     """
-    path = DATA / f"{corpus if shared_path(corpus) else 'library'}-{size}.arrow"
+    path = DATA / f"{source(corpus)}-{size}.arrow"
     if not path.is_file():
         texts = _all(corpus)
-        ends = np.cumsum(pc.binary_length(texts).to_numpy())
-        table = pa.table({"text": texts.slice(0, int(np.searchsorted(ends, size)) + 1)})
+        lengths = pc.binary_length(texts).to_numpy()
+        times, rest = divmod(size, int(lengths.sum()))
+        if abs(size - round(size / lengths.sum()) * lengths.sum()) < size / 100:
+            times, rest = round(size / lengths.sum()), 0
+        rows = int(np.searchsorted(np.cumsum(lengths), rest)) + 1 if rest else 0
+        table = pa.table({"text": pa.chunked_array([*[texts] * times, texts.slice(0, rows)])})
         with made(path) as partial, pa.ipc.new_file(str(partial), table.schema) as file:
             file.write_table(table)
     with pa.OSFile(str(path)) as file:
         return pa.concat_arrays(pa.ipc.open_file(file).read_all()["text"].chunks)
+
+
+def parquet_file(corpus: str, size: int) -> Path:
+    """The same documents with the columns id and text; the shared file where it is all of it."""
+    shared = shared_path(corpus)
+    texts = column(corpus, size)
+    if shared is not None and len(texts) == pq.read_metadata(shared).num_rows:
+        return shared
+    path = DATA / f"{source(corpus)}-{size}.parquet"
+    if not path.is_file():
+        with made(path) as partial:
+            pq.write_table(_table(texts), partial, compression="zstd", row_group_size=5000)
+    return path
+
+
+def jsonl_file(corpus: str, size: int, *, copies: int) -> Path:
+    """Copies of the same documents as JSON lines with the fields id, all of them new, and text."""
+    path = DATA / f"{source(corpus)}-{copies}x{size}.jsonl"
+    if not path.is_file():
+        table = _table(pa.chunked_array([column(corpus, size)] * copies))
+        with made(path) as partial, partial.open("w", encoding="utf-8") as file:
+            for batch in table.to_batches(max_chunksize=1000):
+                for row in batch.to_pylist():
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return path
+
+
+def _table(texts: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return pa.table({"id": [f"document-{row:07}" for row in range(len(texts))], "text": texts})
 
 
 @contextmanager

@@ -13,28 +13,39 @@ from benchmarks.contenders.report import Report
 from benchmarks.corpora import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+
+    from benchmarks.work import Contender
 
 
 class ContenderError(Exception):
     """A contender failed, or made something else than the others."""
 
 
-def run_contender(command: Sequence[str], *, cores: int, check: bool) -> Report:
+def prepare(contender: Contender) -> None:
+    """Let a process make the files that a contender needs; raises as `run_contender`."""
+    _run("prepare", contender, cores=cores_there())
+
+
+def run_contender(contender: Contender, *, cores: int, check: bool) -> Report:
     """Run a contender in a process of its own.
 
     Args:
-        command: arguments of ``python -m benchmarks.contenders``.
+        contender: who.
         cores: how many processors it may use.
-        check: whether it only says what it makes.
+        check: whether it says what it makes and the memory it takes, instead of the time.
 
     Raises:
         ContenderError: it ended with an error; the message has the end of what it printed.
     """
-    arguments = [*command, "--check"] if check else [*command]
+    output = _run("check" if check else "time", contender, cores=cores)
+    return Report(**json.loads(output.splitlines()[-1]))
+
+
+def _run(mode: str, contender: Contender, *, cores: int) -> str:
     with pinned(cores):
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.contenders", *arguments],
+            [sys.executable, "-m", "benchmarks.contenders", mode, *contender.command],
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -42,9 +53,10 @@ def run_contender(command: Sequence[str], *, cores: int, check: bool) -> Report:
         )
     if done.returncode:
         raise ContenderError(
-            f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr[-4000:]}"
+            f"{' '.join(contender.command)} ended with status {done.returncode}:\n"
+            + done.stderr[-4000:]
         )
-    return Report(**json.loads(done.stdout.splitlines()[-1]))
+    return done.stdout
 
 
 def cores_there() -> int:

@@ -17,21 +17,16 @@ if TYPE_CHECKING:
     from benchmarks.cells import Outcome
 
 
-class Round(TypedDict):
-    """One process: seconds (or bytes) by name, and its most resident memory."""
-
-    measures: dict[str, float]
-    peak_bytes: int
-
-
 class Figures(TypedDict):
-    """One contender; ``digest`` is of its output, ``peak_bytes`` of the run that was compared."""
+    """One contender: the digest of its output, and in each round seconds by name.
+
+    ``memory``, in bytes, is that of the run whose output was compared.
+    """
 
     text_bytes: int
     digest: str
-    peak_bytes: int
     medians: dict[str, float]
-    rounds: list[Round]
+    rounds: list[dict[str, float]]
 
 
 class Measured(TypedDict):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from benchmarks.processes import ContenderError, cores_there, run_contender
-from benchmarks.results import Measured, Round
+from benchmarks.processes import ContenderError, cores_there, prepare, run_contender
+from benchmarks.results import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from benchmarks.contenders.report import Report
     from benchmarks.work import Contender, Work
 
+SLOW_ROUNDS = 2
 
-def measure(work: Work, *, rounds: int | None, say: Callable[[str], None]) -> Measured:
+
+def measure(work: Work, *, rounds: int, say: Callable[[str], None]) -> Measured:
     """Compare the outputs of all contenders, then time them.
 
     Args:
         work: the row.
-        rounds: how often each contender runs, instead of what the work says.
+        rounds: how often each contender runs; slow ones twice at most.
         say: gets lines of progress.
 
     Raises:
@@ -32,33 +34,30 @@ def measure(work: Work, *, rounds: int | None, say: Callable[[str], None]) -> Me
     """
     cores = min(work.cores, cores_there())
     checked: dict[str, Report] = {}
+    for contender in {one.arguments: one for one in work.contenders}.values():
+        prepare(contender)
     for contender in work.contenders:
         say(f"{work.name}: output of {contender.name}")
-        checked[contender.name] = run_contender(contender.command, cores=cores, check=True)
+        checked[contender.name] = run_contender(contender, cores=cores, check=True)
     compare(work, {name: report.digest for name, report in checked.items()})
-    runs: dict[str, list[Round]] = {contender.name: [] for contender in work.contenders}
-    total = rounds or work.rounds
-    for number in range(total):
+    runs: dict[str, list[dict[str, float]]] = {contender.name: [] for contender in work.contenders}
+    for number in range(rounds):
         first = number % len(work.contenders)
         for contender in work.contenders[first:] + work.contenders[:first]:
-            if number >= (contender.rounds or total):
+            if contender.slow and number >= SLOW_ROUNDS:
                 continue
-            report = run_contender(contender.command, cores=cores, check=False)
+            report = run_contender(contender, cores=cores, check=False)
             if report.digest != checked[contender.name].digest:
                 raise ContenderError(
                     f"{work.name}: {contender.name} made something else in round {number + 1} than "
                     "when its output was compared"
                 )
-            runs[contender.name].append(
-                Round(measures=report.measures, peak_bytes=report.peak_bytes)
-            )
+            runs[contender.name].append(report.measures)
             figures = ", ".join(f"{name} {value:.4g}" for name, value in report.measures.items())
-            say(f"{work.name}: round {number + 1} of {total}: {contender.name}: {figures}")
+            say(f"{work.name}: round {number + 1} of {rounds}: {contender.name}: {figures}")
     found = {
-        name: {
-            measured: median(one["measures"][measured] for one in done)
-            for measured in done[0]["measures"]
-        }
+        name: {measured: median(one[measured] for one in done) for measured in done[0]}
+        | {"memory": checked[name].measures["memory"]}
         for name, done in runs.items()
     }
     return Measured(
@@ -70,13 +69,12 @@ def measure(work: Work, *, rounds: int | None, say: Callable[[str], None]) -> Me
             name: {
                 "text_bytes": checked[name].text_bytes,
                 "digest": checked[name].digest,
-                "peak_bytes": checked[name].peak_bytes,
                 "medians": found[name],
                 "rounds": done,
             }
             for name, done in runs.items()
         },
-        cells=[cell.outcome(found) for cell in work.cells],
+        cells=[found_cell for cell in work.cells if (found_cell := cell.outcome(found))],
     )
 
 

@@ -1,4 +1,4 @@
-"""Results as Markdown: what is asked and whether it holds, then the medians of everybody."""
+"""Results as Markdown: a row for each measure of each work, and the medians of everybody."""
 
 from __future__ import annotations
 
@@ -8,29 +8,36 @@ from benchmarks.cells import holds
 from benchmarks.work import OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from benchmarks.cells import Outcome
-    from benchmarks.results import Figures, Machine, Measured, Results
+    from benchmarks.results import Machine, Measured, Results
 
 PEERS = ("tiktoken", "tokenizers", "gigatoken", "rustbpe", "fastokens", "datasets", "pyarrow")
 
 
+def summary(results: Results) -> str:
+    """Where and with what it was measured, and what is asked and whether it holds."""
+    return f"{conditions(results)}\n\n{main_table(results['works'])}"
+
+
 def report(results: Results) -> str:
-    """Where and with what it was measured, the cells, and the medians."""
-    return "\n\n".join(
-        [conditions(results), cells_table(results["works"]), medians_table(results["works"])]
-    )
+    """The same, the medians of all contenders, and what must be and is not."""
+    parts = [summary(results), medians_table(results["works"])]
+    if results["scale"] == "full":  # targets mean little on little text
+        missed = [f"- missed: {line}" for line in missed_targets(results["works"])]
+        parts.append("\n".join(missed) or "Every must holds.")
+    return "\n\n".join(parts)
 
 
 def conditions(results: Results) -> str:
-    """A sentence or two: date, commit, machine, versions."""
+    """A sentence: date, commit, machine, versions."""
     versions = ", ".join(
         f"{name} {results['versions'][name]}" for name in PEERS if name in results["versions"]
     )
-    quick = "" if results["scale"] == "full" else " (short form: less text, fewer rounds)"
+    scale = "" if results["scale"] == "full" else f" (`--scale {results['scale']}`: less text)"
     return (
-        f"Measured {results['when'][:10]} at commit `{results['commit']}`{quick}, on "
+        f"Measured on {results['when'][:10]} at commit `{results['commit']}`{scale}, "
         f"{machine(results['machine'])}; {versions}."
     )
 
@@ -44,23 +51,10 @@ def machine(found: Machine) -> str:
     )
 
 
-def cells_table(works: Iterable[Measured]) -> str:
-    """A row for each thing that is asked."""
-    rows = []
-    for work in works:
-        title = _title(work)
-        for cell in work["cells"]:
-            rows.append(
-                [
-                    title,
-                    cell["what"],
-                    _value(cell),
-                    _bound(cell, cell["must"]),
-                    _bound(cell, cell["aim"]),
-                ]
-            )
-            title = ""
-    return _markdown(["work", "", "measured", "must", "aim"], rows)
+def main_table(works: Iterable[Measured]) -> str:
+    """Medians of ours and of the best of each peer, and ratios of medians beside their targets."""
+    head = ["work", "beam-bpe", "others", "must", "aim"]
+    return _markdown(head, [row for work in works for row in _rows(work)])
 
 
 def medians_table(works: Iterable[Measured]) -> str:
@@ -70,49 +64,92 @@ def medians_table(works: Iterable[Measured]) -> str:
         title = _title(work)
         for name, figures in work["contenders"].items():
             found = ", ".join(
-                f"{measure} {_figure(measure, value, figures)}"
-                for measure, value in figures["medians"].items()
+                f"{measure} {_figure(work, name, measure)}" for measure in figures["medians"]
             )
-            memory = f"{figures['peak_bytes'] / 1e6:,.0f} MB"
-            rows.append([title, _strong(name), found, str(len(figures["rounds"])), memory])
+            rows.append([title, name, found, str(len(figures["rounds"]))])
             title = ""
-    return _markdown(["work", "who", "medians", "rounds", "peak memory"], rows)
+    return _markdown(["work", "who", "medians", "rounds"], rows)
+
+
+def missed_targets(works: Iterable[Measured]) -> Iterator[str]:
+    """What must be and is not."""
+    for work in works:
+        for cell in work["cells"]:
+            if holds(cell, cell["must"]) is False:
+                yield f"{_title(work)}, {cell['what']}: {_target(cell, cell['must'])}"
+
+
+def _rows(work: Measured) -> Iterator[list[str]]:
+    ours = work["contenders"].get(OURS)
+    measures = [cell["what"] for cell in work["cells"]]
+    if ours is not None:
+        measures += [measure for measure in ours["medians"] if measure != "memory"]
+    measures = list(dict.fromkeys(measures))
+    for measure in measures:
+        cells = [cell for cell in work["cells"] if cell["what"] == measure]
+        us, *others = _best(work, measure, cells)
+        yield [
+            ", ".join([_title(work), *([measure] if len(measures) > 1 else [])]),
+            us,
+            ", ".join(others),
+            *(
+                "<br>".join(_target(cell, cell[level]) for cell in cells if cell[level] is not None)
+                for level in ("must", "aim")
+            ),
+        ]
+
+
+def _best(work: Measured, measure: str, cells: Sequence[Outcome]) -> Iterator[str]:
+    """Our figure, then the best of each other tool with its name."""
+    names = list(work["contenders"])
+    if cells and cells[0]["unit"] == "exponent":
+        yield f"exponent {cells[0]['value']:.2f}"
+        yield from (f"{name}: {_figure(work, name, measure)}" for name in names)
+        return
+    ours = cells[0]["ours"] if cells else OURS
+    yield _figure(work, ours, measure)
+    best: dict[str, str] = {}
+    for name in names:
+        tool = name.partition(",")[0]
+        least = best.setdefault(tool, name)
+        medians = [work["contenders"][one]["medians"][measure] for one in (name, least)]
+        if medians[0] < medians[1]:
+            best[tool] = name
+    for tool, name in best.items():
+        if tool not in (OURS, ours):
+            yield f"{tool} {_figure(work, name, measure)}"
 
 
 def _title(work: Measured) -> str:
     cores = "1 core" if work["cores"] == 1 else f"{work['cores']} cores"
     if work["cores"] < work["cores_wanted"]:
         cores += f" of {work['cores_wanted']} wanted"
-    sizes = sorted({figures["text_bytes"] for figures in work["contenders"].values()})
-    size = f" {sizes[0] / 1e6:.3g} MB" if len(sizes) == 1 and sizes[0] else ""
-    return f"{work['title']}{size} ({cores})"
+    sizes = {figures["text_bytes"] for figures in work["contenders"].values()}
+    size = f" {max(sizes) / 1e6:.3g} MB" if len(sizes) == 1 and max(sizes) else ""
+    return f"{work['title']}{size}, {cores}"
 
 
-def _strong(name: str) -> str:
-    return f"**{name}**" if name == OURS else name
+def _figure(work: Measured, name: str, measure: str) -> str:
+    figures = work["contenders"][name]
+    value = figures["medians"][measure]
+    if measure == "memory":
+        return f"{value / 1e6:,.0f} MB"
+    if any(cell["unit"] == "B" and cell["what"] == measure for cell in work["cells"]):
+        return f"{value:.0f} B"
+    if figures["text_bytes"]:
+        return f"{value:.3g} s ({figures['text_bytes'] / 1e6 / value:,.3g} MB/s)"
+    return f"{value:.3g} s"
 
 
-def _figure(measure: str, value: float, figures: Figures) -> str:
-    if measure.endswith("bytes"):
-        return f"{value:,.0f} B" if value < 10_000 else f"{value / 1e6:,.0f} MB"
-    rate = f" ({figures['text_bytes'] / 1e6 / value:,.0f} MB/s)" if figures["text_bytes"] else ""
-    return f"{value:.3g} s{rate}"
-
-
-def _value(cell: Outcome) -> str:
-    if cell["unit"] == "times":
-        return f"{cell['value']:.2f} × {cell['against']}"
-    if cell["unit"] == "exponent":
-        return f"exponent {cell['value']:.2f}"
-    return f"{cell['value']:.3g} {cell['unit']}"
-
-
-def _bound(cell: Outcome, bound: float | None) -> str:
-    if bound is None:
-        return ""
+def _target(cell: Outcome, bound: float | None) -> str:
+    """A bound, what was reached where it says more than our figure, and whether it holds."""
     sign = "≥" if cell["better"] == "greater" else "≤"
-    unit = {"times": " ×", "exponent": ""}.get(cell["unit"], f" {cell['unit']}")
-    return f"{sign} {bound:g}{unit} {'✓' if holds(cell, bound) else '✗'}"
+    mark = "✓" if holds(cell, bound) else "✗"
+    if cell["unit"] == "times":
+        tool = cell["against"].partition(",")[0]
+        return f"{sign} {bound:g} × {tool}: {cell['value']:.2f} {mark}"
+    unit = "" if cell["unit"] == "exponent" else f" {cell['unit']}"
+    return f"{sign} {bound:g}{unit} {mark}"
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

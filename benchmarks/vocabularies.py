@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import bpe
-from benchmarks.corpora import DATA, ENGLISH, SHARED, column, made, shared_path
+from benchmarks.corpora import DATA, ENGLISH, SHARED, column, made, source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,8 +35,7 @@ def ranks(name: str) -> Path:
     published = SHARED / "vocabs" / f"{name}.tiktoken"
     if published.is_file():
         return published
-    source = "en" if shared_path(ENGLISH) else "library"
-    path = DATA / f"{source}-{name}.tiktoken"
+    path = DATA / f"{source(ENGLISH)}-{name}.tiktoken"
     if not path.is_file():
         vocabulary = PUBLISHED[name]
         counts = bpe.count_pretokens(
@@ -56,9 +55,8 @@ def load(name: str) -> bpe.Tokenizer:
 
 def tokenizer_json(name: str) -> Path:
     """The same as a tokenizer.json, written once."""
-    source = ranks(name)
-    path = DATA / f"{source.stem}.json"
-    if not path.is_file() or path.stat().st_mtime < source.stat().st_mtime:
+    path = DATA / f"{ranks(name).stem}.json"
+    if not path.is_file():
         with made(path) as partial:
             load(name).save(partial)
     return path

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from benchmarks.cells import Cell
 
-Scale = Literal["full", "quick"]
 OURS = "beam-bpe"
 
 
@@ -22,7 +21,7 @@ class Contender:
         who: the name that the module knows; ``name`` where it is empty.
         arguments: what else it is told.
         output: contenders with the same word here must make the same.
-        rounds: at most, for those that take minutes.
+        slow: whether it takes many times as long as the others.
     """
 
     name: str
@@ -30,7 +29,7 @@ class Contender:
     who: str = ""
     arguments: tuple[str, ...] = ()
     output: str = "all"
-    rounds: int | None = None
+    slow: bool = False
 
     @property
     def command(self) -> list[str]:
@@ -48,7 +47,7 @@ class Work:
         contenders: who does it.
         cells: what is asked.
         cores: how many processors each process is pinned to.
-        rounds: how often each contender runs.
+        rounds: how many there are at most, where the scale has more.
     """
 
     name: str
@@ -56,4 +55,4 @@ class Work:
     contenders: tuple[Contender, ...]
     cells: tuple[Cell, ...]
     cores: int = 1
-    rounds: int = 5
+    rounds: int | None = None

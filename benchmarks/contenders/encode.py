@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks import vocabularies
-from benchmarks.contenders.report import Report, ids_digest, rows_digest, timed
+from benchmarks.contenders.report import SEPARATOR, Report, ids_digest, rows_digest, timed
 from benchmarks.corpora import column, text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
-
-SEPARATOR = "<|endoftext|>"
 
 
 class Work(NamedTuple):
@@ -124,6 +122,13 @@ CONTENDERS: dict[str, Callable[[pa.Array, str], Work]] = {
     "fastokens": fastokens,
     "tokenizers": huggingface,
 }
+
+
+def prepare(arguments: Sequence[str]) -> None:
+    """Make the texts and the files of the vocabulary."""
+    corpus, size, vocabulary = arguments
+    column(corpus, int(size))
+    vocabularies.tokenizer_json(vocabulary)
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:

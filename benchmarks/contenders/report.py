@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 T = TypeVar("T")
+SEPARATOR = "<|endoftext|>"
+"""What documents are joined with for those that take one buffer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,15 +23,14 @@ class Report:
 
     Attributes:
         digest: SHA-256 of what it made; equal outputs of different contenders have equal digests.
-        measures: seconds (or bytes) by name; empty where it was only checked.
+        measures: seconds by name, unless it was only checked; ``memory``, the most that the
+            process had, what was prepared included, in bytes (0 where the system does not tell).
         text_bytes: UTF-8 of the texts that went in; 0 where a rate means nothing.
-        peak_bytes: most resident memory, what was prepared included; 0: that of the process.
     """
 
     digest: str
     measures: dict[str, float]
     text_bytes: int = 0
-    peak_bytes: int = 0
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -1,15 +1,37 @@
-"""The rows of the table: what is measured, by whom, and how good it must be."""
+"""The rows of the table: what is measured, by whom, and how good it must be.
+
+The targets were set before the work on them began; LOG.md says how they were reached, or not.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.works import encode
+from benchmarks.works import commands, encode, limits, train
 
 if TYPE_CHECKING:
-    from benchmarks.work import Scale, Work
+    from benchmarks.scale import Scale
+    from benchmarks.work import Work
 
 
 def all_works(scale: Scale) -> list[Work]:
     """Every row, in the order of the table."""
-    return [*encode.works(scale)]
+    works = [
+        *encode.works(scale),
+        *train.works(scale),
+        *commands.works(scale),
+        *limits.works(scale),
+    ]
+    if not scale.everybody:
+        works = [_without_slow(work) for work in works]
+    return works if scale.alone else [work for work in works if _compares(work)]
+
+
+def _without_slow(work: Work) -> Work:
+    return replace(work, contenders=tuple(one for one in work.contenders if not one.slow))
+
+
+def _compares(work: Work) -> bool:
+    outputs = [contender.output for contender in work.contenders]
+    return len(set(outputs)) < len(outputs)

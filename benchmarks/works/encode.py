@@ -10,46 +10,34 @@ from benchmarks.work import OURS, Contender, Work
 
 if TYPE_CHECKING:
     from benchmarks.cells import Cell
-    from benchmarks.work import Scale
+    from benchmarks.scale import Scale
 
-SIZES = {
-    "full": {ENGLISH: 30_000_000, MULTILINGUAL: 15_000_000},
-    "quick": {ENGLISH: 6_000_000, MULTILINGUAL: 3_000_000},
-}
-GIGATOKEN = {
-    "full": tuple(f"gigatoken, {api}" for api in ("list", "Arrow", "buffer", "file")),
-    "quick": ("gigatoken, buffer", "gigatoken, file"),  # its fastest
-}
+GIGATOKEN = tuple(f"gigatoken, {api}" for api in ("buffer", "file", "list", "Arrow"))
 TITLES = {"r50k_base": "GPT-2", "cl100k_base": "cl100k", "o200k_base": "o200k"}
-OTHERS: dict[str, tuple[str, ...]] = {"full": ("fastokens", "tokenizers"), "quick": ()}
-_PARITY = (
-    Ratio(measure="warm", against=("tiktoken",)),
-    Ratio(measure="warm", against=("gigatoken",)),
-)
 
 
 def works(scale: Scale) -> list[Work]:
     """Each published vocabulary on English text, two of them on multilingual text."""
-    large = tuple(
-        Ratio(measure="cold", against=(peer,), must=must, aim=aim)
-        for peer, must, aim in (("tiktoken", 8, None), ("gigatoken", None, 1.3))
+    gpt2 = (
+        Ratio(measure="cold", against="tiktoken", must=10),
+        Ratio(measure="cold", against="gigatoken", must=1, aim=1.3),
+        Ratio(measure="warm", against="tiktoken", must=15),
+        Ratio(measure="warm", against="gigatoken", aim=1),
+    )
+    larger = (
+        Ratio(measure="cold", against="tiktoken", must=8),
+        Ratio(measure="cold", against="gigatoken", aim=1.3),
     )
     multilingual = (
-        Ratio(measure="cold", against=("tiktoken",), must=5),
-        Ratio(measure="cold", against=("gigatoken",), must=0.9, aim=1.3),
-    )
-    gpt2 = (
-        Ratio(measure="cold", against=("tiktoken",), must=10),
-        Ratio(measure="cold", against=("gigatoken",), must=1, aim=1.3),
-        Ratio(measure="warm", against=("tiktoken",), must=15),
-        Ratio(measure="warm", against=("gigatoken",), aim=1),
+        Ratio(measure="cold", against="tiktoken", must=5),
+        Ratio(measure="cold", against="gigatoken", must=0.9, aim=1.3),
     )
     return [
-        _work(scale, "r50k_base", ENGLISH, gpt2, others=OTHERS[scale]),
-        _work(scale, "cl100k_base", ENGLISH, large + _PARITY),
-        _work(scale, "o200k_base", ENGLISH, large + _PARITY),
-        _work(scale, "r50k_base", MULTILINGUAL, multilingual + _PARITY),
-        _work(scale, "o200k_base", MULTILINGUAL, multilingual + _PARITY),
+        _work(scale, "r50k_base", ENGLISH, gpt2, slow=("tokenizers",)),
+        _work(scale, "cl100k_base", ENGLISH, larger),
+        _work(scale, "o200k_base", ENGLISH, larger),
+        _work(scale, "r50k_base", MULTILINGUAL, multilingual),
+        _work(scale, "o200k_base", MULTILINGUAL, multilingual),
     ]
 
 
@@ -59,9 +47,10 @@ def _work(
     corpus: str,
     cells: tuple[Cell, ...],
     *,
-    others: tuple[str, ...] = (),
+    slow: tuple[str, ...] = (),
 ) -> Work:
-    size = SIZES[scale][corpus]
+    size = scale.english if corpus == ENGLISH else scale.multilingual
+    peers = (*GIGATOKEN, "fastokens") if scale.everybody else GIGATOKEN[:1]
     return Work(
         name=f"encode-{vocabulary.removesuffix('_base')}-{corpus}",
         title=f"encode, {TITLES[vocabulary]}, {described(corpus)}",
@@ -70,10 +59,9 @@ def _work(
                 name=name,
                 module="encode",
                 arguments=(corpus, str(size), vocabulary),
-                rounds=2 if name == "tokenizers" else None,
+                slow=name in slow,
             )
-            for name in (OURS, *GIGATOKEN[scale], "tiktoken", *others)
+            for name in (OURS, *peers, "tiktoken", *slow)
         ),
         cells=cells,
-        rounds=7 if scale == "full" else 3,
     )

@@ -1,0 +1,76 @@
+"""The whole command from JSON lines to Parquet token ids, start of Python included."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import vocabularies
+from benchmarks.contenders.report import Report, strings_digest
+from benchmarks.contenders.whole_command import measured
+from benchmarks.corpora import DATA, SCRIPTS, column, jsonl_file, text_bytes
+from benchmarks.processes import cores_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+COPIES = 4
+
+
+def command(name: str, source: Path, tokenizer: Path, folder: Path) -> list[str | Path]:
+    """What is typed; it leaves Parquet files in ``folder``."""
+    if name == "beam-bpe":
+        return [
+            *(sys.executable, "-m", "pipelines.cli", "encode", "--input", source),
+            *("--tokenizer", tokenizer, "--output", folder),
+            *("--workers", str(cores_there()), "--quiet"),
+        ]
+    script, *more = {
+        "datasets": ("encode_datasets.py", str(folder / "cache")),
+        "gigatoken, its reader": ("encode_gigatoken.py", "--own-reader"),
+        "gigatoken, pyarrow": ("encode_gigatoken.py",),
+    }[name]
+    output = folder / "part-0.parquet"
+    return [sys.executable, SCRIPTS / script, source, tokenizer, output, *more]
+
+
+def prepare(arguments: Sequence[str]) -> None:
+    """Make the corpus and the tokenizer."""
+    corpus, size = arguments
+    jsonl_file(corpus, int(size), copies=COPIES)
+    vocabularies.tokenizer_json("r50k_base")
+
+
+def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
+    """Encode four copies of a corpus; the arguments are the corpus and bytes of it."""
+    corpus, size = arguments
+    source = jsonl_file(corpus, int(size), copies=COPIES)
+    tokenizer = vocabularies.tokenizer_json("r50k_base")
+    with TemporaryDirectory(dir=DATA) as folder:
+        measures = measured(command(name, source, tokenizer, Path(folder)), check=check)
+        digest = parquet_digest(sorted(Path(folder).glob("part-*.parquet")))
+    return Report(
+        digest=digest,
+        measures=measures,
+        text_bytes=COPIES * text_bytes(column(corpus, int(size))),
+    )
+
+
+def parquet_digest(parts: Iterable[Path]) -> str:
+    """Of the documents' ids and their token ids, whatever the types and row groups."""
+    names, lengths, ids = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+    for part in parts:
+        for batch in pq.ParquetFile(part).iter_batches(columns=["id", "input_ids"]):
+            names.update("".join(name + "\n" for name in batch["id"].to_pylist()).encode())
+            lists = batch["input_ids"]
+            lengths.update(lists.value_lengths().to_numpy().astype("<i8").tobytes())
+            tokens = lists.flatten().cast(pa.uint32()).to_numpy()
+            ids.update(np.ascontiguousarray(tokens, dtype="<u4").tobytes())
+    return strings_digest([(names.digest(), lengths.digest(), ids.digest())])

@@ -1,0 +1,1 @@
+"""What somebody without this package would write for ``bpe train`` and ``bpe encode``."""

@@ -1,0 +1,55 @@
+"""What is made of medians, and the table of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.cells import Growth, Limit, Ratio, holds
+from benchmarks.readme import BEGIN, END, with_table
+
+
+def test_a_ratio_is_to_the_best_of_those_who_share_a_name() -> None:
+    medians = {
+        "beam-bpe": {"cold": 2.0},
+        "peer, slow way": {"cold": 6.0},
+        "peer, fast way": {"cold": 5.0},
+        "peerless": {"cold": 1.0},
+    }
+    outcome = Ratio(measure="cold", against="peer", must=2.5, aim=2.6).outcome(medians)
+    assert outcome is not None
+    assert (outcome["value"], outcome["against"]) == (2.5, "peer, fast way")
+    assert holds(outcome, outcome["must"]) is True
+    assert holds(outcome, outcome["aim"]) is False
+    assert holds(outcome, None) is None
+
+
+def test_without_the_peer_there_is_no_ratio() -> None:
+    assert Ratio(measure="cold", against="peer").outcome({"beam-bpe": {"cold": 2.0}}) is None
+
+
+def test_a_limit_is_kept_from_below() -> None:
+    outcome = Limit(measure="train", unit="s", must=1, aim=0.5).outcome({"beam-bpe": {"train": 1}})
+    assert holds(outcome, outcome["must"]) is True
+    assert holds(outcome, outcome["aim"]) is False
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+def test_growth_is_the_exponent(exponent: float) -> None:
+    sizes = {"small": 10.0, "middle": 50.0, "large": 100.0}
+    medians = {name: {"train": 3 * size**exponent} for name, size in sizes.items()}
+    outcome = Growth(measure="train", sizes=sizes, must=1.05).outcome(medians)
+    assert outcome["value"] == pytest.approx(exponent)
+    assert holds(outcome, outcome["must"]) is (exponent <= 1)
+
+
+def test_a_table_takes_the_place_of_another_between_the_marks() -> None:
+    page = f"# Title\n\n{BEGIN}\n| old |\n\n{END}\nmore\n"
+    once = with_table(page, "| new |")
+    assert once == f"# Title\n\n{BEGIN}\n| new |\n\n{END}\nmore\n"
+    assert with_table(once, "| new |") == once
+
+
+@pytest.mark.parametrize("page", ["# Title\n", f"{END}{BEGIN}", BEGIN])
+def test_a_page_without_marks_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="there is no line '<!-- benchmarks: begin"):
+        with_table(page, "| new |")
