@@ -19,7 +19,7 @@ def works(scale: Scale) -> list[Work]:
     vocab_size = str(scale.vocab_size)
     train = Work(
         name="train-command",
-        title=f"bpe train, Parquet → tokenizer.json, {described(ENGLISH)}, {scale.vocab_size:,}",
+        title=f"bpe train to {scale.vocab_size:,}, Parquet → tokenizer.json, {described(ENGLISH)}",
         contenders=tuple(
             Contender(
                 name=name,
@@ -39,7 +39,7 @@ def works(scale: Scale) -> list[Work]:
     )
     encode = Work(
         name="encode-command",
-        title=f"bpe encode, JSON lines → Parquet, {described(ENGLISH)} four times",
+        title=f"bpe encode, JSON lines → Parquet, {described(ENGLISH)} four times,",
         contenders=tuple(
             Contender(
                 name=name,

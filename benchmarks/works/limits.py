@@ -77,7 +77,7 @@ def _growth(scale: Scale) -> list[Work]:
     sizes = {f"{size // 1000}k": size for size in scale.growth_vocab}
     corpus = Work(
         name="growth-corpus",
-        title=f"growth with the corpus, {described(ENGLISH)}, vocabulary {scale.vocab_size:,}",
+        title=f"growth with the corpus, {described(ENGLISH)}, to {scale.vocab_size:,}",
         contenders=tuple(
             Contender(
                 name=name,
@@ -95,7 +95,7 @@ def _growth(scale: Scale) -> list[Work]:
     )
     vocabulary = Work(
         name="growth-vocabulary",
-        title=f"growth with the vocabulary, {described(ENGLISH)}",
+        title=f"growth with the vocabulary, {described(ENGLISH)} {scale.counted // MB} MB",
         contenders=tuple(
             Contender(
                 name=name,

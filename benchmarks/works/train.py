@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cells import Ratio
 from benchmarks.corpora import ENGLISH, described
+from benchmarks.scale import MB
 from benchmarks.work import OURS, Contender, Work
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def works(scale: Scale) -> list[Work]:
     }
     merges = Work(
         name="merges",
-        title=f"merge loop, {described(ENGLISH)}, vocabulary {scale.vocab_size:,}",
+        title=f"merge loop to {scale.vocab_size:,}, {described(ENGLISH)} {scale.counted // MB} MB",
         contenders=tuple(
             Contender(
                 name=name,
