@@ -11,7 +11,7 @@ from bpe.errors import TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def make_encoder(
@@ -34,11 +34,13 @@ def make_encoder(
         _check_strings(model, tokens)
     if isinstance(model, WordPiece) and (merges or ignore_merges):
         raise TokenizerError("a WordPiece model has no merges: give neither merges nor their use")
-    special_ids = [
-        *special_tokens.values(),
-        *_unmergeable(added_tokens, merges, model),
-        *_unknown_symbol(model, settings["unknown"]),
-    ]
+    special_ids = unspelled_ids(
+        special_tokens=special_tokens,
+        added_tokens=added_tokens,
+        merging=merges,
+        model=model,
+        unknown=settings["unknown"],
+    )
     lengths = (len(token) if token is not None else 0 for token in tokens)
     try:
         return Encoder(
@@ -52,6 +54,30 @@ def make_encoder(
         )
     except ValueError as error:
         raise TokenizerError(str(error)) from None
+
+
+def unspelled_ids(
+    *,
+    special_tokens: Mapping[str, int],
+    added_tokens: Mapping[str, int],
+    merging: Iterable[int],
+    model: Model,
+    unknown: int | None,
+) -> list[int]:
+    """The ids that no pre-token has, whatever its characters.
+
+    Args:
+        special_tokens: with their ids.
+        added_tokens: the same.
+        merging: the ids that merges use or make.
+        model: the model.
+        unknown: the id of its unknown token, if it has one.
+    """
+    return [
+        *special_tokens.values(),
+        *_unmergeable(added_tokens, merging, model),
+        *_unknown_symbol(model, unknown),
+    ]
 
 
 def _model_settings(model: Model, tokens: Sequence[bytes | None]) -> dict[str, Any]:
@@ -101,7 +127,7 @@ def _is_utf8(token: bytes) -> bool:
     return True
 
 
-def _unmergeable(added_tokens: Mapping[str, int], merges: array[int], model: Model) -> list[int]:
+def _unmergeable(added_tokens: Mapping[str, int], merges: Iterable[int], model: Model) -> list[int]:
     """The added tokens that are not symbols or made by merges as well: no text makes these."""
     merging = set(added_tokens.values()).intersection(merges)
     if isinstance(model, CharacterLevel):

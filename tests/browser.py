@@ -1,0 +1,59 @@
+"""Pages in a real browser without a window: what they show once their scripts have run."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--disable-dev-shm-usage", "--hide-scrollbars"),
+)
+
+
+def browser() -> str:
+    """Chromium, or one like it; where there is none the test is skipped, or fails in CI."""
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found is None:
+        message = "no Chromium here (Debian: apt-get install chromium)"
+        if os.environ.get("BPE_BROWSER_REQUIRED"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return found
+
+
+def shown(page: Path, *, fragment: str = "", flags: tuple[str, ...] = ()) -> str:
+    """The HTML of a page after its scripts, opened from disk with ``#fragment``."""
+    with tempfile.TemporaryDirectory(prefix="bpe-browser-", ignore_cleanup_errors=True) as profile:
+        done = subprocess.run(
+            [
+                *(browser(), *_FLAGS, *flags, f"--user-data-dir={profile}"),
+                *("--dump-dom", page.as_uri() + (f"#{fragment}" if fragment else "")),
+            ],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def element(dom: str, id_: str) -> str:
+    """The text of the element without children that has an id."""
+    found = re.search(rf'<(\w+)[^>]* id="{id_}"[^>]*>([^<]*)</\1>|<(\w+) id="{id_}">([^<]*)<', dom)
+    assert found, f"no element {id_}"
+    return html.unescape(found[2] if found[2] is not None else found[4])
