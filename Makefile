@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test fuzz demo lint format sanitize bench bench-quick bench-foundation clean
+.PHONY: help install test cluster test-cluster fuzz demo lint format sanitize bench bench-quick bench-foundation clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,6 +24,12 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 test: install ## all tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)
+
+cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
+	$(BIN)/python -m cluster setup
+
+test-cluster: cluster ## jobs on Flink and Prism with faults on purpose, about half an hour
+	BPE_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest -v tests/cluster -m "long or not long"
 
 fuzz: install ## mutated tokenizer files of every format, some minutes; FUZZ=100000 for hours
 	BPE_FUZZ=$(or $(FUZZ),5000) $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py

@@ -1,0 +1,257 @@
+"""Flink on this machine: a JobManager, TaskManagers, and Beam's job server in front of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cluster import cache
+from cluster.processes import HOST, Program, free_ports, wait_until
+from cluster.setup import java
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+# What Flink reaches into and modules close since Java 17.
+_EXPORTS = ("java.base/sun.net.util", "java.rmi/sun.rmi.registry")
+_OPENS = (
+    *("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent"),
+    *("util.concurrent.atomic", "util.concurrent.locks"),
+)
+_MODULES = [
+    *(f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTS),
+    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENS),
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+]
+# A job starts again after a pause, and a worker is kept for the next step of its job: for less
+# than the pause, else a job that starts again is given the worker that has just died.
+RESTART_SECONDS = 8
+KEPT_MILLIS = 5_000
+# Without Flink's start scripts every part of a TaskManager's memory must be named. The heartbeats
+# allow for a machine that is busy: a loss that is none costs more than one that is found late.
+_CONFIGURATION = {
+    "jobmanager.rpc.address": HOST,
+    "jobmanager.bind-host": HOST,
+    "rest.address": HOST,
+    "rest.bind-address": HOST,
+    "taskmanager.host": HOST,
+    "taskmanager.bind-host": HOST,
+    "taskmanager.cpu.cores": "1.0",
+    "taskmanager.memory.task.heap.size": "256m",
+    "taskmanager.memory.task.off-heap.size": "64m",
+    "taskmanager.memory.framework.heap.size": "128m",
+    "taskmanager.memory.framework.off-heap.size": "64m",
+    "taskmanager.memory.network.min": "64m",
+    "taskmanager.memory.network.max": "64m",
+    "taskmanager.memory.managed.size": "128m",
+    "taskmanager.memory.jvm-metaspace.size": "256m",
+    "taskmanager.memory.jvm-overhead.min": "192m",
+    "taskmanager.memory.jvm-overhead.max": "192m",
+    "heartbeat.interval": "2000",
+    "heartbeat.timeout": "20000",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "10",
+    "restart-strategy.fixed-delay.delay": f"{RESTART_SECONDS} s",
+}
+
+
+def flags(endpoint: str, *, parallelism: int) -> list[str]:
+    """What ``bpe`` hands to Beam, behind ``--``, for a job on Flink.
+
+    Args:
+        endpoint: of the job server.
+        parallelism: tasks of a step at once.
+    """
+    return [
+        f"--job_endpoint={endpoint}",
+        f"--parallelism={parallelism}",
+        f"--environment_cache_millis={KEPT_MILLIS}",
+    ]
+
+
+def start_local(folder: Path) -> JobServer:
+    """A job server that runs jobs in a Flink inside its own process."""
+    return JobServer.start(folder, master="[local]")
+
+
+@dataclass
+class JobServer:
+    """Beam's job server in front of a Flink.
+
+    Attributes:
+        program: that runs.
+        endpoint: where jobs are sent.
+        artifacts: where what they stage is sent.
+    """
+
+    program: Program
+    endpoint: str
+    artifacts: str
+
+    @classmethod
+    def start(
+        cls, folder: Path, *, master: str, ports: tuple[int, int, int] | None = None
+    ) -> JobServer:
+        """Start it, and wait until it takes jobs.
+
+        Args:
+            folder: for its log and what is staged.
+            master: ``[local]``, or the address of a JobManager.
+            ports: of jobs, artifacts and expansion; None for free ones.
+        """
+        job, artifact, expansion = ports or free_ports(3)
+        program = _program(
+            "job-server",
+            folder,
+            "org.apache.beam.runners.flink.FlinkJobServerDriver",
+            f"--flink-master={master}",
+            f"--job-host={HOST}",
+            f"--job-port={job}",
+            f"--artifact-port={artifact}",
+            f"--expansion-port={expansion}",
+            f"--artifacts-dir={folder / 'artifacts'}",
+            heap="768m",
+        )
+        try:
+            program.wait_for(job).wait_for(artifact)
+        except BaseException:
+            program.stop()
+            raise
+        return cls(program, f"{HOST}:{job}", f"{HOST}:{artifact}")
+
+    def stop(self) -> None:
+        """Take it down."""
+        self.program.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+
+@dataclass
+class Flink:
+    """A standalone cluster: a JobManager and its TaskManagers, each a process.
+
+    Attributes:
+        folder: for logs and configuration.
+        rest: the port of the JobManager's web page.
+        jobmanager: the process.
+        taskmanagers: the processes, in the order in which they were started.
+    """
+
+    folder: Path
+    rest: int
+    jobmanager: Program
+    taskmanagers: list[Program] = field(default_factory=list)
+    _started: int = 0
+
+    @classmethod
+    def start(
+        cls, folder: Path, *, taskmanagers: int = 2, slots: int = 2, rest: int | None = None
+    ) -> Flink:
+        """Start it, and wait until all its slots are there.
+
+        Args:
+            folder: for logs and configuration.
+            taskmanagers: how many.
+            slots: of each, for a task of a step.
+            rest: the port of the web page; None for a free one.
+        """
+        rpc, blob, free = free_ports(3)
+        rest = rest or free
+        configuration = {
+            **_CONFIGURATION,
+            "jobmanager.rpc.port": str(rpc),
+            "blob.server.port": str(blob),
+            "rest.port": str(rest),
+            "rest.bind-port": str(rest),
+            "taskmanager.numberOfTaskSlots": str(slots),
+            "io.tmp.dirs": str(folder),
+        }
+        text = "".join(f"{key}: {value}\n" for key, value in configuration.items())
+        (folder / "flink-conf.yaml").write_text(text, encoding="utf-8")
+        jobmanager = _program(
+            "jobmanager",
+            folder,
+            "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
+            *("--configDir", str(folder)),
+            heap="512m",
+        )
+        made = cls(folder, rest, jobmanager)
+        try:
+            jobmanager.wait_for(rest)
+            for _ in range(taskmanagers):
+                made.add_taskmanager()
+            made.wait_for_slots(taskmanagers * slots)
+        except BaseException:
+            made.stop()
+            raise
+        return made
+
+    @property
+    def master(self) -> str:
+        """Its address, for a job server."""
+        return f"{HOST}:{self.rest}"
+
+    def add_taskmanager(self) -> Program:
+        """Start one more TaskManager."""
+        self._started += 1
+        added = _program(
+            f"taskmanager-{self._started}",
+            self.folder,
+            "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
+            *("--configDir", str(self.folder)),
+            heap="384m",
+        )
+        self.taskmanagers.append(added)
+        return added
+
+    def wait_for_slots(self, slots: int) -> None:
+        """Wait until at least so many slots are registered."""
+        wait_until(
+            lambda: self.overview()["slots-total"] >= slots,
+            f"{slots} slots",
+            tail=self.taskmanagers[-1].tail,
+        )
+
+    def overview(self) -> dict[str, int]:
+        """What the JobManager says of itself: ``taskmanagers``, ``slots-total``, and so on."""
+        try:
+            with urllib.request.urlopen(f"http://{self.master}/overview", timeout=10) as answer:
+                said: dict[str, int] = json.load(answer)
+                return said
+        except (urllib.error.URLError, OSError):
+            return {"slots-total": 0}
+
+    def stop(self) -> None:
+        """Take all of it down."""
+        for program in (*self.taskmanagers, self.jobmanager):
+            program.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+
+def _program(name: str, folder: Path, main: str, *arguments: str, heap: str) -> Program:
+    # What is temporary lies in the folder, and goes with it. PYTHONPATH would lend our package to
+    # workers that are started from here.
+    env = {**os.environ, "TMPDIR": str(folder)}
+    env.pop("PYTHONPATH", None)
+    command = [java(), f"-Xmx{heap}", *_MODULES, f"-Djava.io.tmpdir={folder}"]
+    return Program(
+        name,
+        [*command, "-cp", f"{cache.jars()}/*", main, *arguments],
+        folder=folder,
+        env=env,
+    )

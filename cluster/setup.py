@@ -1,0 +1,180 @@
+"""Brings the pieces of a cluster through the package managers they come from, by name.
+
+Each piece appears whole or not at all: a set-up that was interrupted is run again and goes on
+with the next piece. A piece that is there is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cluster import cache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_POM = f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>beam-bpe</groupId>
+  <artifactId>cluster</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.beam</groupId>
+      <artifactId>beam-runners-flink-{cache.FLINK}</artifactId>
+      <version>{cache.BEAM_JAVA}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId>
+      <artifactId>slf4j-jdk14</artifactId>
+      <version>{cache.SLF4J}</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+_MODULES = {
+    "prism": "github.com/apache/beam/sdks/v2/go/cmd/prism",
+    "container": "github.com/apache/beam/sdks/v2/python/container",
+}
+_JAVA_OLDEST = 11
+_PAUSES = (5, 20, 60)  # seconds between tries
+
+
+class SetupError(Exception):
+    """A cluster cannot be set up here; the message says what to install."""
+
+
+def missing_tools() -> list[str]:
+    """What this machine lacks to bring or run the pieces, each with how to get it."""
+    told = []
+    if (java := java_version()) is None or java < _JAVA_OLDEST:
+        found = "java" if java is None else f"java {java}, which is too old,"
+        told.append(
+            f"{found} is missing: a Java runtime of version {_JAVA_OLDEST}, 17 or 21 "
+            "(Debian and Ubuntu: apt-get install default-jdk-headless)"
+        )
+    if not cache.jars().exists() and shutil.which("mvn") is None:
+        told.append("mvn is missing: Apache Maven (Debian and Ubuntu: apt-get install maven)")
+    if not (cache.prism().exists() and cache.boot().exists()) and shutil.which("go") is None:
+        told.append(
+            "go is missing: Go 1.26, or 1.21 that fetches it (apt-get install golang-go, "
+            "or from go.dev)"
+        )
+    return told
+
+
+def java() -> str:
+    """The Java to run: of ``JAVA_HOME``, else the first on the path."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
+
+
+def java_version() -> int | None:
+    """The major version of `java`; None where there is none."""
+    try:
+        done = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    return int(found[1]) if found else None
+
+
+def set_up(say: Callable[[str], object]) -> None:
+    """Bring every piece that is not there.
+
+    Args:
+        say: told each step, in a line.
+
+    Raises:
+        SetupError: a tool is missing, or failed.
+    """
+    if told := missing_tools():
+        raise SetupError("; ".join(told))
+    cache.root().mkdir(parents=True, exist_ok=True)
+    with _alone():
+        wanted = cache.missing()
+        for name in wanted:
+            say(f"bringing {name}: some minutes the first time")
+        # One waits for the network while another compiles.
+        with ThreadPoolExecutor() as pool:
+            for _ in pool.map(_bring, wanted):
+                pass
+    say(f"the cluster is complete: {cache.root()}")
+
+
+def _bring(name: str) -> None:
+    path = cache.pieces()[name]
+    if path == cache.jars():
+        with _appearing(path) as folder:
+            _bring_jars(folder)
+    elif path in (cache.prism(), cache.boot()):
+        with _appearing(path.parent) as folder:
+            _bring_program(path.name, folder)
+    else:
+        _make_worker(path)
+
+
+def _bring_jars(folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=cache.root(), prefix=".pom-") as project:
+        Path(project, "pom.xml").write_text(_POM, encoding="utf-8")
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+        _call(["mvn", "-B", "-q", *copy, f"-DoutputDirectory={folder}"], cwd=project)
+
+
+def _bring_program(name: str, folder: Path) -> None:
+    install = ["go", "install", f"{_MODULES[name]}@v{cache.BEAM}"]
+    _call(install, env={**os.environ, "GOBIN": str(folder)})
+
+
+def _make_worker(complete: Path) -> None:
+    """Make the environment in its place, since it cannot be moved; ``complete`` comes last."""
+    folder = complete.parent
+    shutil.rmtree(folder, ignore_errors=True)
+    _call([sys.executable, "-m", "venv", str(folder)])
+    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _call([str(cache.worker_python()), *install, *cache.worker_packages()])
+    complete.touch()
+
+
+def _call(command: list[str], *, cwd: str | None = None, env: dict[str, str] | None = None) -> None:
+    """Run a package manager; again where it fails, as for a server that answers with an error."""
+    for pause in (*_PAUSES, None):
+        done = subprocess.run(
+            command, cwd=cwd, env=env, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return
+        if pause is not None:
+            time.sleep(pause)
+    said = (done.stdout + done.stderr).strip()
+    raise SetupError(f"{' '.join(command)} ended with status {done.returncode}:\n{said[-3000:]}")
+
+
+@contextlib.contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name when the block has ended well."""
+    with tempfile.TemporaryDirectory(dir=cache.root(), prefix=f".{folder.name}-") as temporary:
+        filled = Path(temporary, "filled")
+        filled.mkdir()
+        yield filled
+        filled.rename(folder)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Wait for another set-up of the same folder; the lock ends with the process."""
+    with (cache.root() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

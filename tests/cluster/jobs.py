@@ -1,0 +1,85 @@
+"""A small whole job through the command line, here and on a cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import zstandard
+
+from tests.cli.process import bpe
+from tests.pipelines import corpora
+from tests.pipelines.corpora import sentence, tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BAD_RECORDS = 3
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Where a job runs: what stands on the command line behind its own options."""
+
+    options: tuple[str, ...] = ("--workers", "2")
+
+    @classmethod
+    def of(cls, *flags: str, environment: str, config: str | None = None) -> Submission:
+        """A job server, and the kind of environment that workers run in."""
+        workers = [f"--environment_type={environment}"]
+        if config is not None:
+            workers.append(f"--environment_config={config}")
+        return cls(("--runner", "PortableRunner", "--", *flags, *workers))
+
+    def __add__(self, flags: tuple[str, ...]) -> Submission:
+        return Submission((*self.options, *flags))
+
+
+HERE = Submission()
+
+
+@dataclass(frozen=True)
+class Job:
+    """Count, train, encode: a corpus, and the bytes that the local runner makes of it."""
+
+    corpus: Path
+    expected: dict[str, bytes]
+
+    @classmethod
+    def of(cls, corpus: Path, *, local: Path) -> Job:
+        made = cls(corpus, {})
+        made.run(local, HERE)
+        return cls(corpus, tree(local))
+
+    def run(self, folder: Path, submission: Submission) -> None:
+        """``bpe run``: all of it, by one command."""
+        settings = {
+            "input": str(self.corpus),
+            "output": str(folder),
+            "special_token": "<|end|>",
+            "append_token": "<|end|>",
+            "vocab_size": 320,
+            "split_size": corpora.SPLIT,
+            "max_failures": BAD_RECORDS,
+        }
+        config = folder.with_suffix(".yaml")
+        config.write_text(json.dumps(settings), "utf-8")
+        bpe("run", str(config), *submission.options)
+
+    def check(self, folder: Path) -> None:
+        """Every file is there with the bytes that it has on the local runner, and nothing else."""
+        found = tree(folder)
+        assert sorted(found) == sorted(self.expected)
+        assert [name for name in found if found[name] != self.expected[name]] == []
+
+
+def write_corpus(folder: Path) -> None:
+    """Every format and three bad records, each in a file of its own kind."""
+    corpora.write_corpus(folder)
+    lines = [json.dumps({"id": f"y{i}", "text": sentence(i + 300)}) for i in range(40)]
+    lines[7] = '{"id": "torn", "text": "no end'
+    lines[33] = '{"id": "number", "text": 5}'
+    packed = zstandard.compress("\n".join(lines).encode())
+    (folder / "b" / "torn.jsonl.zst").write_bytes(packed)
+    (folder / "no text.txt").write_bytes(b"caf\xe9")

@@ -1,0 +1,90 @@
+"""What runs beside the tests ends with them, whatever they end of."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cluster import cache
+from cluster.processes import HOST, Program, ProgramError, free_ports, is_running, wait_until
+from tests.cli.process import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A program whose child has left its group and its session, as Beam's boot program does it.
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
+                         start_new_session=True)
+with open("child.tmp", "w") as file:
+    file.write(str(child.pid))
+__import__("os").rename("child.tmp", "child")
+time.sleep(600)
+"""
+DRIVER = """
+import sys, time
+from pathlib import Path
+from cluster.processes import Program
+Program("parent", [sys.executable, "-c", sys.argv[1]], folder=Path(sys.argv[2]))
+time.sleep(600)
+"""
+
+
+def child_in(folder: Path) -> int:
+    path = folder / "child"
+    wait_until(path.exists, "a child")
+    return int(path.read_text())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children that leave are found on Linux only")
+def test_children_of_a_dead_program_are_taken_down(tmp_path: Path) -> None:
+    with Program("parent", [sys.executable, "-c", PARENT], folder=tmp_path) as program:
+        child = child_in(tmp_path)
+        program.kill()
+        assert is_running(child)
+    wait_until(lambda: not is_running(child), "the end of the child")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children that leave are found on Linux only")
+def test_everything_ends_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", DRIVER, PARENT, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT) as driver:
+        child = child_in(tmp_path)
+        assert is_running(child)
+        driver.send_signal(signal.SIGKILL)
+    wait_until(lambda: not is_running(child), "the end of the child")
+
+
+def test_a_program_that_fails_says_why(tmp_path: Path) -> None:
+    fails = [sys.executable, "-c", "raise SystemExit('no such mountain')"]
+    with (
+        Program("climber", fails, folder=tmp_path) as program,
+        pytest.raises(ProgramError, match="no such mountain"),
+    ):
+        program.wait_for(free_ports(1)[0])
+    with pytest.raises(ProgramError, match="No such file"):
+        Program("ghost", [str(tmp_path / "ghost")], folder=tmp_path)
+
+
+def test_free_ports_differ() -> None:
+    assert HOST == "127.0.0.1"
+    assert len(set(free_ports(20))) == 20
+
+
+def test_workers_lack_our_package(pieces: None, tmp_path: Path) -> None:
+    code = "import apache_beam, pyarrow, zstandard; import bpe"
+    done = subprocess.run(
+        [cache.worker_python(), "-c", code],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.rstrip().endswith("ModuleNotFoundError: No module named 'bpe'")
