@@ -31,6 +31,7 @@ from pipelines.output import (
     read_json_object,
 )
 from pipelines.storage import join
+from pipelines.watch.remove import is_watched, remove_watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,8 +46,9 @@ _FILES: dict[str, tuple[str, ...]] = {
     "tokenizer": (PLAN, TRAINING, TOKENIZER),
     "encoded": (PLAN, TOKENIZER, MANIFEST),
 }
-_PART = re.compile(r"part-[0-9]{5,}-of-([0-9]{5,})\.parquet")
-_DEAD = re.compile(r"part-[0-9]{5,}-of-([0-9]{5,})\.jsonl")
+_INPUT = r"(?:[0-9a-f]{20}-)?"  # of a part that is named after its input
+_PART = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.parquet")
+_DEAD = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.jsonl")
 
 
 def prepare(
@@ -65,7 +67,7 @@ def prepare(
             for, or cannot be done.
     """
     directory = storage.located(output.directory)
-    _refuse_inputs_inside(directory, reads)
+    refuse_inputs_inside(directory, reads)
     storage.make_directory(directory)
     remove_temporaries(directory)
     found = [entry for entry in storage.entries(directory) if entry.name not in set(keep)]
@@ -79,7 +81,7 @@ def prepare(
         elif output.overwrite:
             remove_ours(directory)
         else:
-            raise _occupied(directory, found)
+            raise occupied(directory, found)
         _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
     if plan.kind != "tokenizer":
         storage.remove(join(directory, MANIFEST))
@@ -107,7 +109,7 @@ def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None
     ]
     found += _dead_letters(directory)
     if found and not (_is_only_begun(directory, found) or output.overwrite or output.resume):
-        raise _occupied(directory, found)
+        raise occupied(directory, found)
 
 
 def training_failed(directory: str) -> bool:
@@ -137,7 +139,8 @@ def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
     )
 
 
-def _occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
+def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
+    """The error that a directory with something in it is."""
     return OutputError(
         f"{directory} holds {_listed(entry.name for entry in found)}: choose an empty directory, "
         "replace what an earlier job left there with --overwrite, or finish the job with --resume"
@@ -157,6 +160,8 @@ def remove_temporaries(directory: str) -> None:
 
 def remove_ours(directory: str) -> None:
     """Remove the files that an earlier job left in ``directory``, and nothing else."""
+    if is_watched(directory):
+        remove_watched(directory)
     found = [*storage.entries(directory), *_dead_letters(directory)]
     claims = _Claims(directory)
     # The manifest goes first: without it, nobody takes the rest for a finished job.
@@ -202,7 +207,12 @@ def locked(directory: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
+def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
+    """Refuse a directory that holds what the job reads.
+
+    Raises:
+        OutputError: a path of ``reads`` lies in it.
+    """
     local = storage.is_local(directory)
     root = os.path.realpath(directory) if local else directory
     for path in reads:

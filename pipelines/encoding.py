@@ -27,8 +27,10 @@ from pipelines.splits import plan_splits
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pipelines.documents import KeptColumn
+    from pipelines.encoder import EncodedBlock
     from pipelines.inputs import InputFile
     from pipelines.runners import Failures
     from pipelines.settings import InputSettings, OutputSettings, RowSettings
@@ -140,15 +142,20 @@ class Encoding:
 
 
 def encode_split(
-    split: Split, job: EncodeJob, tokenizer: Tokenizer, failures: Failures
+    split: Split,
+    job: EncodeJob,
+    tokenizer: Tokenizer,
+    failures: Failures,
+    *,
+    observe: Callable[[EncodedBlock], object] | None = None,
 ) -> FinishedPart:
-    """Read, encode and write one split.
+    """Read, encode and write one split; ``observe`` sees each block that was encoded.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    file = part_name(split.part, split.parts)
+    file = split.file_name()
     layout = row_layout(
         job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
     )
@@ -166,6 +173,8 @@ def encode_split(
                 reader.set_aside(bad)
             size += text_bytes(encoded.texts)
             count += len(encoded.texts)
+            if observe is not None:
+                observe(encoded)
             writer.add(maker.add(encoded.documents))
         writer.add(maker.finish())
         contents = writer.finish(
@@ -232,24 +241,14 @@ def plan_encoding(
     check_tokens(loaded, encoding)
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
-    try:
-        text = loaded.to_json()
-    except BpeError as error:
-        raise InputError(f"{tokenizer}: workers are sent a tokenizer.json, but {error}") from error
-    job = EncodeJob(
-        reading=Reading(
-            directory=storage.located(output.directory),
-            options=ReadOptions(
-                text_field=inputs.text_field,
-                id_field=inputs.id_field,
-                keep=find_kept(files, encoding),
-            ),
-            max_failures=inputs.max_failures,
-        ),
-        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        vocab_size=loaded.max_id + 1,
-        id_type=id_type(loaded, encoding),
-        rows=encoding.rows,
+    text = tokenizer_json(loaded, tokenizer)
+    job = encode_job(
+        loaded,
+        text,
+        inputs=inputs,
+        output=output,
+        encoding=encoding,
+        keep=find_kept(files, encoding),
         parts=len(splits),
     )
     return Encoding(
@@ -264,6 +263,56 @@ def plan_encoding(
             settings=job.settings,
             inputs=describe_inputs(files),
         ),
+    )
+
+
+def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
+    """A tokenizer as it goes to workers.
+
+    Raises:
+        InputError: no tokenizer.json holds it.
+    """
+    try:
+        return tokenizer.to_json()
+    except BpeError as error:
+        raise InputError(f"{path}: workers are sent a tokenizer.json, but {error}") from error
+
+
+def encode_job(
+    tokenizer: Tokenizer,
+    text: str,
+    *,
+    inputs: InputSettings,
+    output: OutputSettings,
+    encoding: EncodeSettings,
+    keep: tuple[KeptColumn, ...],
+    parts: int,
+) -> EncodeJob:
+    """The job that these settings mean.
+
+    Args:
+        tokenizer: whose ids are made.
+        text: its ``tokenizer.json``.
+        inputs: how documents are read.
+        output: the directory.
+        encoding: what the rows hold.
+        keep: the columns that pass through, with their types.
+        parts: number of splits.
+
+    Raises:
+        ConfigError: the type of the ids that is asked for does not hold them.
+    """
+    return EncodeJob(
+        reading=Reading(
+            directory=storage.located(output.directory),
+            options=ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field, keep=keep),
+            max_failures=inputs.max_failures,
+        ),
+        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        vocab_size=tokenizer.max_id + 1,
+        id_type=id_type(tokenizer, encoding),
+        rows=encoding.rows,
+        parts=parts,
     )
 
 

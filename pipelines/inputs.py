@@ -114,12 +114,17 @@ def find_inputs(settings: InputSettings) -> list[InputFile]:
     paths = sorted(sizes, key=os.fsencode)
     names = _names(paths)
     return [
-        _input_file(path, name, sizes[path], settings.format)
+        input_file(path, name, sizes[path], settings.format)
         for path, name in zip(paths, names, strict=True)
     ]
 
 
-def _input_file(path: str, name: str, size: int, asked: str) -> InputFile:
+def input_file(path: str, name: str, size: int, asked: str) -> InputFile:
+    """What is known of a file by its name; ``asked`` is the format, or ``auto``.
+
+    Raises:
+        InputError: it is of a kind that cannot hold documents here.
+    """
     stem, suffix = posixpath.splitext(name.lower())
     compression = COMPRESSION_SUFFIXES.get(suffix, "none")
     if compression != "none":
@@ -153,10 +158,12 @@ def _names(paths: list[str]) -> list[str]:
             shared += 1
         common = common[:shared]
     skipped = sum(len(folder) + 1 for folder in common)
-    return [
-        path[skipped:].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        for path in slashed
-    ]
+    return [printable_name(path[skipped:]) for path in slashed]
+
+
+def printable_name(path: str) -> str:
+    """A path as text, whatever its bytes are."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _match(pattern: str) -> Iterator[tuple[str, int]]:
@@ -198,7 +205,7 @@ def _absolute(path: str) -> Path:
 
 def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
     """The regular files below ``root`` that match; never silent about what cannot be read."""
-    matches = _matcher(pattern or "**")
+    matches = matcher(pattern or "**")
     folders = [""]  # below root, each with a slash behind it
     while folders:
         folder = folders.pop()
@@ -215,7 +222,7 @@ def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name not in MARKERS:
                         folders.append(relative + "/")
-                elif matches(relative) and _is_visible(relative, pattern):
+                elif matches(relative) and is_visible(relative, pattern):
                     status = entry.stat()
                     if stat.S_ISREG(status.st_mode):
                         yield str(root / relative), status.st_size
@@ -230,14 +237,14 @@ def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
             found = [
                 file
                 for file in _without_outputs(_metadata(FileSystems.match([folder + "**"])), folder)
-                if _is_visible(file.path.removeprefix(folder), "")
+                if is_visible(file.path.removeprefix(folder), "")
             ]
         if not found:
             asked = posixpath.basename(pattern)
             found = [
                 file
-                for file in _metadata(FileSystems.match(_spellings(pattern)))
-                if _is_visible(posixpath.basename(file.path), asked)
+                for file in _metadata(FileSystems.match(spellings(pattern)))
+                if is_visible(posixpath.basename(file.path), asked)
             ]
     except (BeamIOError, ValueError) as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
@@ -262,26 +269,26 @@ def _metadata(results: Iterable[Any]) -> list[Any]:
     return [file for result in results for file in result.metadata_list]
 
 
-def _matcher(pattern: str) -> Any:
+def matcher(pattern: str) -> Any:
     """A predicate on paths for ``pattern``, in the syntax of Beam's filesystems."""
     expressions = [
-        re.compile(FileSystem.translate_pattern(spelling)) for spelling in _spellings(pattern)
+        re.compile(FileSystem.translate_pattern(spelling)) for spelling in spellings(pattern)
     ]
     return lambda path: any(expression.match(path) for expression in expressions)
 
 
-def _spellings(pattern: str) -> list[str]:
+def spellings(pattern: str) -> list[str]:
     """``pattern`` and what it becomes where some ``**/`` stands for no folder at all."""
-    spellings = [""]
+    found = [""]
     for piece in re.split(r"(?:(?<=/)|^)(\*\*/)", pattern):
         if piece == "**/":
-            spellings += [spelling + piece for spelling in spellings]
+            found += [spelling + piece for spelling in found]
         else:
-            spellings = [spelling + piece for spelling in spellings]
-    return spellings
+            found = [spelling + piece for spelling in found]
+    return found
 
 
-def _is_visible(relative: str, pattern: str) -> bool:
+def is_visible(relative: str, pattern: str) -> bool:
     """Whether a match is an input by convention, or asked for by a pattern that says so."""
     asked = posixpath.basename(pattern)
     *folders, name = relative.split("/")

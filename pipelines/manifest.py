@@ -13,6 +13,7 @@ from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, TRAINING, json_b
 from pipelines.parts import DeadLetters
 from pipelines.rows import Dropped
 from pipelines.settings import RowSettings
+from pipelines.watch import log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,6 +92,8 @@ class EncodedManifest:
         inputs: every file that was read, in order.
         parts: in order.
         dead_letters: the files of bad records.
+        failed: where files are encoded as they arrive, those that could not be read; None where
+            all were there when the job began.
     """
 
     tokenizer_sha256: str
@@ -102,6 +105,12 @@ class EncodedManifest:
     inputs: tuple[Source, ...]
     parts: tuple[Part, ...]
     dead_letters: tuple[DeadLetters, ...]
+    failed: tuple[str, ...] | None = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether files are encoded as they arrive, each to parts of its own."""
+        return self.failed is not None
 
     @classmethod
     def of(
@@ -144,7 +153,7 @@ class EncodedManifest:
                 failures=sum(letters.records for letters in dead),
             ),
             inputs=tuple(source for _, source in sorted(sources.items())),
-            parts=tuple(_part(part) for part in ordered),
+            parts=tuple(part_of(part) for part in ordered),
             dead_letters=dead,
         )
 
@@ -172,7 +181,8 @@ class EncodedManifest:
         return json_bytes(self.to_json())
 
 
-def _part(part: FinishedPart) -> Part:
+def part_of(part: FinishedPart) -> Part:
+    """A finished part as the manifest names it."""
     return Part(
         file=part.file,
         documents=part.contents.documents,
@@ -197,6 +207,8 @@ def read_kind(directory: str) -> str:
         InputError: there is no manifest, or not one of ours.
     """
     kind = _read(directory).get("kind")
+    if kind == log.COUNTS_KIND:
+        return "counts"
     if kind not in ("counts", KIND):
         raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
     return str(kind)
@@ -210,6 +222,8 @@ def read_encoded(directory: str) -> EncodedManifest:
     """
     path = _path(directory)
     value = _read(directory)
+    if value.get("kind") == KIND and log.WATCH in value:
+        value = log.read_manifest(storage.located(directory))
     if value.get("kind") != KIND or value.get("version") != VERSION:
         raise InputError(
             f"{path}: kind {value.get('kind')!r}, version {value.get('version')!r}: this is not "
@@ -249,6 +263,7 @@ def read_encoded(directory: str) -> EncodedManifest:
                 for letters in value["dead_letters"]
             ),
             parts=tuple(_read_part(part) for part in value["parts"]),
+            failed=_failed(value.get(log.WATCH)),
         )
         _check_names(manifest, _text(value["tokenizer"], "file"))
     except (KeyError, TypeError, ValueError) as error:
@@ -264,6 +279,14 @@ def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
         raise ValueError(f"tokenizer {tokenizer!r}")
     if manifest.id_type not in ("uint16", "uint32"):
         raise ValueError(f"id_type {manifest.id_type!r}")
+    if manifest.watched:
+        for name in [part.file for part in manifest.parts]:
+            if not log.is_part(name):
+                raise ValueError(f"a part is {name!r}")
+        for letters in manifest.dead_letters:
+            if not log.is_part(letters.file.removeprefix(f"{DEAD_LETTERS}/")):
+                raise ValueError(f"dead letters {letters.file!r}")
+        return
     parts = len(manifest.parts)
     for number, part in enumerate(manifest.parts):
         if part.file != part_name(number, parts):
@@ -271,6 +294,12 @@ def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
     dead = {f"{DEAD_LETTERS}/{part_name(number, parts, 'jsonl')}" for number in range(parts)}
     if unknown := {letters.file for letters in manifest.dead_letters} - dead:
         raise ValueError(f"dead letters {min(unknown)!r}")
+
+
+def _failed(watched: Any) -> tuple[str, ...] | None:
+    if watched is None:
+        return None
+    return tuple(_text(one["inputs"][0], "name") for one in watched if one["failed"] is not None)
 
 
 def _read_part(value: Any) -> Part:

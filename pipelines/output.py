@@ -25,15 +25,16 @@ TRAINING = "training.json"
 DEAD_LETTERS = "dead-letters"
 COUNTS = "counts"
 PROGRAM = "beam-bpe"
+STEM = "part"
 
 
-def part_name(part: int, parts: int, suffix: str = "parquet") -> str:
+def part_name(part: int, parts: int, suffix: str = "parquet", *, stem: str = STEM) -> str:
     """The name of a part's file.
 
     >>> part_name(3, 42)
     'part-00003-of-00042.parquet'
     """
-    return f"part-{part:05d}-of-{parts:05d}.{suffix}"
+    return f"{stem}-{part:05d}-of-{parts:05d}.{suffix}"
 
 
 @dataclass(frozen=True, kw_only=True)

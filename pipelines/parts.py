@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output import DEAD_LETTERS, part_name
+from pipelines.output import DEAD_LETTERS
 from pipelines.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_COLUMNS, Dropped
 from pipelines.storage import Written, join
 
@@ -310,7 +310,7 @@ def finished_part(directory: str, split: Split, *, fingerprint: str) -> Finished
         split: that the part is of.
         fingerprint: what the part must have been made from.
     """
-    file = part_name(split.part, split.parts)
+    file = split.file_name()
     try:
         with storage.open_binary(join(directory, file)) as source:
             place, footer = _self_description(source)
@@ -320,8 +320,7 @@ def finished_part(directory: str, split: Split, *, fingerprint: str) -> Finished
             written = _written(source, place + len(_SELF))
         if (dead := contents.dead_letters) is not None:
             # The name is made here: what a file says is never used as a path.
-            name = part_name(split.part, split.parts, "jsonl")
-            found = storage.digest(join(directory, DEAD_LETTERS, name))
+            found = storage.digest(join(directory, DEAD_LETTERS, split.file_name("jsonl")))
             if found != Written(bytes=dead.bytes, sha256=dead.sha256):
                 return None
     except (InputError, ValueError, OSError):

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines import storage
 from pipelines.documents import read_split
 from pipelines.errors import JobError, RecordError
-from pipelines.output import DEAD_LETTERS, part_name
+from pipelines.output import DEAD_LETTERS
 from pipelines.parts import DeadLetters, dead_letter
 from pipelines.progress import SlotWriter
 from pipelines.runners import Failures, counter
@@ -117,9 +117,8 @@ class SplitReader:
         self._open.close()
         if written is None:
             return None
-        name = part_name(self._split.part, self._split.parts, "jsonl")
         return DeadLetters(
-            file=f"{DEAD_LETTERS}/{name}",
+            file=f"{DEAD_LETTERS}/{self._split.file_name('jsonl')}",
             records=self._bad_records,
             bytes=written.bytes,
             sha256=written.sha256,
@@ -127,8 +126,7 @@ class SplitReader:
 
     @property
     def _dead_path(self) -> str:
-        name = part_name(self._split.part, self._split.parts, "jsonl")
-        return join(self._reading.directory, DEAD_LETTERS, name)
+        return join(self._reading.directory, DEAD_LETTERS, self._split.file_name("jsonl"))
 
 
 def text_bytes(texts: pa.Array) -> int:

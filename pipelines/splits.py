@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipelines.errors import ConfigError
+from pipelines.output import STEM, part_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,11 +61,22 @@ class Split:
     """One unit of work: part ``part`` of ``parts``, a piece of one large file or whole small files.
 
     Small (it holds names and numbers only) and picklable: this is what travels between workers.
+
+    Attributes:
+        part: its number.
+        parts: how many there are.
+        pieces: what to read.
+        stem: how the names of its files begin.
     """
 
     part: int
     parts: int
     pieces: tuple[FileRange, ...]
+    stem: str = STEM
+
+    def file_name(self, suffix: str = "parquet") -> str:
+        """The name of the file that is made of the split."""
+        return part_name(self.part, self.parts, suffix, stem=self.stem)
 
     @property
     def size(self) -> int:

@@ -200,6 +200,38 @@ def remove(path: str) -> None:
         raise OutputError(f"{path}: cannot remove: {reason(error)}") from error
 
 
+def remove_directory(directory: str) -> None:
+    """Remove a directory that is all ours, ``manifest.json`` in it first; none there is fine.
+
+    Raises:
+        OutputError: something in it cannot be removed.
+    """
+    found = entries(directory)
+    for entry in sorted(found, key=lambda entry: entry.name != "manifest.json"):
+        remove(join(directory, entry.name))
+    if is_local(directory):
+        try:
+            Path(directory).rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise OutputError(f"{directory}: cannot remove: {reason(error)}") from error
+
+
+def folders(directory: str) -> set[str]:
+    """The names of the folders right below ``directory``, on an object store.
+
+    Raises:
+        OutputError: it cannot be listed.
+    """
+    try:
+        results = FileSystems.match([f"{directory}/**"])
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot list: {reason(error)}") from error
+    below = (file.path[len(directory) + 1 :] for one in results for file in one.metadata_list)
+    return {path.split("/")[0] for path in below if "/" in path}
+
+
 class HashingFile(io.RawIOBase):
     """A file that is written once, front to back, and knows its size and SHA-256.
 

@@ -143,3 +143,26 @@ class VerifySummary(_Summary):
     parts: int
     compared: bool
     lossless: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchSummary(_Summary):
+    """What a watched directory holds when the job that watched has stopped.
+
+    Attributes:
+        output: the directory.
+        kind: ``encoded`` or ``counts``.
+        tokens: token ids, or occurrences of pre-tokens.
+        inputs: files that were taken, over all runs.
+        new_inputs: of this run.
+        failed_inputs: files that cannot be read.
+        stopped: ``signal``, ``asked`` (the time that was given is over) or ``end``.
+    """
+
+    output: str
+    kind: str
+    tokens: int
+    inputs: int
+    new_inputs: int
+    failed_inputs: int
+    stopped: str

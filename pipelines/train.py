@@ -25,6 +25,7 @@ from pipelines.encoding import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.output import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
 from pipelines.storage import join
+from pipelines.watch import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pipelines.settings import CountsInput, TrainSettings
 
 # Who wants to know how far a training is, by its name, where the worker is in this process.
+_TRIES = 20  # of reading counts that change
 _listeners: dict[str, Callable[[int, int], object]] = {}
 
 
@@ -240,7 +242,10 @@ def read_counts_manifest(directory: str) -> CountsManifest:
         InputError: there is none.
         CountsError: it is damaged.
     """
-    path = join(storage.located(directory), MANIFEST)
+    root = storage.located(directory)
+    path = join(root, MANIFEST)
+    if log.is_watched_counts(root):
+        return _watched(root).manifest
     if not storage.exists(path):
         raise InputError(
             f"{directory} holds no counts: it has no {MANIFEST}: name a directory made by "
@@ -256,8 +261,10 @@ def load_counts(directory: str) -> PretokenCounts:
         InputError: a file is missing.
         CountsError: a file is damaged or of another run.
     """
-    manifest = read_counts_manifest(directory)
     root = storage.located(directory)
+    if log.is_watched_counts(root):
+        return _watched(root).counts
+    manifest = read_counts_manifest(directory)
     runs = []
     for shard, part in enumerate(manifest.parts):
         path = join(root, part.file)
@@ -279,6 +286,48 @@ def load_counts(directory: str) -> PretokenCounts:
         )
     except (CountsError, ValueError) as error:
         raise CountsError(f"{directory}: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """What a directory in which files are counted as they arrive holds at one moment."""
+
+    manifest: CountsManifest
+    counts: PretokenCounts
+
+
+def _watched(root: str) -> _Watched:
+    """All shard sets that the log names, in the order of their inputs.
+
+    Sets may be brought together while they are read; then they are read again.
+    """
+    for last in (*[False] * (_TRIES - 1), True):
+        entries = [entry for entry in log.read_log(root).values() if entry["set"] is not None]
+        entries.sort(key=lambda entry: str(entry["inputs"][0]["name"]))
+        paths = [join(root, log.SETS, entry["set"]) for entry in entries]
+        if not paths:
+            raise InputError(f"{root}: nothing was counted yet: no file has arrived")
+        try:
+            manifests = [read_counts_manifest(path) for path in paths]
+            counts = combine([(load_counts(path), 1) for path in paths], names=paths)
+        except (InputError, CountsError):
+            if last:
+                raise
+            continue
+        parts = zip(entries, manifests, strict=True)
+        manifest = replace(
+            manifests[0],
+            order_span=counts.order_span,
+            totals=counts.totals,
+            inputs=counts.inputs,
+            parts=tuple(
+                replace(part, file=f"{log.SETS}/{entry['set']}/{part.file}")
+                for entry, one in parts
+                for part in one.parts
+            ),
+        )
+        return _Watched(manifest=manifest, counts=counts)
+    raise AssertionError("the last try returns or raises")
 
 
 class _Train(beam.DoFn):  # type: ignore[misc]  # Beam has no types

@@ -7,8 +7,9 @@ must decode to the bytes of the document, and encoding the document must give th
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from pipelines.encoding import (
 from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.inputs import find_inputs
 from pipelines.manifest import read_encoded
-from pipelines.output import DEAD_LETTERS, TOKENIZER, part_name
+from pipelines.output import DEAD_LETTERS, TOKENIZER
 from pipelines.parts import open_part, read_contents
 from pipelines.progress import SlotWriter
 from pipelines.rows import Dropped
@@ -32,6 +33,9 @@ from pipelines.settings import cores
 from pipelines.splits import FileRange, Split
 from pipelines.storage import join
 from pipelines.verify_rows import PartComparison, PartRows
+from pipelines.watch.arrivals import Arrivals, Place
+from pipelines.watch.log import is_part
+from pipelines.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
@@ -77,6 +81,7 @@ def verify_encoded(
         root,
         expected={part.file for part in manifest.parts},
         dead={letters.file for letters in manifest.dead_letters},
+        watched=manifest.watched,
     )
     path = join(root, TOKENIZER)
     try:
@@ -95,7 +100,7 @@ def verify_encoded(
         manifest=manifest,
         tokenizer=tokenizer,
         layout=_layout(manifest, tokenizer),
-        splits=_splits(manifest, find_inputs(inputs) if inputs else None),
+        splits=_splits(manifest, _files(root, manifest, inputs) if inputs else None),
         compare=inputs is not None,
         counters_path=counters_path,
     )
@@ -115,8 +120,31 @@ def verify_encoded(
     return manifest
 
 
-def check_names(directory: str, *, expected: set[str], dead: set[str]) -> None:
+def _files(directory: str, manifest: EncodedManifest, inputs: InputSettings) -> list[InputFile]:
+    """The files that the manifest must be of, as the job called them."""
+    files = find_inputs(inputs)
+    if manifest.failed is None:
+        return files
+    arrivals = Arrivals(
+        [Place.of(pattern) for pattern in inputs.patterns],
+        output=directory,
+        settings=WatchSettings(),
+    )
+    named = [
+        replace(file, name=arrivals.name(file.path))
+        for file in files
+        if arrivals.is_input(file.path)
+    ]
+    failed = set(manifest.failed)
+    return sorted((file for file in named if file.name not in failed), key=lambda file: file.name)
+
+
+def check_names(
+    directory: str, *, expected: set[str], dead: set[str], watched: bool = False
+) -> None:
     """Refuse parts and dead letters that no manifest names, and half-written files.
+
+    Where files are taken as they arrive (``watched``), those of the next ones may be there already.
 
     Raises:
         VerificationError: there is one.
@@ -127,6 +155,8 @@ def check_names(directory: str, *, expected: set[str], dead: set[str]) -> None:
         for entry in storage.entries(join(directory, DEAD_LETTERS))
     ]
     for name, base in found:
+        if watched and (is_part(base) or storage.is_temporary(base) is not None):
+            continue  # of a file that is taken at the moment
         extra = name.endswith(".parquet") or name.startswith(f"{DEAD_LETTERS}/")
         if storage.is_temporary(base) is not None:
             raise VerificationError(
@@ -229,7 +259,7 @@ def _check_origin(encoded: _Encoded, number: int, contents: Contents, path: str)
         raise VerificationError(
             f"{path}: it was made from other inputs or with other settings than the manifest says"
         )
-    name = f"{DEAD_LETTERS}/{part_name(number, len(manifest.parts), 'jsonl')}"
+    name = f"{DEAD_LETTERS}/{manifest.parts[number].file.removesuffix('.parquet')}.jsonl"
     stated = [letters for letters in manifest.dead_letters if letters.file == name]
     if stated != ([contents.dead_letters] if contents.dead_letters else []):
         raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
@@ -258,6 +288,9 @@ def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[S
         _check_inputs(manifest, files)
     index = -1
     splits = []
+    of_input = Counter(
+        part.file.rpartition("-of-")[0].rpartition("-")[0] for part in manifest.parts
+    )
     for number, part in enumerate(manifest.parts):
         pieces = []
         for piece in part.inputs:
@@ -272,7 +305,7 @@ def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[S
                 FileRange(
                     path=files[index].path if files is not None else "",
                     name=piece.name,
-                    file_index=index,
+                    file_index=0 if manifest.watched else index,
                     format=source.format,  # type: ignore[arg-type]  # what the manifest says
                     compression=source.compression,  # type: ignore[arg-type]
                     start=piece.start,
@@ -280,7 +313,15 @@ def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[S
                     file_size=source.size,
                 )
             )
-        splits.append(Split(part=number, parts=len(manifest.parts), pieces=tuple(pieces)))
+        stem, _, place = part.file.rpartition("-of-")[0].rpartition("-")
+        splits.append(
+            Split(
+                part=int(place) if manifest.watched else number,
+                parts=of_input[stem],
+                pieces=tuple(pieces),
+                stem=stem,
+            )
+        )
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"

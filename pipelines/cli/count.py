@@ -11,14 +11,24 @@ from pipelines.cli.command import JobCommand
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.train_options import preset_option, prune_option
+from pipelines.cli.watch_options import (
+    refuse_watching,
+    settle_input,
+    watch_options,
+    watch_settings,
+)
 
 
 @click.command(
     cls=JobCommand,
     short_help="Count the pre-tokens of a corpus.",
-    example="bpe count --input 'corpus/*.jsonl.gz' --output counts --pretokenizer cl100k",
+    example="""
+bpe count --input 'corpus/*.jsonl.gz' --output counts --pretokenizer cl100k
+bpe count --watch 'landing/*.jsonl' --output counts
+""",
 )
-@options.input_options(required=True)
+@options.input_options(required=False)
+@watch_options()
 @options.bulk_options()
 @preset_option()
 @options.pretoken_options()
@@ -35,10 +45,33 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     DIR/manifest.json. Tokenizers of any vocabulary size can then be trained without reading the
     corpus again, and the counts of several corpora can be trained on together:
     bpe train --counts DIR --counts OTHER.
+
+    With --watch in the place of --input, files are counted as they arrive, until the job is told
+    to stop; bpe train --counts DIR takes what is there at any time.
     """
+    watching = settle_input(ctx)
     inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
     output, execution = options.output_settings(ctx), options.execution(ctx)
+    watch = watch_settings(ctx) if watching else None
+    if not watching:
+        refuse_watching(ctx)
     set_up_logging()
+    if watch is not None:
+        from pipelines.watch.job import watch_count
+
+        watched = watch_count(
+            inputs=inputs,
+            pretokens=pretokens,
+            output=output,
+            execution=execution,
+            watch=watch,
+            progress=options.progress(ctx),
+            track_order=ctx.params["track_order"],
+            prune_below=ctx.params["prune_below"],
+            shards=ctx.params["shards"],
+        )
+        show_summary(ctx, watch=watched)
+        return
     from pipelines import jobs
 
     summary = jobs.count(

@@ -11,6 +11,14 @@ from pipelines.cli.command import JobCommand
 from pipelines.cli.encode_options import encode_options, encode_settings
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
+from pipelines.cli.watch_options import (
+    drift_options,
+    drift_settings,
+    refuse_watching,
+    settle_input,
+    watch_options,
+    watch_settings,
+)
 
 
 @click.command(
@@ -20,9 +28,11 @@ from pipelines.cli.report import show_summary
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
 bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
     --append-token '<|endoftext|>' --pack 2048
+bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
-@options.input_options(required=True)
+@options.input_options(required=False)
+@watch_options()
 @options.bulk_options()
 @click.option(
     "--tokenizer",
@@ -31,6 +41,7 @@ bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
     help="tokenizer.json, as bpe train writes it or Hugging Face's tokenizers.",
 )
 @encode_options()
+@drift_options()
 @options.output_options()
 @options.execution_options()
 @options.report_options()
@@ -43,10 +54,32 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     kept), and DIR/manifest.json last: where it stands, the job is complete. Special tokens that
     occur in documents are encoded as plain text. An empty document keeps its row, with an empty
     list.
+
+    With --watch in the place of --input, files are encoded as they arrive, each to parts of its
+    own, until the job is told to stop; given again, it goes on where it was.
     """
+    watching = settle_input(ctx)
     inputs, output = options.input_settings(ctx), options.output_settings(ctx)
     encoding, execution = encode_settings(ctx), options.execution(ctx)
+    watch, drift = (watch_settings(ctx), drift_settings(ctx)) if watching else (None, None)
+    if not watching:
+        refuse_watching(ctx)
     set_up_logging()
+    if watch is not None and drift is not None:
+        from pipelines.watch.job import watch_encode
+
+        watched = watch_encode(
+            inputs=inputs,
+            tokenizer=ctx.params["tokenizer"],
+            output=output,
+            encoding=encoding,
+            execution=execution,
+            watch=watch,
+            drift=drift,
+            progress=options.progress(ctx),
+        )
+        show_summary(ctx, watch=watched)
+        return
     from pipelines import jobs
 
     summary = jobs.encode(

@@ -15,9 +15,15 @@ from pipelines.progress import duration, many, size_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
+    from pipelines.summaries import (
+        CountSummary,
+        EncodeSummary,
+        TrainSummary,
+        VerifySummary,
+        WatchSummary,
+    )
 
-    Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | VerifySummary
+    Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | VerifySummary | WatchSummary
 
 
 def show_summary(ctx: click.Context, **summaries: Summary) -> None:
@@ -125,17 +131,36 @@ def _verified(summary: VerifySummary) -> list[str]:
     ]
 
 
+def _watched(summary: WatchSummary) -> list[str]:
+    units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
+    files = f"{many(summary.inputs, 'file')}, {summary.new_inputs:,} of them new"
+    failed = f"; {summary.failed_inputs:,} cannot be read" if summary.failed_inputs else ""
+    return [
+        f"{_corpus(summary)}: {units}",
+        f"{_near(summary.output)}: {files}{failed}; {duration(summary.seconds)}",
+    ]
+
+
 _LINES: Mapping[str, Callable[[Any], list[str]]] = {
     "count": _counted,
     "train": _trained,
     "encode": _encoded,
     "verify": _verified,
+    "watch": _watched,
 }
-_PAST = {"count": "counted", "train": "trained", "encode": "encoded", "verify": "verified"}
+_PAST = {
+    "count": "counted",
+    "train": "trained",
+    "encode": "encoded",
+    "verify": "verified",
+    "watch": "watched",
+}
 
 
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
-    if summary.documents == 0 and summary.failures:
+    if getattr(summary, "stopped", None) in ("signal", "asked", "end") and not summary.documents:
+        yield "no document has arrived yet"
+    elif summary.documents == 0 and summary.failures:
         yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
     elif summary.documents == 0:
         yield "the input holds no documents"
@@ -173,7 +198,7 @@ def _ran_out(summary: TrainSummary) -> bool:
     return summary.stopped == "no pair left"
 
 
-def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
+def _corpus(summary: CountSummary | EncodeSummary | VerifySummary | WatchSummary) -> str:
     return f"{many(summary.documents, 'document')}, {size_text(summary.bytes)} of text"
 
 

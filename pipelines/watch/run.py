@@ -1,0 +1,172 @@
+"""Running a pipeline that has no end until it is told to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
+
+from pipelines.errors import JobError
+from pipelines.runners import Failures, error_in, is_local, options
+from pipelines.watch.transform import STOPPED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pipelines.settings import Execution
+    from pipelines.watch.keeper import Keeper
+
+_GRACE = 30.0  # seconds in which a runner takes a job back
+
+
+def run_until_stopped(
+    build: Callable[[beam.Pipeline, Failures], None], *, execution: Execution, keeper: Keeper
+) -> str:
+    """Build a pipeline and run it until it fails, ends, or is told to stop.
+
+    SIGINT and SIGTERM tell it; a second one is as ever.
+
+    Args:
+        build: adds the transforms to the pipeline.
+        execution: where to run.
+        keeper: looks after the output meanwhile, and may end the job.
+
+    Returns:
+        Why it ended: ``signal``, or what the keeper was asked for.
+
+    Raises:
+        JobError: the error that ended the job.
+    """
+    made = options(replace(execution, workers=1))
+    local = is_local(made)
+    if local:
+        made.view_as(DirectOptions).direct_num_workers = 1
+        made.view_as(DirectOptions).direct_running_mode = "in_memory"
+    else:
+        made.view_as(StandardOptions).streaming = True
+    folder = tempfile.mkdtemp(prefix="bpe-watch-") if local else None
+    failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
+    stopping, signalled = threading.Event(), threading.Event()
+
+    def stop() -> None:
+        stopping.set()
+        failures.stop()
+
+    watcher = threading.Thread(target=keeper.run, args=(stopping, stop), daemon=True)
+    try:
+        with _signals(stop, signalled), _quiet_end():
+            pipeline = beam.Pipeline(options=made)
+            build(pipeline, failures)
+            watcher.start()
+            try:
+                if local:
+                    pipeline.run().wait_until_finish()
+                else:
+                    _run_elsewhere(pipeline, stopping)
+            except Exception as error:
+                failure = failures.first()
+                if not stopping.is_set() or (failure is None and STOPPED not in str(error)):
+                    raise failure or error_in(error) from error
+            ended_itself = not stopping.is_set()
+            stop_was_asked = stopping.is_set()
+            stopping.set()
+            watcher.join()
+            failure = failures.first()
+            if failure is not None and not (stop_was_asked and str(failure) == _STOP_MESSAGE):
+                raise failure
+    finally:
+        stopping.set()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+    if keeper.error is not None:
+        raise error_in(keeper.error) from keeper.error
+    if signalled.is_set():
+        return "signal"
+    return "end" if ended_itself else "asked"
+
+
+_STOP_MESSAGE = "the job was stopped"  # of `Failures.stop`
+
+
+def _run_elsewhere(pipeline: beam.Pipeline, stopping: threading.Event) -> None:
+    """Run on a runner that has its own processes, and take the job back when asked to."""
+    result = pipeline.run()
+    ended: list[Any] = []
+
+    def wait() -> None:
+        try:
+            ended.append(result.wait_until_finish())
+        except Exception as error:  # noqa: BLE001 - raised by the thread that waits for this one
+            ended.append(error)
+
+    waiter = threading.Thread(target=wait, daemon=True)
+    waiter.start()
+    while waiter.is_alive() and not stopping.is_set():
+        waiter.join(0.2)
+    if stopping.is_set() and waiter.is_alive():
+        with contextlib.suppress(Exception):  # it may be over by now
+            result.cancel()
+        waiter.join(_GRACE)
+        return
+    if ended and isinstance(ended[0], Exception):
+        raise ended[0]
+    state = ended[0] if ended else None
+    if state not in (None, "DONE") and not stopping.is_set():
+        raise JobError(f"the job ended as {state}: see the logs of the runner")
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None], signalled: threading.Event) -> Iterator[None]:
+    """Let a first SIGINT or SIGTERM wind the job down."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {which: signal.getsignal(which) for which in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(which: int, _: object) -> None:
+        signal.signal(which, before[signal.Signals(which)])
+        signalled.set()
+        stop()
+
+    for which, handler in before.items():
+        if handler is not signal.SIG_IGN:  # a shell may have us ignore it
+            signal.signal(which, handle)
+    try:
+        yield
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)
+
+
+@contextlib.contextmanager
+def _quiet_end() -> Iterator[None]:
+    """Keep what Beam says of the exception that ends a watch out of the log."""
+
+    def wanted(record: logging.LogRecord) -> bool:
+        return STOPPED not in record.getMessage()
+
+    loggers = [
+        logging.getLogger(name)
+        for name in (
+            "apache_beam.runners.common",
+            "apache_beam.runners.worker.sdk_worker",
+            "apache_beam.runners.worker.bundle_processor",
+        )
+    ]
+    for logger in loggers:
+        logger.addFilter(wanted)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(wanted)

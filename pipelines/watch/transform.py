@@ -1,0 +1,195 @@
+"""The steps of a job that watches, on Beam.
+
+Files are matched again and again as `apache_beam.io.fileio.MatchContinuously` does it without its
+own memory of files (ours is the log): a periodic impulse, the patterns, ``MatchAll``. Its steps
+stand here one by one because it takes one pattern, and says nothing while nothing matches, so that
+nobody could tell it to stop. On the local runner more than one source that never ends, or more
+than one worker, would lose the rest of an impulse (Beam 2.77), so there one worker has all steps,
+and takes files with threads of its own; elsewhere files are dealt to all workers.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Protocol
+
+import apache_beam as beam
+from apache_beam.io import fileio
+from apache_beam.io.fileio import EmptyMatchTreatment
+from apache_beam.transforms.periodicsequence import PeriodicImpulse
+from apache_beam.utils.shared import Shared
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+
+from pipelines.elements import pack, unpack
+from pipelines.runners import Failures, counter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apache_beam.io.filesystem import FileMetadata
+
+    from pipelines.watch.work import Taken, Work
+
+LOCAL_TICK = 0.5  # seconds in which the local runner sees that it shall stop
+_AGAIN = 60.0  # seconds after which a file that was dealt is dealt again, if it is not done
+STOPPED = "beam-bpe: the watch was told to stop"
+
+
+class WorkFactory(Protocol):
+    """Makes what takes files, in a worker; picklable."""
+
+    @property
+    def tag(self) -> str:
+        """The same for the same work."""
+        ...
+
+    def make(self, failures: Failures) -> Work:
+        """What takes files."""
+        ...
+
+
+class StopWatch(Exception):  # noqa: N818 - no error
+    """Ends the pipeline of the local runner, which nothing else does."""
+
+
+class _Tick(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    """Gives the patterns in each interval, and ends the local runner when it shall stop."""
+
+    def __init__(self, patterns: list[str], interval: float, failures: Failures) -> None:
+        self._patterns = patterns
+        self._interval = interval
+        self._failures = failures
+        self._next = 0.0
+
+    def process(self, _: Any) -> Iterator[str]:
+        if self._failures.stopped():
+            raise StopWatch(STOPPED)
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + self._interval
+            yield from self._patterns
+
+
+class _WithWork(beam.DoFn):  # type: ignore[misc]
+    """A step that has what takes files; one for each process."""
+
+    def __init__(self, factory: WorkFactory, shared: Shared, failures: Failures) -> None:
+        self._factory = factory
+        self._shared = shared
+        self._failures = failures
+        self._work: Work | None = None
+
+    def setup(self) -> None:
+        with self._failures.reported():
+            self._work = self._shared.acquire(
+                lambda: self._factory.make(self._failures), tag=self._factory.tag
+            )
+
+
+class _Select(_WithWork):
+    """Lets through what is complete and not yet taken."""
+
+    def setup(self) -> None:
+        super().setup()
+        self._dealt: dict[tuple[str, int, float], float] = {}
+
+    def process(self, file: FileMetadata) -> Iterator[bytes]:
+        if self._work is None or self._failures.stopped():
+            return
+        with self._failures.reported():
+            if not self._work.is_wanted(file):
+                return
+            now = time.monotonic()
+            seen = (file.path, file.size_in_bytes, file.last_updated_in_seconds)
+            if now < self._dealt.get(seen, 0.0):
+                return
+            self._dealt = {one: until for one, until in self._dealt.items() if now < until}
+            if self._failures.path is None:  # elsewhere files are taken one after the other
+                self._dealt[seen] = now + _AGAIN
+            yield pack(file)
+
+
+class _Take(_WithWork):
+    """Takes files; those of a bundle at once, with so many threads."""
+
+    def __init__(
+        self, factory: WorkFactory, shared: Shared, failures: Failures, threads: int
+    ) -> None:
+        super().__init__(factory, shared, failures)
+        self._threads = threads
+
+    def setup(self) -> None:
+        super().setup()
+        self._pool = ThreadPoolExecutor(self._threads)
+
+    def start_bundle(self) -> None:
+        self._pending: list[Future[Taken | None]] = []
+
+    def process(self, element: bytes) -> None:
+        if self._work is not None and not self._failures.stopped():
+            self._pending.append(self._pool.submit(self._take, unpack(element)))
+
+    def finish_bundle(self) -> None:
+        for future in self._pending:
+            if (taken := future.result()) is not None:
+                # Beam counts in its own threads only.
+                counter("files_taken").inc()
+                counter("documents_read").inc(taken.documents)
+                counter("bytes_read").inc(taken.bytes)
+                counter("tokens_written").inc(taken.tokens)
+                counter("dead_letters").inc(taken.failures)
+
+    def teardown(self) -> None:
+        self._pool.shutdown()
+
+    def _take(self, file: FileMetadata) -> Taken | None:
+        if self._work is None:
+            return None
+        with self._failures.reported():
+            return self._work.take(file)
+        return None
+
+
+def add_watching(
+    pipeline: beam.Pipeline,
+    factory: WorkFactory,
+    failures: Failures,
+    *,
+    patterns: list[str],
+    interval: float,
+    stop_after: float | None,
+    threads: int,
+) -> None:
+    """Add a watch to a pipeline.
+
+    Args:
+        pipeline: of any runner that streams.
+        factory: makes what takes files.
+        failures: how workers report errors; on the local runner, also how they are stopped.
+        patterns: what to match.
+        interval: seconds between two looks.
+        stop_after: seconds after which no more looks are taken; None: never.
+        threads: that take files, on the local runner.
+    """
+    local = failures.path is not None
+    now = time.time()
+    end = MAX_TIMESTAMP if stop_after is None else Timestamp(now + stop_after)
+    shared = Shared()
+    files = (
+        pipeline
+        | "Look again and again"
+        >> PeriodicImpulse(
+            start_timestamp=Timestamp(now),
+            stop_timestamp=end if not local else MAX_TIMESTAMP,
+            fire_interval=min(interval, LOCAL_TICK) if local else interval,
+        )
+        | "Patterns" >> beam.ParDo(_Tick(patterns, interval if local else 0.0, failures))
+        | "Match" >> fileio.MatchAll(EmptyMatchTreatment.ALLOW)
+        | "Select" >> beam.ParDo(_Select(factory, shared, failures))
+    )
+    if not local:
+        files |= "Deal files" >> beam.Reshuffle()
+    _ = files | "Take files" >> beam.ParDo(
+        _Take(factory, shared, failures, threads if local else 1)
+    )
