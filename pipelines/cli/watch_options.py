@@ -129,7 +129,9 @@ def settle_input(ctx: click.Context) -> bool:
         return True
     if not ctx.params["input"]:
         raise click.UsageError(
-            f"no input: give {EXAMPLE_PATTERN}, or --watch for files that are still to come", ctx
+            f"Missing option '--input': give {EXAMPLE_PATTERN}, or --watch for files that are "
+            "still to come",
+            ctx,
         )
     return False
 

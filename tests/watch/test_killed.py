@@ -6,6 +6,7 @@ import json
 import random
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -45,13 +46,14 @@ def watch_to_the_end(folder: Path, command: tuple[str, ...], drops: Drops, secon
     with dropping(drops.contents, folder / "in", seconds=seconds):
         for share in (0.2, 0.6):
             with running(*command, cwd=folder) as process:
-                wait_for(
-                    lambda least=share * len(drops.contents): taken(folder / "out") >= least,  # type: ignore[misc]
-                    process,
-                )
+                wait_for(partial(has_taken, folder / "out", share * len(drops.contents)), process)
                 time.sleep(dice.random() * 0.5)
                 process.send_signal(signal.SIGKILL)
     return bpe(*command, "--stop-idle", "2", "--json", cwd=folder).stdout
+
+
+def has_taken(output: Path, files: float) -> bool:
+    return taken(output) >= files
 
 
 def rows(folder: Path) -> dict[str, list[int]]:
