@@ -22,6 +22,7 @@ import click
 from pipelines.cli.convert import convert
 from pipelines.cli.count import count
 from pipelines.cli.decode import decode
+from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
 from pipelines.cli.run import run
 from pipelines.cli.show import show
@@ -78,7 +79,7 @@ def bpe() -> None:
     """
 
 
-for _command in (count, train, encode, run, verify, decode, convert, show, words):
+for _command in (count, train, encode, run, verify, decode, convert, diff, show, words):
     bpe.add_command(_command)
 
 

@@ -133,14 +133,14 @@ class Measure:
     def add(self, block: EncodedBlock) -> None:
         """Take a block into account."""
         ids = block.plain.flatten().to_numpy()
-        pretokens = self._counter.add(block.texts) if self._counter else 0
+        pretokens = 0 if self._counter is None else self._counter.add(block.texts)
         self._sums += Measured(
             text_bytes=pc.sum(pc.binary_length(block.texts)).as_py() or 0,
             tokens=len(ids),
             single_byte_tokens=int(np.count_nonzero(self._single[ids])),
             pretokens=pretokens,
         )
-        if self._counter and self._counter.nbytes > _FLUSH_BYTES:
+        if self._counter is not None and self._counter.nbytes > _FLUSH_BYTES:
             self._look_up()
 
     def finish(self) -> Measured:

@@ -1,0 +1,153 @@
+"""What changed from one tokenizer to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe.pretokenize import Pretokenizer
+from bpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from bpe.counts import PretokenCounts
+
+_ROWS = 1 << 16  # pre-tokens that are encoded at a time
+
+
+@dataclass(frozen=True)
+class MovedMerge:
+    """A merge that both tokenizers have, at other ranks (from 0)."""
+
+    left: bytes
+    right: bytes
+    old_rank: int
+    new_rank: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """What changed; tokens and merges are compared by their bytes.
+
+    Attributes:
+        gained: tokens that only the new one has, in the order of their ids.
+        lost: tokens that only the old one has, in the order of their ids.
+        renumbered: tokens of both whose ids differ.
+        gained_merges: merges (left, right) that only the new one has, by rank.
+        lost_merges: merges that only the old one has, by rank.
+        moved_merges: merges of both whose places among the merges of both differ; the farthest
+            move first, then by old rank.
+        kept_merges: how many merges both have.
+        settings: what else differs, by name: how text is cut, special tokens, the model.
+    """
+
+    gained: tuple[bytes, ...]
+    lost: tuple[bytes, ...]
+    renumbered: int
+    gained_merges: tuple[tuple[bytes, bytes], ...]
+    lost_merges: tuple[tuple[bytes, bytes], ...]
+    moved_merges: tuple[MovedMerge, ...]
+    kept_merges: int
+    settings: dict[str, tuple[str, str]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing differs."""
+        return not (
+            self.gained
+            or self.lost
+            or self.renumbered
+            or self.gained_merges
+            or self.lost_merges
+            or self.moved_merges
+            or self.settings
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How many tokens counts are: ``bytes`` of their pre-tokens, ``tokens`` over all of them."""
+
+    bytes: int
+    tokens: int
+
+    @property
+    def bytes_per_token(self) -> float | None:
+        """None where there are no tokens."""
+        return self.bytes / self.tokens if self.tokens else None
+
+
+def compare(old: Tokenizer, new: Tokenizer) -> Difference:
+    """What changed from ``old`` to ``new``."""
+    ids_old, ids_new = _ids(old), _ids(new)
+    ranks_old, ranks_new = _ranks(old), _ranks(new)
+    both = [merge for merge in ranks_old if merge in ranks_new]
+    # A merge has moved where it stands elsewhere among those that both have: one new merge at the
+    # front moves none of the others.
+    place = {merge: i for i, merge in enumerate(sorted(both, key=ranks_new.__getitem__))}
+    moved = [
+        (abs(place[merge] - i), MovedMerge(*merge, ranks_old[merge], ranks_new[merge]))
+        for i, merge in enumerate(both)
+        if place[merge] != i
+    ]
+    moved.sort(key=lambda one: (-one[0], one[1].old_rank))
+    return Difference(
+        gained=tuple(token for token in ids_new if token not in ids_old),
+        lost=tuple(token for token in ids_old if token not in ids_new),
+        renumbered=sum(ids_new.get(token, id_) != id_ for token, id_ in ids_old.items()),
+        gained_merges=tuple(merge for merge in ranks_new if merge not in ranks_old),
+        lost_merges=tuple(merge for merge in ranks_old if merge not in ranks_new),
+        moved_merges=tuple(one for _, one in moved),
+        kept_merges=len(both),
+        settings={
+            name: (mine, its) for name, (mine, its) in _settings(old, new).items() if mine != its
+        },
+    )
+
+
+def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
+    """How many tokens the pre-tokens of ``counts`` are, each as often as it occurs.
+
+    They are taken as they were cut, whatever the tokenizer's own way is.
+
+    Raises:
+        UnknownCharacterError: a character has no token, and there is none for unknown ones.
+    """
+    whole = Tokenizer(
+        tokens=tokenizer.tokens,
+        merges=tokenizer.merges,
+        pretokenizer=Pretokenizer("none"),
+        ignore_merges=tokenizer.ignore_merges,
+        model=tokenizer.model,
+    )
+    tokens = size = 0
+    for first in range(0, len(counts), _ROWS):
+        pretokens = counts.pretokens.slice(first, _ROWS)
+        times = counts.counts.slice(first, _ROWS)
+        lengths = pc.list_value_length(whole.encode_arrow(pretokens)).cast(pa.int64())
+        tokens += pc.sum(pc.multiply(lengths, times)).as_py() or 0
+        size += pc.sum(pc.multiply(pc.binary_length(pretokens).cast(pa.int64()), times)).as_py()
+    return Fit(size, tokens)
+
+
+def _ids(tokenizer: Tokenizer) -> dict[bytes, int]:
+    return {token: id_ for id_, token in enumerate(tokenizer.tokens) if token is not None}
+
+
+def _ranks(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], int]:
+    of = tokenizer.token_bytes
+    return {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(tokenizer.merges)}
+
+
+def _settings(old: Tokenizer, new: Tokenizer) -> dict[str, tuple[str, str]]:
+    return {
+        "pretokenizer": (str(old.pretokenizer), str(new.pretokenizer)),
+        "model": (repr(old.model), repr(new.model)),
+        "special tokens": (
+            " ".join(islice(old.special_tokens, 20)),
+            " ".join(islice(new.special_tokens, 20)),
+        ),
+    }

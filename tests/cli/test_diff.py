@@ -1,0 +1,85 @@
+"""``bpe diff``: what changed from one tokenizer to another."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bpe
+from bpe.diff import MovedMerge, compare, fit
+from tests.cli.process import bpe as run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def trained(words: dict[str, int], merges: int, **arguments: str) -> bpe.Tokenizer:
+    counts = bpe.PretokenCounts.from_items(
+        words, pretokenizer=arguments.get("pretokenizer", "gpt2")
+    )
+    return bpe.train(counts, vocab_size=256 + merges)
+
+
+def test_tokens_and_merges_gained_lost_and_moved() -> None:
+    old = trained({"ab": 9, "cd": 8, "ef": 7}, 3)
+    new = trained({"cd": 9, "ab": 8, "gh": 7}, 3)
+    found = compare(old, new)
+    assert found.gained == (b"gh",)
+    assert found.lost == (b"ef",)
+    assert found.renumbered == 2
+    assert found.gained_merges == ((b"g", b"h"),)
+    assert found.lost_merges == ((b"e", b"f"),)
+    assert found.kept_merges == 2
+    assert found.moved_merges == (MovedMerge(b"a", b"b", 0, 1), MovedMerge(b"c", b"d", 1, 0))
+    assert found.settings == {}
+    assert compare(old, old).is_empty
+
+
+def test_a_merge_before_others_does_not_move_them() -> None:
+    old = trained({"ab": 9, "cd": 8}, 2)
+    new = trained({"xy": 20, "ab": 9, "cd": 8}, 3)
+    assert compare(old, new).moved_merges == ()
+
+
+@pytest.mark.parametrize("pretokenizer", ["gpt2", "words", "none"])
+def test_the_fit_is_that_of_training(pretokenizer: str) -> None:
+    texts = ["the low lower lowest", "  new\n\nnewer don't", "naïve 東京"] * 3
+    counts = bpe.count_pretokens(texts, pretokenizer=pretokenizer)
+    tokenizer = bpe.train(counts, vocab_size=280)
+    assert tokenizer.training is not None
+    measured = fit(tokenizer, counts)
+    assert measured.bytes == tokenizer.training.initial_bytes
+    assert measured.tokens == tokenizer.training.merges[-1].tokens_left
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    counts = bpe.PretokenCounts.from_items({"ab": 9, "cd": 8, "gh": 1})
+    counts.save(tmp_path / "counts")
+    trained({"ab": 9, "ef": 7}, 2).save(tmp_path / "old.json")
+    trained({"cd": 9, "ab": 8}, 2).save(tmp_path / "new.json")
+    done = run("diff", "old.json", "new.json", "--counts", "counts", cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "tokens    258 → 258",
+        "gained    1: cd",
+        "lost      1: ef",
+        "ids       1 of the tokens of both have another id",
+        "merges    1 in both, 1 gained, 1 lost",
+        "moved     0",
+        "fit       1.333 → 1.895 bytes per token on the counts (27 → 19 tokens, -29.6%)",
+    ]
+    said = json.loads(run("diff", "old.json", "new.json", "--json", cwd=tmp_path).stdout)
+    assert said["gained"] == ["cd"]
+    assert said["merges"]["lost"] == [["e", "f"]]
+    assert said["on_counts"] is None
+    same = run("diff", "old.json", "old.json", cwd=tmp_path).stdout
+    assert "nothing differs" in same
+    trained({"ab": 1}, 1, pretokenizer="words").save(tmp_path / "words.json")
+    assert "pretokenizer: " in run("diff", "old.json", "words.json", cwd=tmp_path).stdout
+    assert (
+        "holds no counts"
+        in run(
+            *("diff", "old.json", "new.json", "--counts", str(tmp_path)), cwd=tmp_path, status=1
+        ).stderr
+    )

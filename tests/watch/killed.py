@@ -1,0 +1,117 @@
+"""A watch that is killed twice while files arrive, on any runner, beside a job over all of them."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.cli.process import bpe
+from tests.pipelines.corpora import small_tokenizer
+from tests.watch.drops import FAST, MANY, dropping, running, taken, wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.watch.drops import Drops
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files, and the folder in which jobs over all of them have run.
+
+    Attributes:
+        drops: the files.
+        folder: holds ``tokenizer.json``, ``ids`` (encoded) and ``model`` (trained, ``counts``).
+    """
+
+    drops: Drops
+    folder: Path
+
+    @classmethod
+    def of(cls, drops: Drops, folder: Path) -> Batch:
+        (folder / "in").mkdir()
+        for name, data in drops.contents.items():
+            (folder / "in" / name).write_bytes(data)
+        small_tokenizer(folder / "tokenizer.json")
+        inputs = ("--input", "in", *MANY)
+        bpe("encode", *inputs, "--tokenizer", "tokenizer.json", "--output", "ids", cwd=folder)
+        bpe("train", *inputs, "--vocab-size", "300", "--output", "model", cwd=folder)
+        return cls(drops, folder)
+
+    def check_encoding(self, folder: Path, *runner: str, seconds: float) -> None:
+        """Encode the files while they arrive; what comes out is what the batch made."""
+        command = (
+            *("encode", "--watch", "in/*", "--tokenizer", str(self.folder / "tokenizer.json")),
+            *("--output", "out", *FAST, *MANY),
+        )
+        summary = self._watch(folder, command, runner, seconds)
+        out, batch = folder / "out", self.folder / "ids"
+        assert summary["failures"] == self.drops.bad
+        assert rows(out) == rows(batch)
+        assert rows(out).keys() == self.drops.texts.keys()
+        assert dead_letters(out) == dead_letters(batch)
+        own, of_batch = (
+            json.loads((path / "manifest.json").read_text())["totals"] for path in (out, batch)
+        )
+        assert {**own, "bytes": 0} == {**of_batch, "bytes": 0}
+        bpe("verify", "out", "--input", "in/*", cwd=folder)
+        decoded = map(json.loads, bpe("decode", "out", cwd=folder).stdout.splitlines())
+        assert {one["id"]: one["text"] for one in decoded} == self.drops.texts
+
+    def check_counting(self, folder: Path, *runner: str, seconds: float) -> None:
+        """Count the files while they arrive; the tokenizer is that of the batch."""
+        command = ("count", "--watch", "in/*", "--output", "out", *FAST, *MANY)
+        summary = self._watch(folder, command, runner, seconds)
+        assert summary["documents"] == len(self.drops.documents)
+        assert summary["failures"] == self.drops.bad
+        bpe("train", "--counts", "out", "--vocab-size", "300", "--output", "model", cwd=folder)
+        for name in ("tokenizer.json", "training.json"):
+            own, batch = (path / "model" / name for path in (folder, self.folder))
+            assert own.read_bytes() == batch.read_bytes()
+        bpe("verify", "out", "--input", "in/*", cwd=folder)
+        counts = self.folder / "model" / "counts"
+        assert dead_letters(folder / "out") == dead_letters(counts)
+
+    def _watch(
+        self, folder: Path, command: tuple[str, ...], runner: tuple[str, ...], seconds: float
+    ) -> dict[str, Any]:
+        """Watch while files are dropped, be killed twice, and start again; the last summary."""
+        dice = random.Random(5)
+        files = len(self.drops.contents)
+        with dropping(self.drops.contents, folder / "in", seconds=seconds):
+            for share in (0.2, 0.6):
+                with running(*command, *runner, cwd=folder) as process:
+                    wait_for(partial(_has_taken, folder / "out", share * files), process)
+                    time.sleep(dice.random() * 0.5)
+                    process.send_signal(signal.SIGKILL)
+        ending = ("--stop-idle", "2", "--json")
+        summary = json.loads(bpe(*command, *ending, *runner, cwd=folder).stdout)
+        return dict(summary)
+
+
+def _has_taken(output: Path, files: float) -> bool:
+    return taken(output) >= files
+
+
+def rows(folder: Path) -> dict[str, list[int]]:
+    """The ids of each document of an encoded corpus; no document is there twice."""
+    tables = [pq.read_table(path) for path in folder.glob("part-*.parquet")]
+    table = pa.concat_tables(tables)
+    assert len(set(table["id"].to_pylist())) == len(table), "a document is there twice"
+    return dict(zip(table["id"].to_pylist(), table["input_ids"].to_pylist(), strict=True))
+
+
+def dead_letters(folder: Path) -> list[dict[str, Any]]:
+    """All bad records, in the order of their files."""
+    lines = [
+        line for path in folder.glob("dead-letters/*") for line in path.read_text().splitlines()
+    ]
+    return sorted(map(json.loads, lines), key=lambda one: (one["file"], one["place"]))

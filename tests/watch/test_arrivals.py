@@ -1,0 +1,121 @@
+"""Which files count, and when they are complete."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.errors import ConfigError, InputError
+from pipelines.watch.arrivals import Arrivals, Place, state
+from pipelines.watch.settings import DriftSettings, WatchSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Clock:
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def arrivals(
+    *patterns: str, now: float = 1e9, output: str = "/nowhere", **settings: object
+) -> tuple[Arrivals, Clock]:
+    clock = Clock(now)
+    made = Arrivals(
+        [Place.of(pattern) for pattern in patterns],
+        output=output,
+        settings=WatchSettings(**settings),  # type: ignore[arg-type]
+        clock=clock,
+    )
+    return made, clock
+
+
+def names(found: Arrivals) -> list[str]:
+    return [found.name(file.path) for file in found.find()]
+
+
+def test_what_is_no_input_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "sub" / ".hidden").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".plan.json").write_text('{"program": "beam-bpe"}')
+    for name in (
+        *("a.jsonl", "b.txt", "sub/c.jsonl", ".d.jsonl", "e.jsonl.tmp", "f.part", "g~"),
+        *("a.jsonl.done", "_SUCCESS", "sub/.hidden/h.jsonl", "out/i.jsonl"),
+    ):
+        (tmp_path / name).touch()
+    assert names(arrivals(str(tmp_path))[0]) == ["a.jsonl", "b.txt", "sub/c.jsonl"]
+    assert names(arrivals(f"{tmp_path}/*.jsonl")[0]) == ["a.jsonl"]
+    assert names(arrivals(f"{tmp_path}/**/*.jsonl")[0]) == ["a.jsonl", "sub/c.jsonl"]
+    assert names(arrivals(f"{tmp_path}/b.txt")[0]) == ["b.txt"]
+    assert names(arrivals(str(tmp_path), output=f"{tmp_path}/sub")[0]) == ["a.jsonl", "b.txt"]
+
+
+def test_names_are_below_the_folder_of_all_patterns(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.jsonl").touch()
+    both, _ = arrivals(f"{tmp_path}/x/*", f"{tmp_path}/y", f"{tmp_path}/x/a*")
+    assert names(both) == ["x/a.jsonl", "y/a.jsonl"]
+
+
+def test_patterns_that_cannot_be_watched_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing is at"):
+        Place.of(str(tmp_path / "not-there"))
+    (tmp_path / "odd[1]").mkdir()
+    with pytest.raises(ConfigError, match="rename it"):
+        Place.of(str(tmp_path / "odd[1]"))
+    with pytest.raises(ConfigError, match="--settle -1"):
+        WatchSettings(settle=-1)
+    with pytest.raises(ConfigError, match="--baseline"):
+        DriftSettings(warn_unseen=5)
+
+
+def test_a_file_settles(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("one")
+    os.utime(path, (1000, 1000))
+    watched, clock = arrivals(str(tmp_path), now=1002, settle=5)
+
+    def complete() -> bool:
+        file = state(str(path))
+        assert file is not None
+        return watched.is_complete(file)
+
+    assert not complete()
+    clock.now = 1006
+    assert complete()
+    path.write_text("one and more")  # its time is an old one, and yet it changes
+    os.utime(path, (1001, 1001))
+    assert not complete()
+    clock.now = 1012
+    assert complete()
+
+
+def test_a_clock_that_is_ahead_does_not_hold_a_file_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("one")
+    os.utime(path, (99_000, 99_000))
+    watched, clock = arrivals(str(tmp_path), now=1000, settle=5)
+    file = state(str(path))
+    assert file is not None
+    assert not watched.is_complete(file)
+    clock.now = 1005
+    assert watched.is_complete(file)
+
+
+def test_a_marker_completes_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("one")
+    os.utime(path, (1000, 1000))
+    watched, _ = arrivals(str(tmp_path), complete_when="marker")
+    file = state(str(path))
+    assert file is not None
+    assert not watched.is_complete(file)
+    (tmp_path / "a.jsonl.done").touch()
+    assert watched.is_complete(file)

@@ -1,0 +1,97 @@
+"""How well a tokenizer fits what arrives: the figures, the rows, the warnings."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import bpe
+from pipelines.watch.drift import Measured, Series, trained_bytes_per_token, warnings_of
+from pipelines.watch.settings import DriftSettings
+from tests.cli.process import bpe as run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = 1_795_000_000.0  # 2026-11-18
+
+
+def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
+    settings = DriftSettings(every=60)
+    series = Series(str(tmp_path), settings, trained=4.0)
+    first = Measured(text_bytes=400, tokens=100, single_byte_tokens=20)
+    assert series.update(first, now=NOW) == []
+    more = first + Measured(text_bytes=100, tokens=100, single_byte_tokens=90)
+    assert series.update(more, now=NOW + 30) == []  # too early for a row
+    (warning,) = series.update(more, now=NOW + 61)
+    assert (
+        warning == "1.00 bytes per token, below 0.8 of the 4.00 that the tokenizer was trained to"
+    )
+    again = Series(str(tmp_path), settings, trained=4.0)  # as after a kill
+    last = more + Measured(text_bytes=8, tokens=2)
+    assert again.update(last, now=NOW + 86_400, last=True) == []
+    rows = again.rows()
+    assert [row["text_bytes"] for row in rows] == [400, 100, 8]
+    assert [row["single_byte_share"] for row in rows] == [0.2, 0.9, 0.0]
+    assert rows[0]["time"] == "2026-11-18T11:06:40Z"
+    assert sorted(path.name for path in (tmp_path / "drift").iterdir()) == [
+        "2026-11-18.jsonl",
+        "2026-11-19.jsonl",
+    ]
+
+
+def test_without_a_training_the_first_row_is_the_measure(tmp_path: Path) -> None:
+    series = Series(str(tmp_path), DriftSettings(every=0), trained=None)
+    first = Measured(text_bytes=300, tokens=100)
+    assert series.update(first, now=NOW) == []
+    again = Series(str(tmp_path), DriftSettings(every=0), trained=None)
+    assert again.update(first + Measured(text_bytes=100, tokens=100), now=NOW + 1)
+
+
+def test_each_limit_warns() -> None:
+    measured = Measured(text_bytes=300, tokens=100, single_byte_tokens=30, pretokens=50, unseen=1)
+    settings = DriftSettings(baseline="counts", warn_single_bytes=0.25, warn_unseen=10_000)
+    assert warnings_of(measured, trained=3.0, settings=settings) == [
+        "30.0% of the tokens are single bytes, more than 25.0%",
+        "20,000 in a million pre-tokens were not seen in training, more than 10,000",
+    ]
+    assert warnings_of(Measured(), trained=3.0, settings=settings) == []
+
+
+def test_a_watch_measures_and_warns(tmp_path: Path) -> None:
+    texts = ["low lower lowest new newer newest " * 30] * 20
+    counts = bpe.count_pretokens(texts)
+    counts.save(tmp_path / "counts")
+    tokenizer = bpe.train(counts, vocab_size=300)
+    (tmp_path / "model").mkdir()
+    tokenizer.save(tmp_path / "model" / "tokenizer.json")
+    assert tokenizer.training is not None
+    (tmp_path / "model" / "training.json").write_text(tokenizer.training.to_json())
+    trained = trained_bytes_per_token(str(tmp_path / "model" / "tokenizer.json"))
+    assert trained == pytest.approx(6 * 34 / 36, rel=0.2)
+    (tmp_path / "in").mkdir()
+    text = "low lower" + " ξένο" * 3
+    (tmp_path / "in" / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    (tmp_path / "watch.yaml").write_text(
+        "watch: in\nwarn_single_bytes: 0.5\nbaseline: counts\nwarn_unseen: 100000\n"
+        "interval: 0.2\nsettle: 0\nstop_idle: 0.5\n"
+    )
+    done = run(
+        *("encode", "--config", "watch.yaml", "--tokenizer", "model/tokenizer.json"),
+        *("--output", "ids", "--quiet"),
+        cwd=tmp_path,
+    )
+    (path,) = (tmp_path / "ids" / "drift").iterdir()
+    (row,) = map(json.loads, path.read_text().splitlines())
+    ids = tokenizer.encode(text)
+    assert row["bytes_per_token"] == len(text.encode()) / len(ids)
+    singles = sum(len(tokenizer.token_bytes(one)) == 1 for one in ids)
+    assert row["single_byte_share"] == singles / len(ids)
+    unseen = [
+        word for word in ("low", " lower", " ξένο") if word.encode() not in dict(counts.items())
+    ]
+    assert row["unseen_per_million"] == pytest.approx(1e6 * (3 + len(unseen) - 1) / 5)
+    assert len(row["warnings"]) == 3
+    assert done.stderr.count("the tokenizer fits less") == 3
