@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 from pipelines import storage
-from pipelines.output import MANIFEST, PLAN, PROGRAM, read_json_object
+from pipelines.output import DEAD_LETTERS, MANIFEST, PLAN, PROGRAM, read_json_object
 from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.log import DRIFT
@@ -22,7 +22,7 @@ def is_watched(directory: str) -> bool:
 
 
 def remove_watched(directory: str) -> None:
-    """Remove the log of such a directory, its shard sets and its series of drift."""
+    """Remove the log of such a directory, its parts, shard sets and series of drift."""
     storage.remove(join(directory, MANIFEST))
     for id_ in log.entry_names(directory):
         log.remove_entry(directory, id_)
@@ -31,6 +31,10 @@ def remove_watched(directory: str) -> None:
     for entry in storage.entries(join(directory, DRIFT)):
         if entry.kind == "file" and log.is_series(entry.name):
             storage.remove(join(directory, DRIFT, entry.name))
+    for folder in (directory, join(directory, DEAD_LETTERS)):
+        for entry in storage.entries(folder):
+            if entry.kind == "file" and log.is_part(entry.name):
+                storage.remove(join(folder, entry.name))
     if storage.is_local(directory):
         for name in (log.LOG, log.SETS, DRIFT):
             with contextlib.suppress(OSError):  # not there, or it holds something that is not ours
