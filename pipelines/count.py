@@ -136,7 +136,7 @@ def _in_global_window(value: Any) -> WindowedValue:
     return WindowedValue(value, window.max_timestamp(), [window])
 
 
-class _MergeRuns(beam.CombineFn):  # type: ignore[misc]
+class MergeRuns(beam.CombineFn):  # type: ignore[misc]
     """Adds up the runs of a shard; an accumulator is a list of runs, the largest first.
 
     Runs that wait are merged when together they are as large as the first: each byte is merged a
@@ -147,21 +147,26 @@ class _MergeRuns(beam.CombineFn):  # type: ignore[misc]
         self._failures = failures
 
     def create_accumulator(self) -> list[bytes]:
+        """No runs."""
         return []
 
     def add_input(self, accumulator: list[bytes], run: bytes) -> list[bytes]:
+        """Take one more run."""
         return self._add(accumulator, [run])
 
     def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
+        """Put lists of runs together."""
         merged_so_far: list[bytes] = []
         for accumulator in accumulators:
             merged_so_far = self._add(merged_so_far, accumulator)
         return merged_so_far
 
     def compact(self, accumulator: list[bytes]) -> list[bytes]:
+        """Merge before it travels."""
         return self._merge(accumulator)
 
     def extract_output(self, accumulator: list[bytes]) -> bytes:
+        """The one run of the shard."""
         return b"".join(self._merge(accumulator))
 
     def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
@@ -240,7 +245,7 @@ def _add_merging(
             counted.runs.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False),
         )
         | "All runs" >> beam.Flatten()
-        | "Merge runs" >> beam.CombinePerKey(_MergeRuns(failures))
+        | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
         | "Write shards" >> beam.ParDo(_WriteShard(job, failures))
     )
     return (

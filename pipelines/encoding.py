@@ -394,8 +394,12 @@ def tokenizer_of(job: EncodeJob) -> Tokenizer:
     return load_tokenizer(path)
 
 
-def load_tokenizer(path: str) -> Tokenizer:
+def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
     """Load a tokenizer from any filesystem.
+
+    Args:
+        path: of its file.
+        pretokenizer: how it cuts text, where the file does not say it.
 
     Raises:
         ConfigError: its filesystem cannot be used here.
@@ -403,7 +407,7 @@ def load_tokenizer(path: str) -> Tokenizer:
     """
     try:
         if storage.is_local(path):
-            return Tokenizer.load(path)
+            return Tokenizer.load(path, pretokenizer=pretokenizer)
         storage.check_filesystem(path)
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
@@ -411,7 +415,7 @@ def load_tokenizer(path: str) -> Tokenizer:
             names = [name, "merges.txt"] if name == "vocab.json" else [name]
             for name in names:
                 (Path(folder) / name).write_bytes(storage.read(join(head, name)))
-            return Tokenizer.load(Path(folder) / names[0])
+            return Tokenizer.load(Path(folder) / names[0], pretokenizer=pretokenizer)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
     except BpeError as error:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from pipelines import storage
 from pipelines.checks import check_cut, check_run, folder_of, over_what_failed
+from pipelines.compare import RESULT, add_comparing
+from pipelines.comparing import EXAMPLES, plan_comparing
+from pipelines.comparison import read_comparison, to_bytes
 from pipelines.count import add_counting
 from pipelines.counting import SHARDS, plan_counting
 from pipelines.decode import decode_directory
@@ -48,10 +51,12 @@ from pipelines.train import (
 )
 from pipelines.verify import verify_encoded
 from pipelines.verify_counts import verify_counts
+from pipelines.workspace import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from pipelines.comparing import Comparing, TokenizerFile
     from pipelines.counting import Counting
     from pipelines.encoding import Encoding
     from pipelines.progress import Progress
@@ -63,7 +68,7 @@ if TYPE_CHECKING:
         TrainSettings,
     )
 
-_Planned = TypeVar("_Planned", "Counting", "Encoding")
+_Planned = TypeVar("_Planned", "Counting", "Encoding", "Comparing")
 
 __all__ = [
     "CountSummary",
@@ -74,6 +79,7 @@ __all__ = [
     "VerifySummary",
     "check_cut",
     "check_run",
+    "compare",
     "count",
     "decode",
     "encode",
@@ -167,7 +173,7 @@ def _has_counts(counting: Counting) -> bool:
 def _run_over_splits(
     name: str,
     planned: _Planned,
-    add: Callable[[Any, _Planned, Failures], None],
+    add: Callable[[Any, _Planned, Failures], Any],
     *,
     execution: Execution,
     progress: Progress,
@@ -393,6 +399,48 @@ def _verify_counts(
         "failures": counts.totals.failures,
     }
     return facts, len(manifest.parts)
+
+
+def compare(
+    *,
+    inputs: InputSettings,
+    tokenizers: Sequence[TokenizerFile],
+    execution: Execution,
+    by: str | None = None,
+    examples: int = EXAMPLES,
+    output: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Compare what tokenizers make of a corpus; return the result, as JSON values.
+
+    Args:
+        inputs: the corpus.
+        tokenizers: two or more.
+        execution: where the work is done.
+        by: ``file``, or a field (jsonl) or column (parquet) whose values are groups.
+        examples: how many pieces to show on which two tokenizers differ most; 0: do not look.
+        output: a file to write the result to; needed where workers do not share this machine.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    progress = progress or NoProgress()
+    with job_errors(), workspace(execution, output) as directory:
+        comparing = plan_comparing(
+            inputs=inputs,
+            tokenizers=tokenizers,
+            directory=directory,
+            by=by,
+            examples=examples,
+        )
+        _run_over_splits(
+            "compare", comparing, add_comparing, execution=execution, progress=progress
+        )
+        result = read_comparison(join(directory, RESULT))
+        if output is not None:
+            storage.write(storage.located(output), to_bytes(result))
+    return result
 
 
 def decode(*, directory: str, stream: BinaryIO) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.cli.compare import compare
 from pipelines.cli.convert import convert
 from pipelines.cli.count import count
 from pipelines.cli.decode import decode
@@ -79,7 +80,7 @@ def bpe() -> None:
     """
 
 
-for _command in (count, train, encode, run, verify, decode, convert, diff, show, words):
+for _command in (count, train, encode, run, verify, decode, compare, convert, diff, show, words):
     bpe.add_command(_command)
 
 

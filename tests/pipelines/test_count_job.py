@@ -13,7 +13,7 @@ import bpe
 from bpe.counts import PretokenCounts
 from bpe.counts.files import run_to_ipc
 from pipelines import counting
-from pipelines.count import _MergeRuns
+from pipelines.count import MergeRuns
 from pipelines.counting import count_split, drained, merged, plan_counting
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.runners import Failures
@@ -102,7 +102,7 @@ def test_a_counter_that_is_emptied_often_counts_the_same(corpus: Corpus, tmp_pat
 def test_runs_merge_in_any_order_and_grouping() -> None:
     texts = [f"word{i % 37} {i % 5}" for i in range(300)]
     runs = [run_to_ipc(bpe.count_pretokens([text]).run) for text in texts]
-    combine = _MergeRuns(Failures())
+    combine = MergeRuns(Failures())
     halves = []
     for half in (runs[::2], runs[1::2][::-1]):
         accumulator = combine.create_accumulator()

@@ -1,0 +1,338 @@
+"""Comparing tokenizers over a corpus: the job, and what its steps do without Beam."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bpe
+from bpe.counter import PretokenCounter
+from bpe.counts.files import run_to_ipc
+from pipelines import comparing, jobs, measures
+from pipelines.comparing import TokenizerFile, parse_tokenizers
+from pipelines.comparison import read_comparison
+from pipelines.errors import ConfigError, InputError, RecordError
+from pipelines.measures import GroupTotals, Measures, Meter, measure_block
+from pipelines.pieces import Difference, PieceCutter, find_differences
+from pipelines.settings import Execution, InputSettings
+from tests.pipelines.corpora import ONE, PROCESSES, TWO, Corpus, sentence, write_corpus, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bpe import Tokenizer
+
+TEXTS = [sentence(i, 30) for i in range(40)] + ["", "x1234567  y", "\n\n  tab\t1", "東京 東京"]
+
+
+def trained(*, pretokenizer: str, vocab_size: int, **options: Any) -> Tokenizer:
+    counts = bpe.count_pretokens(TEXTS, pretokenizer=pretokenizer)
+    return bpe.train(counts, vocab_size=vocab_size, **options)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    trained(pretokenizer="gpt2", vocab_size=300).save(folder / "small.json")
+    trained(pretokenizer="o200k", vocab_size=400).save(folder / "large.json")
+    trained(pretokenizer="words", vocab_size=300).save(folder / "words.json")
+    trained(pretokenizer="cl100k", vocab_size=290).save(folder / "bare.tiktoken")
+    return folder
+
+
+def files(models: Path, *names: str) -> tuple[TokenizerFile, ...]:
+    return parse_tokenizers([f"{models}/{name}" for name in names])
+
+
+def compare(
+    corpus: Corpus | Path, models: Path, *, execution: Execution = ONE, **options: Any
+) -> dict[str, Any]:
+    inputs = options.pop("inputs", None)
+    if inputs is None:
+        assert isinstance(corpus, Corpus)
+        inputs = corpus.inputs()
+    names = options.pop("names", ("small.json", "large.json"))
+    return jobs.compare(
+        inputs=inputs, tokenizers=files(models, *names), execution=execution, **options
+    )
+
+
+def expected(tokenizer: Tokenizer, texts: list[str]) -> dict[str, Any]:
+    """The totals, the slow way."""
+    ids = [id_ for text in texts for id_ in tokenizer.encode(text)]
+    size = sum(len(text.encode()) for text in texts)
+    single = sum(len(tokenizer.token_bytes(id_)) == 1 for id_ in ids)
+    return {
+        "tokens": len(ids),
+        "bytes_per_token": size / len(ids) if ids else None,
+        "tokens_per_document": len(ids) / len(texts),
+        "single_byte_tokens": single,
+        "single_byte_share": single / len(ids) if ids else None,
+        "unknown_tokens": 0,
+        "vocabulary_used": len(set(ids)),
+    }
+
+
+def load(models: Path, *names: str) -> list[Tokenizer]:
+    return [bpe.Tokenizer.load(models / name) for name in names]
+
+
+def test_every_format_is_compared_as_encoding_each_document_says(
+    models: Path, tmp_path: Path
+) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    result = compare(corpus, models)
+    total = result["total"]
+    assert total["documents"] == len(corpus.texts)
+    assert total["bytes"] == sum(len(text.encode()) for text in corpus.texts)
+    tokenizers = load(models, "small.json", "large.json")
+    assert total["tokenizers"] == [expected(one, corpus.texts) for one in tokenizers]
+    assert result["groups"] == []
+    assert [one["name"] for one in result["tokenizers"]] == ["small", "large"]
+
+
+def test_the_same_bytes_whatever_the_workers_and_the_splits(models: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    written = []
+    for number, (execution, size) in enumerate(((ONE, 10**6), (TWO, 700), (PROCESSES, 300))):
+        path = tmp_path / f"{number}.json"
+        result = compare(
+            corpus,
+            models,
+            execution=execution,
+            inputs=corpus.inputs(split_size=size),
+            by="file",
+            examples=5,
+            output=str(path),
+        )
+        assert read_comparison(str(path)) == result
+        written.append(path.read_bytes())
+    assert written[0] == written[1] == written[2]
+    groups = json.loads(written[0])["groups"]
+    assert {group["name"] for group in groups} == {
+        *("a ünï.txt", "b/docs.jsonl", "b/more.jsonl.gz", "c.parquet")
+    }
+    sizes = [group["bytes"] for group in groups]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    languages = ["en", "de", None]
+    rows = [{"text": text, "lang": languages[i % 3]} for i, text in enumerate(TEXTS)]
+    (corpus / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:20]))
+    table = pa.table(
+        {
+            "text": [row["text"] for row in rows[20:]],
+            "lang": pa.array([row["lang"] for row in rows[20:]]).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, corpus / "b.parquet")
+    inputs = InputSettings(patterns=(str(corpus),), split_size=300)
+    result = compare(corpus, models, inputs=inputs, by="lang", execution=TWO)
+    tokenizers = load(models, "small.json", "large.json")
+    assert {group["name"] for group in result["groups"]} == {"en", "de", None}
+    for group in result["groups"]:
+        texts = [str(row["text"]) for row in rows if row["lang"] == group["name"]]
+        assert group["documents"] == len(texts)
+        assert group["tokenizers"] == [expected(one, texts) for one in tokenizers]
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("lang", "--by lang: .* no such field"),
+        ("id", "each document has its own"),
+        ("tags", "name a column of text or numbers"),
+    ],
+)
+def test_a_column_that_gives_no_groups(models: Path, tmp_path: Path, by: str, message: str) -> None:
+    path = tmp_path / "c" / "c.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"id": "1", "text": "low", "tags": ["a"]}\n')
+    inputs = InputSettings(patterns=(str(path),))
+    with pytest.raises(ConfigError, match=message):
+        compare(path, models, inputs=inputs, by=by)
+
+
+def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "MAX_GROUPS", 5)
+    path = tmp_path / "c.jsonl"
+    path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(6)))
+    with pytest.raises(ConfigError, match="--by url: more than 5 values"):
+        compare(path, models, inputs=InputSettings(patterns=(str(path),)), by="url")
+
+
+def test_used_ids_are_left_out_of_many_groups(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (measures, comparing):
+        monkeypatch.setattr(module, "USED_GROUPS", 2)
+    monkeypatch.setattr("pipelines.comparison.USED_GROUPS", 2)
+    path = tmp_path / "c.jsonl"
+    path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(3)))
+    result = compare(
+        path, models, inputs=InputSettings(patterns=(str(path),), split_size=30), by="url"
+    )
+    used = [one["vocabulary_used"] for group in result["groups"] for one in group["tokenizers"]]
+    assert used == [None] * 6
+    assert all(one["vocabulary_used"] for one in result["total"]["tokenizers"])
+
+
+def test_bad_records_end_the_job_or_are_counted(models: Path, tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b'{"text": "low"}\nno json\n{"text": "lower"}\n')
+    with pytest.raises(RecordError, match=r"c\.jsonl, record at byte 16"):
+        compare(path, models, inputs=InputSettings(patterns=(str(path),)))
+    inputs = InputSettings(patterns=(str(path),), max_failures=1)
+    result = compare(path, models, inputs=inputs)
+    assert (result["failures"], result["total"]["documents"]) == (1, 2)
+    assert result["bad_records"][0]["place"] == 16
+
+
+def test_what_one_tokenizer_cannot_encode_is_a_bad_record_for_all(
+    models: Path, tmp_path: Path
+) -> None:
+    counts = bpe.count_pretokens(["low lower"], pretokenizer="words")
+    closed = bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
+    closed.save(tmp_path / "closed.json")
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low", "high", "lower low"])
+    inputs = corpus.inputs()
+    tokenizers = parse_tokenizers([f"{models}/small.json", f"{tmp_path}/closed.json"])
+    with pytest.raises(RecordError, match="closed: the character 'h' .* has no token"):
+        jobs.compare(inputs=inputs, tokenizers=tokenizers, execution=ONE)
+    result = jobs.compare(
+        inputs=corpus.inputs(max_failures=1), tokenizers=tokenizers, execution=ONE
+    )
+    assert (result["failures"], result["total"]["documents"]) == (1, 2)
+    small = bpe.Tokenizer.load(models / "small.json")
+    assert result["total"]["tokenizers"][0] == expected(small, ["low", "lower low"])
+
+
+def test_a_corpus_without_documents(models: Path, tmp_path: Path) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+    result = compare(path, models, inputs=InputSettings(patterns=(str(path),)), by="file")
+    assert result["total"]["documents"] == 0
+    assert [one["bytes_per_token"] for one in result["total"]["tokenizers"]] == [None, None]
+
+
+def test_a_tiktoken_file_takes_its_pretokenizer_behind_a_colon(
+    models: Path, tmp_path: Path
+) -> None:
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", TEXTS)
+    result = compare(corpus, models, names=("small.json", "bare.tiktoken:cl100k"))
+    assert result["tokenizers"][1]["pretokenizer"] == "cl100k"
+    bare = bpe.Tokenizer.load(models / "bare.tiktoken", pretokenizer="cl100k")
+    assert result["total"]["tokenizers"][1] == expected(bare, TEXTS)
+    with pytest.raises(ConfigError, match=r"bare\.tiktoken:cl100k"):
+        compare(corpus, models, names=("small.json", "bare.tiktoken"))
+    with pytest.raises(InputError, match=r"none\.json"):
+        compare(corpus, models, names=("small.json", "none.json"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["a.json", "b.json"], ["a", "b"]),
+        (["m/tokenizer.json", "n/tokenizer.json"], ["m", "n"]),
+        (
+            ["x/m/tokenizer.json", "y/m/tokenizer.json"],
+            ["x/m/tokenizer.json", "y/m/tokenizer.json"],
+        ),
+        (["old=a.json", "a.json"], ["old", "a.json:"]),
+        (["t.tiktoken:gpt2", "t.tiktoken:cl100k"], ["t.tiktoken:gpt2", "t.tiktoken:cl100k"]),
+        (["s3://b/t.tiktoken:gpt2", "b"], ["t", "b"]),
+    ],
+)
+def test_names_of_tokenizers(texts: list[str], names: list[str]) -> None:
+    found = [file.name for file in parse_tokenizers(texts)]
+    assert found == [name.removesuffix(":") for name in names]
+
+
+@pytest.mark.parametrize("texts", [[], ["a.json"], ["x=a", "x=b"], ["", "b"], ["a.json", "a.json"]])
+def test_tokenizers_that_cannot_be_compared(texts: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"two|empty|names"):
+        parse_tokenizers(texts)
+
+
+def test_a_runner_elsewhere_needs_a_place_for_the_result(models: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low"])
+    execution = Execution(runner="PortableRunner", beam_args=("--job_endpoint=127.0.0.1:1",))
+    with pytest.raises(ConfigError, match=r"--output FILE\.json"):
+        compare(corpus, models, execution=execution)
+
+
+# Without Beam.
+
+
+def test_pieces_are_cut_where_all_cut_and_nowhere_else() -> None:
+    cuts = [bpe.Pretokenizer(name) for name in ("gpt2", "cl100k", "words")]
+    cutter = PieceCutter([*cuts, bpe.Pretokenizer("none")])
+    texts = pa.array(["skipped", *TEXTS], pa.large_string()).slice(1)
+    pieces = [piece.as_py() for piece in cutter.pieces(texts)]
+    assert b"".join(pieces) == "".join(TEXTS).encode()
+    rest = iter(pieces)
+    for text in TEXTS:
+        data = text.encode()
+        places = [
+            {place for span in one.spans(data) for place in span} | {0, len(data)} for one in cuts
+        ]
+        place = 0
+        for end in sorted(set.intersection(*places))[1:]:
+            assert next(rest) == data[place:end]
+            place = end
+
+
+def test_a_common_pretokenizer_counts_by_itself() -> None:
+    cutter = PieceCutter([bpe.Pretokenizer("cl100k"), bpe.Pretokenizer("cl100k")])
+    assert cutter.counted == bpe.Pretokenizer("cl100k")
+    normalizing = PieceCutter([bpe.Pretokenizer("words", normalizer=("nfc",))])
+    assert normalizing.counted == bpe.Pretokenizer("gpt2")
+
+
+def test_differences_are_those_of_all_pieces_in_any_order(models: Path) -> None:
+    tokenizers = load(models, "small.json", "large.json", "words.json")
+    cutter = PieceCutter(one.pretokenizer for one in tokenizers)
+    counter = PretokenCounter(cutter.counted)
+    texts = pa.array(TEXTS, pa.large_string())
+    cutter.add(texts, counter)
+    counts = Counter(piece.as_py() for piece in cutter.pieces(texts))
+    found = [Difference()] * 2
+    for run in reversed(counter.drain(5)):
+        of_run = find_differences(run_to_ipc(run), tokenizers, examples=7)
+        found = [one.joined(other, 7) for one, other in zip(found, of_run, strict=True)]
+    for one, other in zip(found, tokenizers[1:], strict=True):
+        more = {p: len(other.encode(p)) - len(tokenizers[0].encode(p)) for p in counts}
+        assert one.fewer == sum(n for p, n in counts.items() if more[p] < 0)
+        assert one.more == sum(n for p, n in counts.items() if more[p] > 0)
+        assert one.same == sum(n for p, n in counts.items() if more[p] == 0)
+        ranked = sorted((-abs(n * more[p]), p) for p, n in counts.items() if more[p])
+        assert [example.effect for example in one.examples] == ranked[:7]
+
+
+def test_totals_add_up_in_any_order() -> None:
+    def totals(number: int) -> GroupTotals:
+        one = Measures(tokens=number, single_byte=1, unknown=0, used=1 << number)
+        return GroupTotals(documents=1, bytes=number, measures=(one,))
+
+    parts = [totals(3), totals(5), totals(3)]
+    left = parts[0] + parts[1] + parts[2]
+    assert left == parts[2] + (GroupTotals() + parts[1]) + parts[0]
+    assert left.to_json()["tokenizers"][0]["vocabulary_used"] == 2
+
+
+def test_a_block_without_documents(models: Path) -> None:
+    [tokenizer] = load(models, "small.json")
+    texts = pa.array([], pa.large_string())
+    encoded = [tokenizer.encode_arrow(texts)]
+    codes = np.zeros(0, np.int64)
+    meters = [Meter(tokenizer)]
+    assert measure_block(texts, encoded, meters=meters, groups=["*"], codes=codes) == {}
