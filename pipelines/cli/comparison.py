@@ -25,24 +25,29 @@ def show_comparison(result: dict[str, Any], stream: TextIO) -> None:
     width = None if fancy else _WIDTH
     console = Console(file=stream if fancy else io.StringIO(), width=width, no_color=not fancy)
 
-    def say(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    def say(line: str, style: str | None = None) -> None:
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    def show(table: Table) -> None:
+    def show(title: str, table: Table) -> None:
         say("")
-        console.print(table)
+        say(title, "bold")
+        if table.row_count:
+            console.print(table)
 
     corpus = f"{many(result['total']['documents'], 'document')}, "
     corpus += f"{size_text(result['total']['bytes'])} of text"
     say(f"{'compared':10}{corpus}")
-    show(_in_all(result, fancy=fancy))
+    show("in all", _in_all(result, fancy=fancy))
     if result["groups"]:
-        show(_by_group(result, fancy=fancy))
+        show(f"bytes per token by {result['by']}", _by_group(result, fancy=fancy))
         hidden = len(result["groups"]) - GROUPS
         if hidden > 0:
             say(f"and {many(hidden, 'group')} with less text (--json has all)")
     for difference in result["differences"]:
-        show(_differences(difference, fancy=fancy))
+        first, second = difference["first"], difference["second"]
+        title = f"where {second} differs most from {first}"
+        show(title, _differences(difference, fancy=fancy))
+        say(_shares(difference))
     if result["failures"]:
         first = result["bad_records"][0]
         place = f"{first['file']}, record at {first['unit']} {first['place']}: {first['reason']}"
@@ -52,15 +57,11 @@ def show_comparison(result: dict[str, Any], stream: TextIO) -> None:
         stream.writelines(line.rstrip() + "\n" for line in console.file.getvalue().splitlines())
 
 
-def _table(title: str, *, fancy: bool) -> Table:
+def _table(*, fancy: bool) -> Table:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     return Table(
-        title=Text(title),
-        title_justify="left",
-        title_style="bold" if fancy else "none",
         box=box.SIMPLE_HEAD if fancy else None,
         pad_edge=False,
         header_style="bold" if fancy else "none",
@@ -68,7 +69,7 @@ def _table(title: str, *, fancy: bool) -> Table:
 
 
 def _in_all(result: dict[str, Any], *, fancy: bool) -> Table:
-    table = _table("in all", fancy=fancy)
+    table = _table(fancy=fancy)
     table.add_column("tokenizer", overflow="fold")
     for name in (
         *("tokens", "to first", "bytes/token", "tokens/document", "single bytes", "unknown"),
@@ -93,7 +94,7 @@ def _in_all(result: dict[str, Any], *, fancy: bool) -> Table:
 
 
 def _by_group(result: dict[str, Any], *, fancy: bool) -> Table:
-    table = _table(f"bytes per token by {result['by']}", fancy=fancy)
+    table = _table(fancy=fancy)
     table.add_column(result["by"], overflow="fold")
     table.add_column("documents", justify="right")
     table.add_column("text", justify="right")
@@ -115,7 +116,7 @@ def _by_group(result: dict[str, Any], *, fancy: bool) -> Table:
 
 def _differences(difference: dict[str, Any], *, fancy: bool) -> Table:
     first, second = difference["first"], difference["second"]
-    table = _table(f"where {second} differs most from {first}", fancy=fancy)
+    table = _table(fancy=fancy)
     table.add_column("tokens", justify="right")
     table.add_column("piece", overflow="fold")
     table.add_column("count", justify="right")
@@ -129,16 +130,19 @@ def _differences(difference: dict[str, Any], *, fancy: bool) -> Table:
             f"{example['count']:,}",
             *(_short(" ".join(tokens)) for tokens in example["tokens"]),
         )
+    return table
+
+
+def _shares(difference: dict[str, Any]) -> str:
+    """How much of the text the two make different numbers of tokens of."""
     fewer, more = difference["pieces_with_fewer_tokens"], difference["pieces_with_more_tokens"]
     whole = fewer + more + difference["pieces_with_as_many_tokens"]
-    if whole:
-        table.caption = (
-            f"{second} makes fewer tokens of {fewer / whole:.1%} of all pieces, more of "
-            f"{more / whole:.1%}"
-        )
-        table.caption_justify = "left"
-        table.caption_style = "none"
-    return table
+    if not whole:
+        return "no pieces of text"
+    return (
+        f"{difference['second']} makes fewer tokens of {fewer / whole:.1%} of all pieces, more of "
+        f"{more / whole:.1%}"
+    )
 
 
 def _add_row(table: Table, *cells: str, bold: list[int] | None = None) -> None:

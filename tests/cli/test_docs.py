@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX = ROOT / "docs" / "README.md"
-ORDER = re.findall(r"^\| \d \| \[(.+?)\]", INDEX.read_text("utf-8"), re.MULTILINE)
-PAGES = [INDEX, *(INDEX.parent / name for name in ORDER)]
+ORDER = re.findall(r"^\| .*?\]\(([\w/-]+\.md)\)", INDEX.read_text("utf-8"), re.MULTILINE)
+PAGES = [INDEX, *(INDEX.parent / name for name in dict.fromkeys(ORDER))]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_index_names_every_page() -> None:
-    assert set(PAGES) == set(INDEX.parent.glob("*.md"))
+    assert set(PAGES) == set(INDEX.parent.rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -206,7 +206,7 @@ def test_what_one_tokenizer_cannot_encode_is_a_bad_record_for_all(
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low", "high", "lower low"])
     inputs = corpus.inputs()
     tokenizers = parse_tokenizers([f"{models}/small.json", f"{tmp_path}/closed.json"])
-    with pytest.raises(RecordError, match="closed: the character 'h' .* has no token"):
+    with pytest.raises(RecordError, match=r"closed: the character 'h' .* has no token"):
         jobs.compare(inputs=inputs, tokenizers=tokenizers, execution=ONE)
     result = jobs.compare(
         inputs=corpus.inputs(max_failures=1), tokenizers=tokenizers, execution=ONE

@@ -1,0 +1,114 @@
+"""``bpe compare`` as users run it."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+import pty
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.compare_html import page
+from tests.cli.process import BPE, bpe, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "<script>alert(1)</script> [bold]x[/bold]"
+
+
+@pytest.fixture(scope="module")
+def compared(work: Path) -> Path:
+    """A folder with a second tokenizer, a hostile corpus, and one comparison of it."""
+    bpe("train", "--counts", "model/counts", "--vocab-size", "270", "--output", "tiny", cwd=work)
+    (work / "hostile").mkdir()
+    rows = [{"text": f"{HOSTILE} {i % 3}", "lang": HOSTILE if i % 2 else None} for i in range(30)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (work / "hostile" / "h.jsonl").write_text(lines, "utf-8")
+    done = bpe(
+        *("compare", "model/tokenizer.json", "small=tiny/tokenizer.json", "--input", "hostile"),
+        *("--by", "lang", "--output", "c.json", "--html", "c.html", "--workers", "1"),
+        cwd=work,
+    )
+    (work / "compared.txt").write_text(done.stdout, "utf-8")
+    return work
+
+
+def test_the_summary_is_plain_where_there_is_no_terminal(compared: Path) -> None:
+    text = (compared / "compared.txt").read_text("utf-8")
+    lines = text.splitlines()
+    assert lines[0].startswith("compared  30 documents, ")
+    assert "\x1b" not in text
+    assert all(line == line.rstrip() for line in lines)
+    assert any(line.startswith("tokenizer ") and "bytes/token" in line for line in lines)
+    assert any(line.startswith("small ") for line in lines)
+    assert any(line.startswith(HOSTILE) for line in lines)
+    assert any(line.startswith("where small differs most from model") for line in lines)
+
+
+def test_the_same_result_is_printed_and_written(compared: Path) -> None:
+    command = ("compare", "model/tokenizer.json", "small=tiny/tokenizer.json", "--input", "hostile")
+    done = bpe(*command, "--by", "lang", "--json", "--workers", "2", cwd=compared)
+    assert json.loads(done.stdout) == json.loads((compared / "c.json").read_text("utf-8"))
+
+
+def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None:
+    text = (compared / "c.html").read_text("utf-8")
+    tags: list[str] = []
+    words: list[str] = []
+
+    class Reader(html.parser.HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append(tag)
+            assert not {"src", "href", "onload"} & {name for name, _ in attrs}
+
+        def handle_data(self, data: str) -> None:
+            words.append(data)
+
+    Reader().feed(text)
+    assert tags.count("table") == 3
+    assert "script" not in tags
+    assert "b" not in tags
+    assert HOSTILE in words
+    assert page(json.loads((compared / "c.json").read_text("utf-8"))) == text
+
+
+def test_tables_on_a_terminal(compared: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*BPE, "compare", "model", "tiny", "--input", "hostile", "--workers", "1", "-q"],
+        cwd=compared,
+        stdout=slave,
+        env=environment(TERM="xterm-256color"),
+    )
+    os.close(slave)
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:  # the end, on Linux
+        pass
+    finally:
+        os.close(master)
+        assert process.wait(timeout=120) == 0
+    assert b"\x1b[1m" in shown
+    assert "─" in shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("model",), 2, "two tokenizers"),
+        (("model", "nowhere.json"), 1, "nowhere.json"),
+        (("model", "tiny", "--by", "nothing"), 2, "--by nothing: "),
+    ],
+)
+def test_what_is_wrong_is_said(
+    compared: Path, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    done = bpe("compare", *arguments, "--input", "hostile", cwd=compared, status=status)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
