@@ -34,6 +34,7 @@ from pipelines.measures import (
 from pipelines.output import DEAD_LETTERS
 from pipelines.pieces import Difference, PieceCutter, find_differences
 from pipelines.reading import Reading, SplitReader
+from pipelines.runners import counter
 from pipelines.settings import EncodeSettings
 from pipelines.splits import plan_splits
 from pipelines.storage import join
@@ -322,6 +323,9 @@ class SplitComparer:
                     if pieces.nbytes > job.counting.flush_bytes:
                         yield from drained(pieces, job.counting)
             dead = reader.finish()
+        compared = whole.totals[TOTAL]
+        counter("documents_compared").inc(compared.documents)
+        counter("tokens_compared").inc(sum(one.tokens for one in compared.measures))
         yield whole.totals | groups.totals
         if dead is not None:
             yield SplitFailures(part=split.part, records=dead.records)

@@ -116,6 +116,7 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]
         counter("documents_read").inc(len(self._texts))
         counter("bytes_read").inc(self._held)
         counter("pretokens_counted").inc(pretokens)
+        counter("text_bytes_counted").inc(self._held)
         self._totals += Totals(documents=len(self._texts), bytes=self._held, pretokens=pretokens)
         self._texts, self._held = [], 0
 

@@ -132,6 +132,7 @@ def count_split(
                 yield from drained(counts, job)
         dead = reader.finish()
     counter("pretokens_counted").inc(pretokens)
+    counter("text_bytes_counted").inc(size)
     yield Totals(
         documents=reader.documents,
         bytes=size,
@@ -189,6 +190,9 @@ def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | 
         yield losses
     data = shard_bytes(counts)
     storage.write(join(job.directory, part_name(shard, job.shards)), data)
+    counter("distinct_pretokens_written").inc(len(counts))
+    counter("parquet_bytes_written").inc(len(data))
+    counter("parts_written").inc()
     yield counts_part(data, rows=len(counts), shard=shard, shards=job.shards)
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.encoding import EncodeJob, Encoding
+    from pipelines.parts import FinishedPart
     from pipelines.splits import Split
 
 
@@ -69,13 +70,26 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             )
             if done is None:
                 done = encode_split(split, self._job, self._tokenizer, self._failures)
-                counter("tokens_written").inc(done.contents.tokens)
+                _count_written(done)
             else:
                 counter("parts_resumed").inc()
                 with SlotWriter(self._job.reading.counters_path, split.part) as slot:
                     slot.keep(documents=done.contents.documents, bytes=split.size)
         if done is not None:
             yield None, pack(done)
+
+
+def _count_written(part: FinishedPart) -> None:
+    for name, number in (
+        ("documents_encoded", part.contents.documents),
+        ("text_bytes_encoded", part.contents.text_bytes),
+        ("rows_written", part.contents.rows),
+        ("tokens_written", part.contents.tokens),
+        ("unknown_tokens_written", part.contents.unknown),
+        ("parquet_bytes_written", part.written.bytes),
+        ("parts_written", 1),
+    ):
+        counter(name).inc(number)
 
 
 class _WriteManifest(beam.DoFn):  # type: ignore[misc]

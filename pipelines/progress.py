@@ -303,7 +303,7 @@ class LiveStage(Stage):
             self.counters_path = None
 
 
-class _Watched(Progress):
+class Watched(Progress):
     """Looks at the step under way from a thread of its own, and says how each step ended."""
 
     interval: float
@@ -342,8 +342,7 @@ class _Watched(Progress):
             last = stage.snapshot()
             stage.close()
             self._end()
-            what = [f"{word} in {duration(last.seconds)}", last.measures()]
-            self.log(f"{name}: " + ": ".join(filter(None, what)))
+            self._ended(stage, last, word)
 
     def _begin(self, stage: LiveStage) -> None:
         """Get ready to show a step."""
@@ -351,11 +350,16 @@ class _Watched(Progress):
     def _end(self) -> None:
         """Take away what was drawn."""
 
+    def _ended(self, stage: LiveStage, last: Snapshot, word: str) -> None:
+        """Say how a step ended: ``done`` or ``stopped``."""
+        what = [f"{word} in {duration(last.seconds)}", last.measures()]
+        self.log(f"{stage.name}: " + ": ".join(filter(None, what)))
+
     @abstractmethod
     def _show(self, stage: LiveStage, now: Snapshot) -> None: ...
 
 
-class LineProgress(_Watched):
+class LineProgress(Watched):
     """A line every ten seconds: for log files and pipes."""
 
     def __init__(self, stream: TextIO, *, interval: float = LINE_SECONDS) -> None:
@@ -366,7 +370,7 @@ class LineProgress(_Watched):
         self.log(f"{stage.name}: {now.running()}")
 
 
-class BarProgress(_Watched):
+class BarProgress(Watched):
     """A bar that is drawn in place: for terminals."""
 
     interval = BAR_SECONDS

@@ -24,6 +24,7 @@ from pipelines.elements import pack, unpack
 from pipelines.encoding import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.output import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
+from pipelines.runners import counter
 from pipelines.storage import join
 from pipelines.watch import log
 
@@ -125,6 +126,7 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     storage.write(join(job.directory, TOKENIZER), tokenizer.to_json().encode("utf-8"))
+    counter("merges_trained").inc(len(training.merges))
 
 
 def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     _Handler = logging.StreamHandler[TextIO]
 else:
     _Handler = logging.StreamHandler  # generic in Python 3.11 and later only
@@ -23,11 +26,51 @@ class _CurrentStderr(_Handler):
     def stream(self, _: TextIO) -> None: ...
 
 
+LOG_FORMATS = ("text", "json")
+_chosen = {"format": "text"}  # of this process; `main` begins with text
+
+
+def choose_format(arguments: Sequence[str]) -> None:
+    """Take the format of log lines from a command line, also from one that is wrong."""
+    asked = "text"
+    for one, after in pairwise([*arguments, ""]):
+        if one == "--log-format":
+            asked = after
+        elif one.startswith("--log-format="):
+            asked = one.partition("=")[2]
+    use_format(asked)
+
+
+def use_format(name: str) -> None:
+    """Write log lines in this format from now on."""
+    _chosen["format"] = name
+
+
+def is_json() -> bool:
+    """Whether log lines are JSON."""
+    return _chosen["format"] == "json"
+
+
+def log_line(level: str, message: str) -> str:
+    """A message of the command itself as a line of the log, without its end."""
+    if not is_json():
+        return f"bpe: {'' if level == 'INFO' else f'{level.lower()}: '}{message}"
+    from pipelines.progress_json import json_line
+
+    return json_line(level, message).rstrip("\n")
+
+
 def set_up_logging() -> None:
     """Show warnings, not what Beam tells at INFO; call it before Beam is imported.
 
     Importing Beam configures the root logger if nobody has, in its own format.
     """
     handler = _CurrentStderr()
-    handler.setFormatter(logging.Formatter("bpe: %(levelname)s: %(message)s"))
+    formatter = logging.Formatter("bpe: %(levelname)s: %(message)s")
+    if is_json():
+        from pipelines.progress_json import JsonFormatter
+
+        formatter = JsonFormatter()
+        logging.captureWarnings(capture=True)
+    handler.setFormatter(formatter)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

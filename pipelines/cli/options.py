@@ -19,6 +19,7 @@ from pipelines.cli.command import (
     stack,
     use_config,
 )
+from pipelines.cli.logs import LOG_FORMATS, is_json, use_format
 from pipelines.settings import (
     FORMATS,
     CountsInput,
@@ -47,6 +48,15 @@ NORMALIZERS = (
     "space-han",
 )
 NO_NORMALIZER = "none"
+# That shells complete; any that Beam knows will do.
+RUNNERS = (
+    "DirectRunner",
+    "DataflowRunner",
+    "FlinkRunner",
+    "PortableRunner",
+    "PrismRunner",
+    "SparkRunner",
+)
 
 
 def input_options(*, required: bool) -> Callable[[Any], Any]:
@@ -239,6 +249,7 @@ def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
             "--runner",
             default="DirectRunner",
             metavar="NAME",
+            shell_complete=lambda _, __, begun: [one for one in RUNNERS if one.startswith(begun)],
             help="Beam runner. DirectRunner is this machine, in this process.",
         ),
         click.option(
@@ -274,6 +285,16 @@ def report_options() -> Callable[[Any], Any]:
             default=False,
             show_default=False,
             help="No progress on stderr.",
+        ),
+        click.option(
+            "--log-format",
+            type=click.Choice(LOG_FORMATS),
+            default="text",
+            metavar="NAME",
+            expose_value=False,
+            callback=lambda ctx, _, name: None if ctx.resilient_parsing else use_format(name),
+            help="What lines on stderr are. text: for people; json: an object each, also for what "
+            "goes wrong.",
         ),
         traceback_option(),
     )
@@ -362,4 +383,10 @@ def progress(ctx: click.Context) -> Progress:
     """Where progress goes: stderr, unless ``--quiet``."""
     from pipelines.progress import NoProgress, progress_on
 
-    return NoProgress() if ctx.params["quiet"] else progress_on(sys.stderr)
+    if ctx.params["quiet"]:
+        return NoProgress()
+    if is_json():
+        from pipelines.progress_json import JsonProgress
+
+        return JsonProgress(sys.stderr)
+    return progress_on(sys.stderr)

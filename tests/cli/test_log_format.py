@@ -1,0 +1,112 @@
+"""``--log-format json``: every line on standard error is an object."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.progress import SlotWriter
+from pipelines.progress_json import JsonFormatter, JsonProgress
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in text.splitlines()]
+    assert all({"time", "level", "message"} <= set(line) for line in found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("logged") / "c.jsonl"
+    path.write_text('{"text": "low lower lowest"}\n' * 50, "utf-8")
+    return path
+
+
+def test_a_job_tells_each_step(corpus: Path) -> None:
+    done = bpe(
+        *("train", "--input", "c.jsonl", "--output", "model", "--vocab-size", "260"),
+        *("--log-format", "json", "--json"),
+        cwd=corpus.parent,
+    )
+    assert json.loads(done.stdout)["vocab_size"] == 260
+    found = lines(done.stderr)
+    told = [(line["stage"], line["event"]) for line in found if "stage" in line]
+    for step in ("count", "train"):
+        of_step = [event for stage, event in told if stage == step]
+        assert (of_step[0], of_step[-1]) == ("begun", "done")
+    last = next(line for line in found if line.get("event") == "done" and line["stage"] == "count")
+    size = corpus.stat().st_size
+    assert (last["documents"], last["bytes"], last["total_bytes"]) == (50, size, size)
+    last = found[-1]
+    assert (last["stage"], last["merges"], last["total_merges"]) == ("train", 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("--input", "nowhere", "--output", "x"), 1),
+        (("--input", "c.jsonl", "--output", "x", "--nonsense"), 2),
+        (("--input", "c.jsonl", "--output", "x", "--config", "c.yaml"), 2),
+    ],
+)
+def test_an_error_is_a_line_too(corpus: Path, arguments: tuple[str, ...], status: int) -> None:
+    (corpus.parent / "c.yaml").write_text("nonsense: 1\n")
+    done = bpe("count", *arguments, "--log-format=json", cwd=corpus.parent, status=status)
+    assert lines(done.stderr)[-1]["level"] == "ERROR"
+
+
+def test_a_file_may_ask_for_it(corpus: Path) -> None:
+    (corpus.parent / "log.yaml").write_text("log_format: json\n")
+    done = bpe(
+        *("count", "--input", "c.jsonl", "--output", "y", "--config", "log.yaml"), cwd=corpus.parent
+    )
+    assert lines(done.stderr)[-1]["event"] == "done"
+
+
+def test_a_step_under_way_has_speed_and_time_left() -> None:
+    stream = io.StringIO()
+    with JsonProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
+        stage.set_slots(1)
+        with SlotWriter(stage.counters_path, 0) as slot:
+            slot.update(documents=3, bytes=1_000_000)
+        for _ in range(1000):
+            if '"bytes": 1000000' in stream.getvalue():
+                break
+            time.sleep(0.01)
+    running = [line for line in lines(stream.getvalue()) if line["event"] == "running"][-1]
+    assert running["documents"] == 3
+    assert running["bytes_per_second"] > 0
+    assert running["seconds_left"] > 0
+
+
+def test_a_step_that_fails_is_stopped() -> None:
+    stream = io.StringIO()
+    with pytest.raises(KeyError), JsonProgress(stream).stage("count", 10):
+        raise KeyError
+    assert lines(stream.getvalue())[-1]["event"] == "stopped"
+
+
+def test_records_of_libraries() -> None:
+    try:
+        int("no\nway")
+    except ValueError:
+        record = logging.LogRecord(
+            "apache_beam", logging.WARNING, __file__, 1, "took %d s", (3,), sys.exc_info()
+        )
+    [line] = lines(JsonFormatter().format(record))
+    assert (line["level"], line["logger"], line["message"]) == (
+        "WARNING",
+        "apache_beam",
+        "took 3 s",
+    )
+    assert "ValueError: invalid literal" in line["traceback"]

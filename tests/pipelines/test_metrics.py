@@ -1,0 +1,117 @@
+"""Beam's counters: what they come to, and that the documentation names each."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+from apache_beam.metrics import MetricsFilter
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines import CountPretokens, EncodeToParquet, jobs
+from pipelines.compare import add_comparing
+from pipelines.comparing import parse_tokenizers, plan_comparing
+from pipelines.runners import run
+from pipelines.settings import TrainSettings
+from pipelines.train import TrainJob, add_training
+from tests.cli.process import ROOT
+from tests.pipelines.corpora import TWO, small_tokenizer, write_corpus, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def counters(result: Any) -> dict[str, int]:
+    found = result.metrics().query(MetricsFilter().with_namespace("bpe"))["counters"]
+    return {one.key.metric.name: one.committed for one in found}
+
+
+def finished(transform: beam.PTransform) -> dict[str, int]:
+    pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    _ = pipeline | transform
+    result = pipeline.run()
+    result.wait_until_finish()
+    return counters(result)
+
+
+def test_counting_and_training(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    (corpus.folder / "bad.jsonl").write_text("no json\n")
+    output = tmp_path / "counts"
+    found = finished(
+        CountPretokens(
+            inputs=[str(corpus.folder)], output=str(output), max_failures=1, split_size=700
+        )
+    )
+    manifest = json.loads((output / "manifest.json").read_text())
+    parts = list(output.glob("part-*.parquet"))
+    assert found == {
+        "documents_read": len(corpus.texts),
+        "bytes_read": sum(p.stat().st_size for p in corpus.folder.rglob("*") if p.is_file()),
+        "dead_letters": 1,
+        "pretokens_counted": manifest["totals"]["pretokens"],
+        "text_bytes_counted": sum(len(text.encode()) for text in corpus.texts),
+        "distinct_pretokens_written": sum(part["rows"] for part in manifest["parts"]),
+        "parts_written": len(parts),
+        "parquet_bytes_written": sum(part.stat().st_size for part in parts),
+    }
+    job = TrainJob(
+        directory=str(tmp_path / "model"),
+        counts=(jobs.CountsInput(directory=str(output)),),
+        special_tokens=(),
+        training=TrainSettings(vocab_size=280),
+    )
+    (tmp_path / "model").mkdir()
+    result = run(lambda p, failures: add_training(p, job, failures), execution=TWO, pieces=1)
+    assert counters(result) == {"merges_trained": 24}
+
+
+def test_encoding_and_resuming(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    small_tokenizer(tmp_path / "t.json")
+    output = tmp_path / "ids"
+    encode: dict[str, Any] = {"inputs": [str(corpus.folder)], "tokenizer": str(tmp_path / "t.json")}
+    found = finished(EncodeToParquet(**encode, output=str(output), split_size=700))
+    totals = json.loads((output / "manifest.json").read_text())["totals"]
+    parts = list(output.glob("part-*.parquet"))
+    assert found == {
+        "documents_read": len(corpus.texts),
+        "bytes_read": sum(p.stat().st_size for p in corpus.folder.rglob("*") if p.is_file()),
+        "documents_encoded": len(corpus.texts),
+        "text_bytes_encoded": sum(len(text.encode()) for text in corpus.texts),
+        "rows_written": len(corpus.texts),
+        "tokens_written": totals["tokens"],
+        "unknown_tokens_written": 0,
+        "parts_written": len(parts),
+        "parquet_bytes_written": sum(part.stat().st_size for part in parts),
+    }
+    again = finished(EncodeToParquet(**encode, output=str(output), split_size=700, resume=True))
+    assert again["parts_resumed"] == len(parts)
+    assert again.get("tokens_written", 0) == 0
+
+
+def test_comparing(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low lower", "", "lowest"])
+    tokenizer = small_tokenizer(tmp_path / "t.json")
+    (tmp_path / "job").mkdir()
+    comparing = plan_comparing(
+        inputs=corpus.inputs(),
+        tokenizers=parse_tokenizers([f"a={tmp_path}/t.json", f"b={tmp_path}/t.json"]),
+        directory=str(tmp_path / "job"),
+    )
+    result = run(lambda p, failures: add_comparing(p, comparing, failures), execution=TWO, pieces=1)
+    found = counters(result)
+    assert found["documents_compared"] == 3
+    assert found["tokens_compared"] == 2 * sum(len(tokenizer.encode(t)) for t in corpus.texts)
+
+
+def test_the_documentation_names_every_counter() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \| .* \| .* \|$", page, re.MULTILINE))
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "pipelines").rglob("*.py"))
+    counted = set(re.findall(r'counter\(\s*"(\w+)"', sources))
+    counted |= set(re.findall(r'^ +\("(\w+)", part\.', sources, re.MULTILINE))
+    assert {"documents_read", "tokens_written"} <= counted
+    assert counted <= documented
