@@ -6,11 +6,13 @@ the option itself.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from pipelines.config import MAX_INTEGER, Key, Kind, parse_size, read_config
 from pipelines.errors import ConfigError
@@ -95,6 +97,39 @@ class Described(click.Option):
         return record[0], f"{record[1]}  [default: {self.default_is if given is None else given}]"
 
 
+class PathText(click.types.StringParamType):
+    """A text that shells complete as a file or directory; where it may also be a pattern or URL.
+
+    Args:
+        kind: ``file`` or ``dir``.
+    """
+
+    name = "text"
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's interface
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Leave it to the shell."""
+        return [CompletionItem(incomplete, type=self._kind)]
+
+
+_PATHS = re.compile(r"(FILE|DIR|PATH|FROM|TO|TOKENIZER\.\.\.|CONFIG)(?![A-Z])")
+
+
+def _complete_paths(params: Sequence[click.Parameter]) -> None:
+    """Let shells complete what the metavar calls a path."""
+    for param in params:
+        match = _PATHS.match(param.metavar or "")
+        if isinstance(param.type, click.types.StringParamType) and (match or param.name == "input"):
+            param.type = PathText("dir" if match and match[1] == "DIR" else "file")
+
+
 class Command(click.Command):
     """A command that explains stray arguments: mostly patterns the shell has expanded."""
 
@@ -107,6 +142,7 @@ class Command(click.Command):
             epilog=f"\b\nExample:\n{lines}",
             **attributes,
         )
+        _complete_paths(self.params)
 
     def get_help(self, ctx: click.Context) -> str:
         """The text of ``--help``, with the defaults of the preset that the command goes by."""

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli.compare import compare
+from pipelines.cli.completion import completes, completion
 from pipelines.cli.convert import convert
 from pipelines.cli.count import count
 from pipelines.cli.decode import decode
 from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
+from pipelines.cli.logs import choose_format, log_line
 from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
@@ -80,7 +82,20 @@ def bpe() -> None:
     """
 
 
-for _command in (count, train, encode, run, verify, decode, compare, convert, diff, show, words):
+for _command in (
+    count,
+    train,
+    encode,
+    run,
+    verify,
+    decode,
+    compare,
+    convert,
+    diff,
+    show,
+    words,
+    completion,
+):
     bpe.add_command(_command)
 
 
@@ -92,11 +107,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _open_closed_streams()
+    choose_format(arguments)
     debug = "--traceback" in arguments or bool(os.environ.get("BPE_DEBUG"))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
     stderr = sys.stderr
     try:
+        if completes(bpe):
+            return 0
         with contextlib.nullcontext() if debug else _quiet_interrupts():
             with bpe.make_context("bpe", list(arguments)) as context:
                 bpe.invoke(context)
@@ -114,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = _printable(message)
         if message:
             with contextlib.suppress(OSError):  # nobody reads stderr any more
-                click.echo(f"bpe: error: {message}", file=stderr)
+                click.echo(log_line("ERROR", message), file=stderr)
         return status
     return 0
 

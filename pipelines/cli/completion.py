@@ -1,0 +1,53 @@
+"""``bpe completion``: what a shell needs to complete ``bpe`` commands."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import get_completion_class, shell_complete
+
+from pipelines.cli.command import Command
+
+if TYPE_CHECKING:
+    from click.shell_completion import ShellComplete
+
+VARIABLE = "_BPE_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(
+    cls=Command,
+    short_help="Print what makes a shell complete bpe commands.",
+    example="""
+eval "$(bpe completion bash)"
+bpe completion zsh >> ~/.zshrc
+bpe completion fish > ~/.config/fish/completions/bpe.fish
+""",
+)
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
+def completion(shell: str) -> None:
+    """Print a script for SHELL (bash 4.4 or newer, zsh or fish); evaluate it when the shell starts.
+
+    Then the shell completes commands, options, and their values: pre-tokenizers, formats, presets,
+    runners, files and directories.
+    """
+    root = click.get_current_context().find_root()
+    click.echo(_class(shell)(root.command, {}, "bpe", VARIABLE).source())
+
+
+def _class(shell: str) -> type[ShellComplete]:
+    found = get_completion_class(shell)
+    if found is None:  # click knows all three
+        raise click.ClickException(f"no completion is known for {shell}")
+    return found
+
+
+def completes(root: click.Command) -> bool:
+    """Answer the shell, where it asked for completions; whether it did."""
+    asked = os.environ.get(VARIABLE)
+    if not asked:
+        return False
+    shell_complete(root, {}, "bpe", VARIABLE, asked)
+    return True
