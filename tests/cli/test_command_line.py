@@ -15,7 +15,19 @@ from tests.cli.process import bpe, environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = ("count", "train", "encode", "run", "verify", "decode", "convert", "show", "words")
+NAMES = (
+    "count",
+    "train",
+    "encode",
+    "run",
+    "verify",
+    "decode",
+    "compare",
+    "convert",
+    "show",
+    "words",
+    "completion",
+)
 COUNT = ("count", "--input", "a.txt", "--output", "out")
 TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
 
