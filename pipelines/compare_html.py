@@ -26,9 +26,10 @@ STYLE = """
 .compare caption { text-align: left; color: var(--soft); padding-bottom: 0.3em; }
 .compare th, .compare td { padding: 0.25em 0.8em; border-bottom: 1px solid var(--line);
   text-align: right; vertical-align: top; white-space: nowrap; }
-.compare th:first-child, .compare td:first-child, .compare td.tokens { text-align: left; }
+.compare th:first-child, .compare td:first-child, .compare .tokens { text-align: left; }
 .compare td.tokens { white-space: normal; font-family: ui-monospace, monospace; }
-.compare td.bar { background: linear-gradient(to right, var(--bar) var(--share), transparent 0); }
+.compare td.bar { min-width: 7em;
+  background: linear-gradient(to right, var(--bar) var(--share), transparent 0); }
 .compare td.best { font-weight: 700; }
 .compare .scroll { overflow-x: auto; }
 .compare .token { border-radius: 3px; padding: 0 2px; margin-right: 2px; }
@@ -151,7 +152,7 @@ def _difference(difference: dict[str, Any]) -> str:
         for example in difference["examples"]
     ]
     heads = ("piece of text", "occurs", "tokens more", first, second)
-    return _table(f"Where {second} differs most from {first}{share}", heads, rows)
+    return _table(f"Where {second} differs most from {first}{share}", heads, rows, left=(3, 4))
 
 
 def _failures(result: dict[str, Any]) -> str:
@@ -166,8 +167,14 @@ def _failures(result: dict[str, Any]) -> str:
     return f"<p>{number} left out, the first:</p>\n<ul>\n{places}</ul>\n"
 
 
-def _table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+def _table(
+    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = ()
+) -> str:
+    kinds = [' class="tokens"' if i in left else "" for i in range(len(heads))]
+    head = "".join(
+        f'<th scope="col"{kind}>{escape(name)}</th>'
+        for name, kind in zip(heads, kinds, strict=True)
+    )
     body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
     return (
         f'<div class="scroll"><table>\n<caption>{escape(caption)}</caption>\n'
