@@ -24,6 +24,7 @@ NAMES = (
     "decode",
     "compare",
     "convert",
+    "diff",
     "show",
     "words",
     "completion",
