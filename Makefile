@@ -11,12 +11,12 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test cluster test-cluster fuzz demo lint format sanitize bench bench-quick bench-foundation clean
+.PHONY: help install test test-long cluster test-cluster fuzz demo lint format sanitize bench bench-quick bench-foundation clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-install: $(VENV)/.installed ## .venv with the package, its C++ core and the test extra
+install: $(VENV)/.core ## .venv with the package, its C++ core and the test extra
 
 # Files of tests are dealt to processes whole: what a file sets up is set up once.
 TEST_WORKERS ?= 2
@@ -24,6 +24,9 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 test: install ## all tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)
+
+test-long: install ## tests that make test runs on samples of the shared corpora, on all of them
+	BPE_LONG=1 $(PYTEST) $$(grep -lE 'shared_rows|LONG' $$(find tests -name 'test_*.py'))
 
 cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
 	$(BIN)/python -m cluster setup
@@ -92,15 +95,26 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	@echo $(PYTHON) > $(VENV)/.made-with
 
-# Editable: the Python sources are used where they are, the core is built again when it changes.
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml setup.py $(NATIVE)
+# Editable: the Python sources are used where they are.
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo "installing Beam, pyarrow and the tests' packages, compiling the core: some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@
 
-# With the build requirements of pyproject.toml, for `setup.py build_ext` without isolation.
+# The core again, where it has changed since it was compiled; linters do without.
+$(VENV)/.core: $(VENV)/.installed setup.py $(NATIVE)
+	@if [ -n "$$(find setup.py $(NATIVE) -newer $(VENV)/.installed)" ]; then \
+	    echo "compiling the core"; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .; fi
+	touch $@
+
+# The extra alone, not the package again: that would compile the core a second time. With the build
+# requirements of pyproject.toml, for `setup.py build_ext` without isolation.
 $(VENV)/.lint: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]' \
+	$(BIN)/python -c 'from importlib.metadata import requires; \
+	    print(*(one.partition(";")[0] for one in requires("beam-bpe") if "\"lint\"" in one), sep="\n")' \
+	    > $(VENV)/lint.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lint.txt \
 	    'setuptools>=77' 'pybind11>=3.0,<4'
 	touch $@
 

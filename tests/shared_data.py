@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BPE_SHARED", ROOT.parent / "shared"))
+LONG = bool(os.environ.get("BPE_LONG"))  # make test-long: whole corpora, not samples
 
 
 def shared_file(relative: str) -> Path:
@@ -17,3 +20,11 @@ def shared_file(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"no shared data here: {relative} (set BPE_SHARED to its folder)")
     return path
+
+
+def shared_rows(corpus: str, *, sample: int) -> pa.Table:
+    """``id`` and ``text`` of a shared corpus: ``sample`` documents of all places, or all if LONG."""
+    table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["id", "text"])
+    if LONG or len(table) <= sample:
+        return table
+    return table.take([row * len(table) // sample for row in range(sample)]).combine_chunks()

@@ -7,7 +7,6 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import tiktoken
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ import bpe
 from bpe.pretokenize import PATTERNS
 from tests.bpe.texts import library_sources, strings
 from tests.bpe.vocabularies import ranked_tokens
-from tests.shared_data import shared_file
+from tests.shared_data import shared_file, shared_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,13 +76,11 @@ def test_a_published_file_knows_its_pretokenizer_and_special_tokens(
 
 
 @pytest.mark.parametrize("corpus", ["en", "multi"])
-def test_every_document_of_the_corpora(
+def test_documents_of_the_corpora(
     published: tuple[bpe.Tokenizer, tiktoken.Encoding], corpus: str
 ) -> None:
     tokenizer, encoding = published
-    for batch in pq.ParquetFile(shared_file(f"corpora/{corpus}.parquet")).iter_batches(
-        batch_size=2000, columns=["text"]
-    ):
+    for batch in shared_rows(corpus, sample=800).to_batches(max_chunksize=2000):
         texts = batch["text"]
         rows = tokenizer.encode_arrow(texts)
         expected = encoding.encode_ordinary_batch(texts.to_pylist(), num_threads=2)

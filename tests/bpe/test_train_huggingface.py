@@ -7,14 +7,13 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
-from tests.shared_data import shared_file
+from tests.shared_data import shared_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,8 +50,7 @@ def train_ours(
 
 @pytest.mark.parametrize(("corpus", "vocab_size"), [("en", 32_000), ("multi", 8_000)])
 def test_shared_corpora(corpus: str, vocab_size: int) -> None:
-    path = shared_file(f"corpora/{corpus}.parquet")
-    texts = pq.read_table(path, columns=["text"])["text"].to_pylist()
+    texts = shared_rows(corpus, sample=400)["text"].to_pylist()
     theirs = train_theirs(texts, vocab_size=vocab_size, specials=SPECIALS)
     assert train_ours(texts, vocab_size=vocab_size, specials=SPECIALS) == theirs
 

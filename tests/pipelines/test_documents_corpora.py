@@ -14,7 +14,7 @@ from pipelines.inputs import find_inputs
 from pipelines.settings import InputSettings
 from pipelines.splits import plan_splits
 from tests.pipelines.corpus_files import pack
-from tests.shared_data import shared_file
+from tests.shared_data import shared_file, shared_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def corpus() -> pa.Table:
-    return pq.read_table(shared_file("corpora/multi.parquet"), columns=["id", "text"])
+    return shared_rows("multi", sample=2000)
 
 
 def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa.Table:
@@ -41,8 +41,9 @@ def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa
     return pa.table({"id": pa.chunked_array(ids), "text": pa.chunked_array(texts)})
 
 
-def test_parquet(corpus: pa.Table) -> None:
+def test_parquet() -> None:
     path = shared_file("corpora/multi.parquet")
+    corpus = pq.read_table(path, columns=["id", "text"])
     for split_size in (1 << 20, 5_000_000, 1 << 30):
         assert read_back(path, split_size).equals(corpus)
 
