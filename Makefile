@@ -55,7 +55,7 @@ format: $(VENV)/.lint ## bring the sources into shape
 # libasan must be loaded before Python, libstdc++ with it so that its exceptions are intercepted.
 SANITIZED := build/sanitize
 SANITIZE_TESTS ?= tests/bpe
-sanitize: $(VENV)/.lint ## the core's tests under AddressSanitizer and UBSan
+sanitize: install ## the core's tests under AddressSanitizer and UBSan
 	rm -rf $(SANITIZED)/tree && mkdir -p $(SANITIZED)/tree
 	cp -R bpe pipelines tests scripts pyproject.toml setup.py $(SANITIZED)/tree/
 	rm -f $(SANITIZED)/tree/bpe/_native*.so
@@ -95,35 +95,29 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	@echo $(PYTHON) > $(VENV)/.made-with
 
-# Editable: the Python sources are used where they are.
-$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
-	@echo "installing Beam, pyarrow and the tests' packages, compiling the core: some minutes"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+PIP := -m pip --quiet --disable-pip-version-check install
+
+# All but the package itself, so that linters wait for no compiler.
+$(VENV)/.packages: $(VENV)/bin/python pyproject.toml scripts/requirements.py
+	@echo "installing Beam, pyarrow and the tests' packages: some minutes"
+	$(BIN)/python scripts/requirements.py --build test > $@.txt
+	$(BIN)/python $(PIP) -r $@.txt
 	touch $@
 
-# The core again, where it has changed since it was compiled; linters do without.
-$(VENV)/.core: $(VENV)/.installed setup.py $(NATIVE)
-	@if [ -n "$$(find setup.py $(NATIVE) -newer $(VENV)/.installed)" ]; then \
-	    echo "compiling the core"; \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .; fi
+# Editable: the Python sources are used where they are, the core is built again when it changes.
+$(VENV)/.core: $(VENV)/.packages setup.py $(NATIVE)
+	@echo "compiling the core: a minute or two"
+	$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
-# The extra alone, not the package again: that would compile the core a second time. With the build
-# requirements of pyproject.toml, for `setup.py build_ext` without isolation.
-$(VENV)/.lint: $(VENV)/.installed
-	$(BIN)/python -c 'from importlib.metadata import requires; \
-	    print(*(one.partition(";")[0] for one in requires("beam-bpe") if "\"lint\"" in one), sep="\n")' \
-	    > $(VENV)/lint.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lint.txt \
-	    'setuptools>=77' 'pybind11>=3.0,<4'
+$(VENV)/.lint: $(VENV)/.packages
+	$(BIN)/python scripts/requirements.py lint > $@.txt
+	$(BIN)/python $(PIP) -r $@.txt
 	touch $@
 
-$(BENCH)/.installed: $(VENV)/.installed benchmarks/peers.txt
+$(BENCH)/.installed: $(VENV)/.core benchmarks/peers.txt
 	@echo "installing what is measured beside the package: some minutes"
 	rm -rf $(BENCH) && $(BIN)/python -m venv $(BENCH)
-	$(BIN)/python -c 'from importlib.metadata import requires; \
-	    print(*(one for one in requires("beam-bpe") if "extra ==" not in one), sep="\n")' \
-	    > $(BENCH)/package.txt
-	$(BENCH_PYTHON) -m pip install --quiet --disable-pip-version-check \
-	    -r $(BENCH)/package.txt -r benchmarks/peers.txt
+	$(BIN)/python scripts/requirements.py > $(BENCH)/package.txt
+	$(BENCH_PYTHON) $(PIP) -r $(BENCH)/package.txt -r benchmarks/peers.txt
 	touch $@

@@ -24,7 +24,7 @@ LINK: list[str] = []
 
 if os.environ.get("BPE_SANITIZE"):  # `make sanitize`
     SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-    COMPILE = ["-O1", "-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra", *SANITIZE]
+    COMPILE = ["-O1", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra", *SANITIZE]
     LINK = SANITIZE
 
 
