@@ -11,12 +11,19 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-long cluster test-cluster fuzz demo lint format sanitize bench bench-quick bench-foundation clean
+.PHONY: help install test test-long test-scale cluster test-cluster fuzz fuzz-short demo lint format sanitize bench bench-quick bench-foundation clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 install: $(VENV)/.core ## .venv with the package, its C++ core and the test extra
+
+# A copy of the packages and the tests with a core of its own. The tests of the core run in it;
+# libasan must be loaded before Python, libstdc++ with it so that its exceptions are intercepted.
+SANITIZED := build/sanitize
+IN_SANITIZED = cd $(SANITIZED)/tree && \
+    BPE_SHARED=/nonexistent ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
 
 # Files of tests are dealt to processes whole: what a file sets up is set up once.
 TEST_WORKERS ?= 2
@@ -28,14 +35,23 @@ test: install ## all tests, in two processes (TEST_WORKERS=8 for more)
 test-long: install ## tests that make test runs on samples of the shared corpora, on all of them
 	BPE_LONG=1 $(PYTEST) $$(grep -lE 'shared_rows|LONG' $$(find tests -name 'test_*.py'))
 
+test-scale: install ## partial counts of 20 million distinct pre-tokens, merged and trained on
+	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q tests/benchmarks/test_merge_step.py
+
 cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
 	$(BIN)/python -m cluster setup
 
 test-cluster: cluster ## jobs on Flink and Prism with faults on purpose, about half an hour
 	BPE_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest -v tests/cluster -m "long or not long"
 
-fuzz: install ## mutated tokenizer files of every format, some minutes; FUZZ=100000 for hours
-	BPE_FUZZ=$(or $(FUZZ),5000) $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
+fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: ten minutes, or FUZZ=seconds
+	$(IN_SANITIZED) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),600) \
+	    --input-file $(CURDIR)/build/fuzz/input
+	BPE_FUZZ=5000 $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
+
+fuzz-short: $(SANITIZED)/.built ## a minute of it
+	$(IN_SANITIZED) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
+	    --input-file $(CURDIR)/build/fuzz/input
 
 demo: install ## this machine's Python standard library to a tokenizer and Parquet token ids
 	$(BIN)/python scripts/demo.py
@@ -51,20 +67,14 @@ format: $(VENV)/.lint ## bring the sources into shape
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE))
 
-# A copy of the packages and the tests with a core of its own. The tests of the core run in it;
-# libasan must be loaded before Python, libstdc++ with it so that its exceptions are intercepted.
-SANITIZED := build/sanitize
-SANITIZE_TESTS ?= tests/bpe
-sanitize: install ## the core's tests under AddressSanitizer and UBSan
-	rm -rf $(SANITIZED)/tree && mkdir -p $(SANITIZED)/tree
-	cp -R bpe pipelines tests scripts pyproject.toml setup.py $(SANITIZED)/tree/
-	rm -f $(SANITIZED)/tree/bpe/_native*.so
-	BPE_SANITIZE=1 $(BIN)/python setup.py -q build_ext \
-	    --build-lib $(SANITIZED)/tree --build-temp $(SANITIZED)/temp
-	cd $(SANITIZED)/tree && \
-	    BPE_SHARED=/nonexistent ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	    LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	    $(CURDIR)/$(PYTEST) -q -p no:cacheprovider $(SANITIZE_TESTS)
+# What runs the core; what only compares it with other libraries, or reads files, is left out.
+SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
+    arrow counts counts_runs counts_special counts_weights decode encode encode_characters \
+    encode_cut encode_dropout encode_word_piece encoder_core formats_fuzz never_split \
+    pretokenize tokenizer train train_models train_pruned train_reference train_repeated_strings))
+sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan
+	$(IN_SANITIZED) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
+	    $(SANITIZE_TESTS)
 
 # The peers have an environment of their own, with what our package needs; the package itself is
 # this checkout, with the core that `make install` has compiled.
@@ -108,6 +118,14 @@ $(VENV)/.packages: $(VENV)/bin/python pyproject.toml scripts/requirements.py
 $(VENV)/.core: $(VENV)/.packages setup.py $(NATIVE)
 	@echo "compiling the core: a minute or two"
 	$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(SANITIZED)/.built: $(VENV)/.core $(shell find bpe pipelines tests scripts -name '*.py')
+	rm -rf $(SANITIZED)/tree && mkdir -p $(SANITIZED)/tree
+	cp -R bpe pipelines tests scripts pyproject.toml setup.py $(SANITIZED)/tree/
+	rm -f $(SANITIZED)/tree/bpe/_native*.so
+	BPE_SANITIZE=1 $(BIN)/python setup.py -q build_ext \
+	    --build-lib $(SANITIZED)/tree --build-temp $(SANITIZED)/temp
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.packages

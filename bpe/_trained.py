@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from bpe.models import Model, WordPiece
@@ -13,18 +13,56 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bpe._native import Trainer
-    from bpe._training_words import Alphabet
+    from bpe._training_words import Alphabet, TrainingWords
     from bpe.counts import PretokenCounts
+    from bpe.counts.pruning import Pruned
+    from bpe.pretokenize import Pretokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedFrom:
+    """What a tokenizer remembers of its counts.
+
+    Attributes:
+        pretokenizer: how text was cut.
+        settings: for ``training.json``: how the corpus was counted, and totals.
+        prune: what was dropped for being rare.
+        words: that were trained on, each as often as it occurs.
+        bytes: of all of them.
+    """
+
+    pretokenizer: Pretokenizer
+    settings: Mapping[str, object]
+    prune: Pruned | None
+    words: int
+    bytes: int
+
+    @classmethod
+    def of(cls, counts: PretokenCounts, words: TrainingWords) -> TrainedFrom:
+        """Of counts, of which these words are trained on."""
+        return cls(
+            pretokenizer=counts.pretokenizer,
+            settings={
+                **counts.pretokenizer.settings,
+                "special_tokens": list(counts.special_tokens),
+                "scale": counts.scale,
+                "documents": counts.totals.documents,
+                "bytes": counts.totals.bytes,
+                "pretokens": counts.totals.pretokens,
+                "distinct_pretokens": len(counts),
+            },
+            prune=counts.prune,
+            words=words.occurrences,
+            bytes=words.size,
+        )
 
 
 def trained_tokenizer(
     trainer: Trainer,
-    counts: PretokenCounts,
+    source: TrainedFrom,
     *,
     specials: Sequence[str],
     alphabet: Alphabet,
-    initial_words: int,
-    initial_bytes: int,
     ties: str,
     vocab_size: int | None,
     max_merges: int | None,
@@ -55,8 +93,8 @@ def trained_tokenizer(
             )
         ),
         initial_tokens=trainer.initial_tokens,
-        initial_words=initial_words,
-        initial_bytes=initial_bytes,
+        initial_words=source.words,
+        initial_bytes=source.bytes,
         initial_vocab=first_id + len(alphabet.symbols),
         ties=ties,
         vocab_size=vocab_size,
@@ -70,16 +108,8 @@ def trained_tokenizer(
             WholeWord(strings[i], count, merges_before)
             for i, count, merges_before in trainer.whole_tokens()
         ),
-        pruned=_pruned(trainer, counts, model, stopped),
-        counts={
-            **counts.pretokenizer.settings,
-            "special_tokens": list(counts.special_tokens),
-            "scale": counts.scale,
-            "documents": counts.totals.documents,
-            "bytes": counts.totals.bytes,
-            "pretokens": counts.totals.pretokens,
-            "distinct_pretokens": len(counts),
-        },
+        pruned=_pruned(trainer, source.prune, model, stopped),
+        counts=source.settings,
     )
     return Tokenizer(
         tokens=[*(special.encode() for special in specials), *strings],
@@ -90,21 +120,21 @@ def trained_tokenizer(
             for i, j, k in zip(left, right, token, strict=True)
         ],
         special_tokens={special: i for i, special in enumerate(specials)},
-        pretokenizer=counts.pretokenizer,
+        pretokenizer=source.pretokenizer,
         model=model,
         training=training,
     )
 
 
 def _pruned(
-    trainer: Trainer, counts: PretokenCounts, model: Model, stopped: Stopped
+    trainer: Trainer, prune: Pruned | None, model: Model, stopped: Stopped
 ) -> Mapping[str, int | None] | None:
-    if counts.prune is None:
+    if prune is None:
         return None
     affected = trainer.first_affected
     if affected == trainer.merge_count and stopped == "vocabulary full":
         affected = None  # whole words took the room that a missing merge could have had
-    if isinstance(model, WordPiece) and counts.prune.distinct_pretokens:
+    if isinstance(model, WordPiece) and prune.distinct_pretokens:
         # Any word can change any score: one pair of two rare symbols has the greatest.
         affected = 0 if trainer.merge_count or stopped == "no pair left" else None
-    return {**asdict(counts.prune), "first_affected_merge": affected}
+    return {**asdict(prune), "first_affected_merge": affected}

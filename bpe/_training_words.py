@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bpe._native import Trainer
     from bpe.counts import PretokenCounts
 
+_ROWS = 1 << 16  # of which decimals are made at a time: they are large
+
 
 @dataclass(frozen=True)
 class TrainingWords:
@@ -80,11 +82,15 @@ class TrainingWords:
         """How many words there are, each as often as it occurs."""
         return int(pc.sum(self.counts).as_py() or 0)
 
-    @cached_property
+    @property
     def size(self) -> int:
         """Bytes of all occurrences."""
-        lengths = pc.binary_length(self.pretokens).cast(pa.uint32()).cast(pa.decimal128(10, 0))
-        sizes = pc.multiply(lengths, self.counts.cast(pa.decimal128(19, 0)))
+        return sum(map(self._size, range(0, len(self.counts), _ROWS)))
+
+    def _size(self, begin: int) -> int:
+        lengths = pc.binary_length(self.pretokens.slice(begin, _ROWS)).cast(pa.uint32())
+        counts = self.counts.slice(begin, _ROWS).cast(pa.decimal128(19, 0))
+        sizes = pc.multiply(lengths.cast(pa.decimal128(10, 0)), counts)
         return int(pc.sum(sizes).as_py() or 0)
 
     @cached_property

@@ -6,10 +6,11 @@ The core (``bpe/native/trainer.h``) does what ``bpe.reference.train`` does; for 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from bpe._native import Trainer
-from bpe._trained import trained_tokenizer
+from bpe._trained import TrainedFrom, trained_tokenizer
 from bpe._training_words import Alphabet, TrainingWords, make_alphabet
 from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
@@ -32,7 +33,7 @@ _MAX_FREQUENCY = (1 << 63) - 1
 
 
 def train(
-    counts: PretokenCounts,
+    counts: PretokenCounts | Callable[[], PretokenCounts],
     *,
     vocab_size: int | None = None,
     max_merges: int | None = None,
@@ -65,7 +66,9 @@ def train(
     of the words, of the end of a word, and of ``initial_alphabet``.
 
     Args:
-        counts: pre-tokens with their counts; ties ``first-seen`` needs counts that track order.
+        counts: pre-tokens with their counts, or a function that returns them: then they are let
+            go of before the merges, which need as much memory again. Ties ``first-seen`` needs
+            counts that track order.
         vocab_size: tokens in the vocabulary, special tokens and alphabet included. One that a
             model's characters do not fit in trains no merge.
         max_merges: merges at most. One of these two limits must be given.
@@ -94,7 +97,56 @@ def train(
             not UTF-8 though the model is of characters, or the counts do not know the order that
             the rule needs.
     """
-    _check(counts, vocab_size, max_merges, ties, min_frequency, prune_below, model)
+    _check(vocab_size, max_merges, ties, min_frequency, prune_below, model)
+    begun = _begin(
+        counts() if callable(counts) else counts,
+        vocab_size=vocab_size,
+        ties=ties,
+        special_tokens=special_tokens,
+        min_frequency=min_frequency,
+        prune_below=prune_below,
+        model=model,
+        initial_alphabet=initial_alphabet,
+    )
+    room = (vocab_size or _MAX_VOCAB) - len(begun.specials) - len(begun.alphabet.symbols)
+    at_most = max(room if max_merges is None else min(room, max_merges), 0)
+    _run(begun.trainer, max_merges, at_most, progress)
+    return trained_tokenizer(
+        begun.trainer,
+        begun.source,
+        specials=begun.specials,
+        alphabet=begun.alphabet,
+        ties=ties,
+        vocab_size=vocab_size,
+        max_merges=max_merges,
+        min_frequency=min_frequency,
+        prune_below=prune_below,
+        model=model,
+    )
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A trainer that has its words. The counts are not held: it needs their memory for itself."""
+
+    trainer: Trainer
+    specials: tuple[str, ...]
+    alphabet: Alphabet
+    source: TrainedFrom
+
+
+def _begin(
+    counts: PretokenCounts,
+    *,
+    vocab_size: int | None,
+    ties: str,
+    special_tokens: Sequence[str],
+    min_frequency: int,
+    prune_below: int,
+    model: Model,
+    initial_alphabet: Iterable[str],
+) -> _Begun:
+    _check_counts(counts)
     specials = _special_tokens(counts, special_tokens, model)
     if isinstance(model, ByteLevel) and vocab_size is not None:
         _check_size(vocab_size, specials)
@@ -124,27 +176,18 @@ def train(
             alphabet.add(trainer, words)
         except (OverflowError, ValueError) as error:
             raise TrainingError(f"these counts cannot be trained on: {error}") from error
-    room = (vocab_size or _MAX_VOCAB) - len(specials) - len(alphabet.symbols)
-    at_most = max(room if max_merges is None else min(room, max_merges), 0)
-    _run(trainer, max_merges, at_most, progress)
-    return trained_tokenizer(
-        trainer,
-        counts,
-        specials=specials,
-        alphabet=alphabet,
-        initial_words=words.occurrences,
-        initial_bytes=words.size,
-        ties=ties,
-        vocab_size=vocab_size,
-        max_merges=max_merges,
-        min_frequency=min_frequency,
-        prune_below=prune_below,
-        model=model,
-    )
+    return _Begun(trainer, specials, alphabet, TrainedFrom.of(counts, words))
+
+
+def _check_counts(counts: PretokenCounts) -> None:
+    if not isinstance(counts, PretokenCounts):
+        raise TrainingError(
+            f"training takes pre-token counts, not {type(counts).__name__}: count the texts first, "
+            "bpe.train(bpe.count_pretokens(texts), ...)"
+        )
 
 
 def _check(
-    counts: PretokenCounts,
     vocab_size: int | None,
     max_merges: int | None,
     ties: str,
@@ -152,11 +195,6 @@ def _check(
     prune_below: int,
     model: Model,
 ) -> None:
-    if not isinstance(counts, PretokenCounts):
-        raise TrainingError(
-            f"training takes pre-token counts, not {type(counts).__name__}: count the texts first, "
-            "bpe.train(bpe.count_pretokens(texts), ...)"
-        )
     if vocab_size is None and max_merges is None:
         raise TrainingError("training has no limit: give vocab_size, max_merges or both")
     for name, value, least, most in (

@@ -224,7 +224,7 @@ def add_counting(
             "totals", main="runs"
         )
     )
-    return _add_merging(
+    return add_merging(
         counted,
         counting.job,
         failures,
@@ -234,7 +234,7 @@ def add_counting(
     )
 
 
-def _add_merging(
+def add_merging(
     counted: Any, job: CountJob, failures: Failures, **details: Any
 ) -> beam.PCollection[dict[str, Any]]:
     """Merge the runs by shard, write the shards and the manifest."""
@@ -361,4 +361,4 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         counted = source | "Count texts" >> beam.ParDo(
             _CountTexts(self._job, failures)
         ).with_outputs("totals", main="runs")
-        return _add_merging(counted, self._job, failures)
+        return add_merging(counted, self._job, failures)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
+import pyarrow as pa
 
 import bpe
 from bpe._native import merge_runs
@@ -113,13 +114,7 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
 
     if not job.counts:
         raise ConfigError("nothing to train on: give counts or inputs")
-    counts = _combined(job.counts)
-    if len(counts) == 0:
-        raise InputError(
-            "there is nothing to train on: the corpus holds no text that is counted (its documents "
-            "are empty, or hold special tokens or dropped white space only)"
-        )
-    tokenizer = _train(counts, job.training, job.special_tokens, report)
+    tokenizer = _train(lambda: _read(job.counts), job.training, job.special_tokens, report)
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer does not say how it was trained")
@@ -127,6 +122,18 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     storage.write(join(job.directory, TOKENIZER), tokenizer.to_json().encode("utf-8"))
     counter("merges_trained").inc(len(training.merges))
+
+
+def _read(sources: tuple[CountsInput, ...]) -> PretokenCounts:
+    """What there is to train on."""
+    counts = _combined(sources)
+    if len(counts) == 0:
+        raise InputError(
+            "there is nothing to train on: the corpus holds no text that is counted (its documents "
+            "are empty, or hold special tokens or dropped white space only)"
+        )
+    pa.default_memory_pool().release_unused()  # what the files were unpacked in
+    return counts
 
 
 def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
@@ -214,7 +221,7 @@ def training_plan(job: TrainJob, counting: Plan | None) -> Plan:
 
 
 def _train(
-    counts: PretokenCounts,
+    counts: PretokenCounts | Callable[[], PretokenCounts],
     training: TrainSettings,
     special_tokens: tuple[str, ...],
     report: Callable[[int, int], object] | None,

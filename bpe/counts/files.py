@@ -25,6 +25,9 @@ _ORDER = (("first_document", pa.int64()), ("first_position", pa.int64()))
 _LARGE_KEY = 1 << 16
 _LARGEST_KEY = 1 << 30
 
+_COMPRESSED_ROWS = 64
+_TRAVEL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
+
 
 def counts_schema(*, ordered: bool) -> pa.Schema:
     """Columns of a run: ``pretoken``, ``count``; with order, where each was first seen."""
@@ -156,10 +159,15 @@ def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: 
 
 
 def run_to_ipc(run: CountRun) -> bytes:
-    """A run as an Arrow IPC stream: how partial counts travel."""
+    """A run as an Arrow IPC stream: how partial counts travel.
+
+    Compressed, to a third or less: runners hold in memory what they shuffle. Runs of a few rows
+    would become larger by it.
+    """
     table = run_table(run)
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = _TRAVEL if len(run) >= _COMPRESSED_ROWS else None
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue()
 

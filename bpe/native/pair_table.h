@@ -1,7 +1,8 @@
 // Everything the trainer knows of each pair of symbols: its count and where it occurs.
 #pragma once
 
-#include <bit>
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -24,11 +25,28 @@ inline bool occurs(const WordArray& words, SymbolPair pair, WordArray::Position 
   return words.at(i) == pair.left && words.at(words.after(i)) == pair.right;
 }
 
-// Positions of the left symbol, ascending. A position may be stale: check before use.
+// Positions of the left symbol, ascending. A position may be stale: check before use. One or two,
+// which is what most pairs have, lie in the record itself.
 struct Postings {
-  WordArray::Position* positions = nullptr;
+  using Position = WordArray::Position;
+  static constexpr uint32_t kHere = 2;
+
+  Position here[kHere] = {};  // or, of more, where they are
   uint32_t size = 0;
   uint32_t cursor = 0;  // nothing before it is valid (kept for first-seen ties)
+
+  Position* begin() { return size <= kHere ? here : elsewhere(); }
+  const Position* begin() const { return size <= kHere ? here : elsewhere(); }
+  const Position* end() const { return begin() + size; }
+
+  Position* elsewhere() const {
+    Position* there;
+    std::memcpy(&there, here, sizeof there);
+    return there;
+  }
+  void put(Position* there) { std::memcpy(here, &there, sizeof there); }
+
+  static_assert(sizeof(Position*) <= sizeof(Position[kHere]));
 };
 
 struct PairRecord {
@@ -41,26 +59,90 @@ struct PairRecord {
   static constexpr uint32_t kNever = 0xFFFFFFFFu;
 };
 
-// Hands out arrays that live as long as the arena; nothing is freed one by one.
+// Holds positions that do not fit their record. Most die young, when their pair is merged or occurs
+// no more: short arrays wait by size to be handed out again, longer ones are cut up.
 class PostingArena {
  public:
-  WordArray::Position* take(size_t size) {
-    if (size > left_) {
-      const size_t block = std::max(size, kBlock);
-      blocks_.push_back(std::make_unique_for_overwrite<WordArray::Position[]>(block));
-      free_ = blocks_.back().get();
-      left_ = block;
-    }
-    WordArray::Position* taken = free_;
-    free_ += size;
-    left_ -= size;
+  using Position = WordArray::Position;
+
+  // Room for `size` positions, which are still to be written.
+  Postings take(uint32_t size) {
+    Postings taken;
+    taken.size = size;
+    if (size > Postings::kHere) taken.put(find(size));
     return taken;
+  }
+
+  void give_back(const Postings& postings) {
+    if (postings.size > Postings::kHere) keep(postings.elsewhere(), postings.size);
+  }
+
+  // Keeps the first `size` positions of what was taken.
+  void shorten(Postings& postings, uint32_t size) {
+    if (postings.size > Postings::kHere) {
+      Position* const there = postings.elsewhere();
+      if (size <= Postings::kHere) {
+        Position kept[Postings::kHere] = {};
+        std::copy(there, there + size, kept);
+        keep(there, postings.size);
+        std::copy(kept, kept + Postings::kHere, postings.here);
+      } else {
+        keep(there + size, postings.size - size);
+      }
+    }
+    postings.size = size;
   }
 
  private:
   static constexpr size_t kBlock = size_t{1} << 18;
-  std::vector<std::unique_ptr<WordArray::Position[]>> blocks_;
-  WordArray::Position* free_ = nullptr;
+  static constexpr size_t kShort = 64;
+
+  struct Region {
+    Position* begin;
+    size_t size;
+  };
+
+  Position* find(size_t size) {
+    if (size <= kShort && short_[size] != nullptr) {
+      Position* const found = short_[size];
+      std::memcpy(&short_[size], found, sizeof found);
+      return found;
+    }
+    if (size > left_) refill(size);
+    Position* const found = free_;
+    free_ += size;
+    left_ -= size;
+    return found;
+  }
+
+  // An array that nobody needs holds the place of the next one of its size.
+  void keep(Position* array, size_t size) {
+    if (size > kShort) {
+      long_.push_back({array, size});
+    } else if (size > Postings::kHere) {
+      std::memcpy(array, &short_[size], sizeof array);
+      short_[size] = array;
+    }
+  }
+
+  void refill(size_t size) {
+    const Region rest{free_, left_};
+    if (!long_.empty() && long_.back().size >= size) {
+      free_ = long_.back().begin;
+      left_ = long_.back().size;
+      long_.pop_back();
+    } else {
+      left_ = std::max(size, kBlock);
+      blocks_.push_back(std::make_unique_for_overwrite<Position[]>(left_));
+      free_ = blocks_.back().get();
+    }
+    keep(rest.begin, rest.size);
+  }
+
+  std::vector<std::unique_ptr<Position[]>> blocks_;
+  std::array<Position*, kShort + 1> short_{};
+  std::vector<Region> long_;
+  Position* free_ = nullptr;
   size_t left_ = 0;
 };
 
@@ -101,6 +183,16 @@ class PairTable {
     else
       later_[i].push_back(postings);
   }
+  // Pair i occurs no more where it did.
+  void drop_postings(uint32_t i) {
+    arena_.give_back(records_[i].postings);
+    records_[i].postings = {};
+    if (later_.empty()) return;
+    const auto found = later_.find(i);
+    if (found == later_.end()) return;
+    for (const Postings& postings : found->second) arena_.give_back(postings);
+    later_.erase(found);
+  }
   std::vector<Postings>* later_postings(uint32_t i) {
     if (later_.empty()) return nullptr;
     const auto found = later_.find(i);
@@ -116,7 +208,9 @@ class PairTable {
   }
 
   void grow() {
-    slots_.assign(slots_.size() * 2, kMissing);
+    const size_t slots = slots_.size() * 2;
+    std::vector<uint32_t>().swap(slots_);  // before, not after, there are twice as many
+    slots_.assign(slots, kMissing);
     for (uint32_t record = 0; record < records_.size(); ++record) {
       size_t i = slot_of(records_[record].pair);
       while (slots_[i] != kMissing) i = (i + 1) & (slots_.size() - 1);

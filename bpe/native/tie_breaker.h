@@ -63,10 +63,10 @@ class TieBreaker {
     WordArray::Position first = 0xFFFFFFFFu;
     const auto look = [&](Postings& postings) {
       while (postings.cursor < postings.size &&
-             !occurs(words_, symbols, postings.positions[postings.cursor]))
+             !occurs(words_, symbols, postings.begin()[postings.cursor]))
         ++postings.cursor;
       if (postings.cursor < postings.size)
-        first = std::min(first, postings.positions[postings.cursor]);
+        first = std::min(first, postings.begin()[postings.cursor]);
     };
     look(pairs_[pair].postings);
     if (auto* later = pairs_.later_postings(pair))

@@ -1,6 +1,7 @@
 #include "trainer.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -67,13 +68,13 @@ void Trainer::count_pairs() {
   });
   for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
     Postings& postings = pairs_[pair].postings;
-    postings.positions = pairs_.arena().take(postings.size);
-    postings.size = 0;
+    postings = pairs_.arena().take(postings.size);
   }
   each_pair([this](SymbolPair pair, Position i, size_t) {
     Postings& postings = pairs_[pairs_.find(pair)].postings;
-    postings.positions[postings.size++] = i;
+    postings.begin()[postings.cursor++] = i;
   });
+  for (uint32_t pair = 0; pair < pairs_.size(); ++pair) pairs_[pair].postings.cursor = 0;
   if (options_.by_score) {
     each_symbol([this](Position i, size_t word) {
       by_score_.count_symbol(words_.at(i), words_.word_count(word));
@@ -156,6 +157,8 @@ void Trainer::merge(const Candidate& chosen) {
   const SymbolPair pair = pairs_[chosen.pair].pair;
   const uint32_t token = token_for(pair);
   collect_positions(chosen);
+  // Hugging Face's may come back with its old count, and where it occurred.
+  if (options_.ties != Ties::huggingface) pairs_.drop_postings(chosen.pair);
   pairs_[chosen.pair].merge = static_cast<uint32_t>(merges_.size());
   merges_.push_back({pair, token, chosen.count, 0});
   constexpr size_t kAhead = 16;  // the loop waits for memory: ask for it early
@@ -174,18 +177,18 @@ void Trainer::merge(const Candidate& chosen) {
 // The positions where the pair may occur, ascending, into positions_.
 void Trainer::collect_positions(const Candidate& chosen) {
   const Postings& first = pairs_[chosen.pair].postings;
-  positions_.assign(first.positions, first.positions + first.size);
+  positions_.assign(first.begin(), first.end());
   const auto* later = pairs_.later_postings(chosen.pair);
   if (later == nullptr) return;
   for (const Postings& postings : *later)
-    positions_.insert(positions_.end(), postings.positions, postings.positions + postings.size);
+    positions_.insert(positions_.end(), postings.begin(), postings.end());
   std::sort(positions_.begin(), positions_.end());
   positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
   if (options_.ties != Ties::huggingface) return;
   // Its queue entries know only the words in which their own occurrences came up.
   const Postings& own = chosen.detail == 0 ? first : (*later)[chosen.detail - 1];
   std::unordered_set<uint32_t> words;
-  for (uint32_t k = 0; k < own.size; ++k) words.insert(words_.word_of_slot(own.positions[k]));
+  for (const Position i : std::span(own.begin(), own.end())) words.insert(words_.word_of_slot(i));
   std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
 }
 
@@ -230,7 +233,11 @@ void Trainer::merge_known_around(Position i) {
   }
 }
 
-void Trainer::lose(SymbolPair pair, int64_t count) { pairs_[pairs_.find(pair)].count -= count; }
+void Trainer::lose(SymbolPair pair, int64_t count) {
+  const uint32_t found = pairs_.find(pair);
+  if ((pairs_[found].count -= count) == 0 && options_.ties != Ties::huggingface)
+    pairs_.drop_postings(found);
+}
 
 void Trainer::gain(SymbolPair pair, Position i, int64_t count) {
   const uint32_t found = pairs_.find_or_add(pair);
@@ -244,7 +251,7 @@ void Trainer::gain(SymbolPair pair, Position i, int64_t count) {
 void Trainer::file_gains() {
   for (const uint32_t pair : gained_) {
     PairRecord& record = pairs_[pair];
-    pairs_.add_postings(pair, {pairs_.arena().take(record.pending), record.pending, 0});
+    pairs_.add_postings(pair, pairs_.arena().take(record.pending));
   }
   const auto newest = [this](uint32_t pair) -> Postings& {
     auto* later = pairs_.later_postings(pair);
@@ -252,15 +259,15 @@ void Trainer::file_gains() {
   };
   for (const auto& [pair, i] : gains_) {
     Postings& postings = newest(pair);
-    postings.positions[postings.size - pairs_[pair].pending--] = i;
+    postings.begin()[postings.size - pairs_[pair].pending--] = i;
   }
   if (repeats_string_) {  // otherwise gains come in ascending order, each once
     for (const uint32_t pair : gained_) {
       Postings& postings = newest(pair);
-      Position* const end = postings.positions + postings.size;
-      std::sort(postings.positions, end);
-      postings.size =
-          static_cast<uint32_t>(std::unique(postings.positions, end) - postings.positions);
+      Position* const begin = postings.begin();
+      std::sort(begin, begin + postings.size);
+      const Position* const end = std::unique(begin, begin + postings.size);
+      pairs_.arena().shorten(postings, static_cast<uint32_t>(end - begin));
     }
   }
   gains_.clear();
