@@ -72,6 +72,29 @@ def test_small_files_share_splits_in_order() -> None:
     ]
 
 
+def test_a_million_small_files_are_few_splits() -> None:
+    tiny = file(1000, compression="gz")
+    splits = plan_splits([tiny] * 1_000_000)
+    assert len(splits) == -(-1_000_000 // (default_split_size(10**9) // 1000)) == 64
+    sizes = [split.size for split in splits[:-1]]
+    assert max(sizes) - min(sizes) < 1000
+
+
+@given(files=corpora, split_size=st.integers(1, 200))
+def test_work_is_even(files: list[InputFile], split_size: int) -> None:
+    """No more than twice as many splits as needed, and none above its size but what is one file."""
+    splits = plan_splits(files, split_size)
+    total = sum(one.size for one in files)
+    large = sum(one.size > split_size for one in files)
+    assert len(splits) <= 2 * total // split_size + 2 * large + 1
+    whole = [one.size for one in files if not one.can_be_cut]
+    assert max((split.size for split in splits), default=0) <= max([split_size, *whole])
+    for index, one in enumerate(files):
+        if one.can_be_cut and one.size > split_size:
+            pieces = [split.size for split in splits if split.pieces[0].file_index == index]
+            assert max(pieces) - min(pieces) <= 1
+
+
 def test_a_large_file_is_cut_into_equal_ranges() -> None:
     splits = plan_splits([file(1001)], 250)
     assert [split.size for split in splits] == [200, 200, 200, 200, 201]
