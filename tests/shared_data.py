@@ -23,7 +23,7 @@ def shared_file(relative: str) -> Path:
 
 
 def shared_rows(corpus: str, *, sample: int) -> pa.Table:
-    """``id`` and ``text`` of a shared corpus: ``sample`` documents of all places, or all if LONG."""
+    """Documents of a shared corpus (id, text): ``sample`` of all places, or all if LONG."""
     table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["id", "text"])
     if LONG or len(table) <= sample:
         return table
