@@ -227,13 +227,18 @@ class Training:
         Raises:
             TokenizerFileError: the file is not what :meth:`save` writes; names file and entry.
         """
+        return cls.read(Path(path).read_bytes(), where=str(path))
+
+    @classmethod
+    def read(cls, data: bytes, *, where: str) -> Training:
+        """The same from what is in the file, of which ``where`` is the name."""
         try:
-            return cls._from_fields(json.loads(Path(path).read_bytes()))
+            return cls._from_fields(json.loads(data))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             if isinstance(error, TokenizerFileError):
-                raise TokenizerFileError(f"{path}: {error}") from None
+                raise TokenizerFileError(f"{where}: {error}") from None
             raise TokenizerFileError(
-                f"{path}: not a training.json of beam-bpe ({type(error).__name__}: {error})"
+                f"{where}: not a training.json of beam-bpe ({type(error).__name__}: {error})"
             ) from error
 
     @classmethod

@@ -25,6 +25,9 @@ from pipelines.output import (
     MANIFEST,
     PLAN,
     PROGRAM,
+    REPORT,
+    REPORT_MARK,
+    TIMINGS,
     TOKENIZER,
     TRAINING,
     json_bytes,
@@ -42,9 +45,9 @@ if TYPE_CHECKING:
 # The files of a job beside its parts. The last one that it writes makes the output complete.
 _LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
 _FILES: dict[str, tuple[str, ...]] = {
-    "counts": (PLAN, MANIFEST),
-    "tokenizer": (PLAN, TRAINING, TOKENIZER),
-    "encoded": (PLAN, TOKENIZER, MANIFEST),
+    "counts": (PLAN, MANIFEST, TIMINGS),
+    "tokenizer": (PLAN, TRAINING, TOKENIZER, TIMINGS),
+    "encoded": (PLAN, TOKENIZER, MANIFEST, TIMINGS),
 }
 _INPUT = r"(?:[0-9a-f]{20}-)?"  # of a part that is named after its input
 _PART = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.parquet")
@@ -141,8 +144,9 @@ def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
 
 def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
     """The error that a directory with something in it is."""
+    names = [entry.name for entry in found if entry.name != TIMINGS]
     return OutputError(
-        f"{directory} holds {_listed(entry.name for entry in found)}: choose an empty directory, "
+        f"{directory} holds {_listed(names or [TIMINGS])}: choose an empty directory, "
         "replace what an earlier job left there with --overwrite, or finish the job with --resume"
     )
 
@@ -261,6 +265,8 @@ class _Claims:
     def hold(self, name: str) -> bool:
         """Whether the file ``name``, relative to the directory, is ours."""
         folder, _, base = name.rpartition("/")
+        if name == REPORT:
+            return is_report(join(self._directory, name))
         match = (_DEAD if folder == DEAD_LETTERS else _PART).fullmatch(base)
         if match is None:
             return name in self._files
@@ -278,6 +284,15 @@ def _is_part(path: str) -> bool:
         return False
     counts = schema.names[:2] == ["pretoken", "count"]
     return counts or bool(schema.metadata and b"bpe.part" in schema.metadata)
+
+
+def is_report(path: str) -> bool:
+    """Whether the file is a report that `bpe report` wrote."""
+    try:
+        with storage.open_binary(path) as file:
+            return REPORT_MARK.encode() in bytes(file.read(200))
+    except (OSError, InputError):
+        return False
 
 
 def _is_dead_letters(path: str) -> bool:

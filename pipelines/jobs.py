@@ -40,6 +40,7 @@ from pipelines.runners import job_errors, metric, options, run
 from pipelines.settings import CountsInput, EncodeSettings, Execution
 from pipelines.storage import join
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
+from pipelines.timings import save_timing
 from pipelines.train import (
     TrainJob,
     add_training,
@@ -149,12 +150,17 @@ def _counted(
     counting: Counting, output: OutputSettings, execution: Execution, progress: Progress
 ) -> bool:
     """Run a planned count; returns whether an earlier run had finished it."""
-    with locked(counting.job.directory):
+    directory = counting.job.directory
+    with locked(directory):
         if output.resume and _has_counts(counting):
-            progress.log(f"count: {counting.job.directory} is complete")
+            progress.log(f"count: {directory} is complete")
             return True
         prepare(output, counting.plan, reads=[file.path for file in counting.files])
+        began = time.monotonic()
         _run_over_splits("count", counting, add_counting, execution=execution, progress=progress)
+        seconds, totals = time.monotonic() - began, read_counts_manifest(directory).totals
+        read, made = (totals.documents, totals.bytes), (totals.pretokens, "pre-tokens")
+        save_timing(directory, "count", seconds, read=read, made=made, execution=execution)
     return False
 
 
@@ -269,10 +275,14 @@ def train(
 
 
 def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str, Any]:
+    began = time.monotonic()
     with progress.stage("train", None) as stage, heard(job, stage.advance) as watched:
         run(lambda p, failures: add_training(p, watched, failures), execution=execution, pieces=1)
         facts = training_facts(job)
         stage.ended(facts["stopped"])
+    seconds, read = time.monotonic() - began, (facts["documents"], facts["bytes"])
+    made = (facts["merges"], "merges")
+    save_timing(job.directory, "train", seconds, read=read, made=made, execution=execution)
     return facts
 
 
@@ -312,6 +322,11 @@ def encode(
                 "encode", planned, add_encoding, execution=execution, progress=progress
             )
             manifest = read_encoded(directory)
+            totals = manifest.totals
+            if not metric(result, "parts_resumed"):  # else an earlier run did some of the work
+                seconds, made = time.monotonic() - began, (totals.tokens, "tokens")
+                read = (totals.documents, totals.text_bytes)
+                save_timing(directory, "encode", seconds, read=read, made=made, execution=execution)
     return EncodeSummary(
         output=directory,
         documents=manifest.totals.documents,

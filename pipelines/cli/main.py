@@ -26,6 +26,7 @@ from pipelines.cli.count import count
 from pipelines.cli.decode import decode
 from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
+from pipelines.cli.html_report import report
 from pipelines.cli.logs import choose_format, log_line
 from pipelines.cli.run import run
 from pipelines.cli.show import show
@@ -94,6 +95,7 @@ for _command in (
     diff,
     show,
     words,
+    report,
     completion,
 ):
     bpe.add_command(_command)

@@ -62,11 +62,11 @@ def _counted(summary: CountSummary) -> list[str]:
     found = f"{many(summary.pretokens, 'pre-token')}, {summary.distinct_pretokens:,} distinct"
     files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of Parquet"
     done = "complete already" if summary.resumed else _time(summary)
-    return [f"{_corpus(summary)}: {found}", f"{_near(summary.output)}: {files}, {done}"]
+    return [f"{_corpus(summary)}: {found}", f"{near(summary.output)}: {files}, {done}"]
 
 
 def _trained(summary: TrainSummary) -> list[str]:
-    output = _near(summary.output)
+    output = near(summary.output)
     merges = many(summary.merges, "merge")
     lines = [
         f"{many(summary.vocab_size, 'token')} ({merges}) in {duration(summary.seconds)}",
@@ -101,7 +101,7 @@ def _encoded(summary: EncodeSummary) -> list[str]:
         done = f"{summary.resumed_parts} of them complete already"
     return [
         f"{_corpus(summary)}: {tokens}",
-        f"{_near(summary.output)}: {files}, {done}",
+        f"{near(summary.output)}: {files}, {done}",
         *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
         *_unknown(summary),
     ]
@@ -126,7 +126,7 @@ def _verified(summary: VerifySummary) -> list[str]:
         }[summary.lossless]
     return [
         f"{_corpus(summary)}: {units} in {many(summary.parts, 'file')}; {proof}",
-        f"{_near(summary.directory)}: {_time(summary)}",
+        f"{near(summary.directory)}: {_time(summary)}",
         *_unknown(summary),
     ]
 
@@ -207,7 +207,7 @@ def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
     return f"{duration(summary.seconds)} ({speed}/s)"
 
 
-def _near(path: str) -> str:
+def near(path: str) -> str:
     """A local path below the current folder as one types it."""
     here = f"{Path.cwd()}{os.sep}"
     return path.removeprefix(here) if path.startswith(here) else path

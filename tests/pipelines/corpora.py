@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 import bpe
 from pipelines import jobs
+from pipelines.output import TIMINGS
 from pipelines.settings import (
     EncodeSettings,
     Execution,
@@ -111,11 +112,11 @@ def small_tokenizer(path: Path) -> bpe.Tokenizer:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below ``folder``, hidden ones too, by its path in it."""
+    """Every file below ``folder`` but times, hidden ones too, by its path in it."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != TIMINGS
     }
 
 

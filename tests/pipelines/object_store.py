@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
+from pipelines.output import TIMINGS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -93,10 +95,10 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
 
     @classmethod
     def tree(cls, directory: str) -> dict[str, bytes]:
-        """Every object below ``directory``, by its name in it."""
+        """Every object below ``directory`` but times, by its name in it."""
         prefix = directory.rstrip("/") + "/"
         return {
             path.removeprefix(prefix): data
             for path, data in cls.objects.items()
-            if path.startswith(prefix)
+            if path.startswith(prefix) and not path.endswith(f"/{TIMINGS}")
         }

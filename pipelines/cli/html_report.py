@@ -1,0 +1,94 @@
+"""``bpe report``: a page to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli import options
+from pipelines.cli.command import Command, WholeNumber
+from pipelines.cli.report import near, show_json, warning_lines
+from pipelines.cli.tokenizer_options import load_tokenizer, tokenizer_options
+from pipelines.progress import size_text
+
+if TYPE_CHECKING:
+    from bpe import Tokenizer
+
+
+@click.command(
+    "report",
+    cls=Command,
+    short_help="Write a page about a tokenizer, counts or an encoded corpus.",
+    example="""
+bpe report model
+bpe report ids --output ids.html
+bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
+""",
+)
+@click.argument("path", metavar="PATH")
+@click.option(
+    "--output",
+    metavar="FILE.html",
+    help="File to write.  [default: report.html in the directory]",
+)
+@click.option(
+    "--overwrite/--no-overwrite",
+    default=False,
+    show_default=False,
+    help="Replace a file that is there and is no report of bpe.",
+)
+@click.option(
+    "--sample-parts",
+    type=WholeNumber(1),
+    metavar="N",
+    help="Read at most N parts of an encoded corpus, evenly spread; the report says so.",
+)
+@tokenizer_options()
+@options.report_options()
+@click.pass_context
+def report(
+    ctx: click.Context,
+    /,
+    path: str,
+    output: str | None,
+    overwrite: bool,
+    sample_parts: int | None,
+    **_: Any,
+) -> None:
+    """Write one HTML file that shows what PATH holds; a browser opens it from disk.
+
+    PATH is a directory that bpe count, train, encode or run has made, or a tokenizer file of any
+    format that bpe convert knows. The page has the compression of every smaller vocabulary, the
+    lengths and frequencies of tokens, scripts, ties, dead letters, speed, the manifests, and a box
+    in which any text is shown as tokens. It loads nothing from elsewhere. The pictures need
+    matplotlib (the extra pictures); without it there are tables in their place.
+    """
+    from pipelines.report import report as write_report
+
+    summary = write_report(
+        path,
+        output=output,
+        overwrite=overwrite,
+        tokenizer=_tokenizer(ctx, path),
+        sample_parts=sample_parts,
+        progress=options.progress(ctx),
+    )
+    if ctx.params["json"]:
+        show_json(summary.as_dict())
+        return
+    size = size_text(summary.bytes)
+    click.echo(f"report    {near(summary.output)}: {size}; open it in a browser")
+    if not summary.pictures:
+        lines = warning_lines(
+            ["no pictures: they need matplotlib: pip install 'beam-bpe[pictures]'"]
+        )
+        click.echo("\n".join(lines))
+
+
+def _tokenizer(ctx: click.Context, path: str) -> Tokenizer | None:
+    """The tokenizer of a local file that the options say more of; None where they do not."""
+    names = ("pretokenizer", "pattern", "normalizer", "never_split", "special_token")
+    if not any(ctx.params[name] for name in names):
+        return None
+    return load_tokenizer(ctx, path)

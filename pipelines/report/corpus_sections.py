@@ -1,0 +1,306 @@
+"""What the report says of counts, of encoded documents, and of the jobs that made them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipelines.progress import duration, size_text
+from pipelines.report import charts
+from pipelines.report.html import (
+    DASH,
+    Html,
+    Section,
+    escaped,
+    explanation,
+    facts,
+    folded,
+    joined,
+    paragraph,
+    side_by_side,
+    table,
+    token,
+)
+from pipelines.report.letters import MOST_READ, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bpe.counts.manifest import CountsManifest
+    from pipelines.manifest import EncodedManifest
+    from pipelines.report.counted import CountedFacts
+    from pipelines.report.encoded import EncodedFacts
+    from pipelines.timings import Timing
+
+_WIDEST = 24  # bytes: longer pre-tokens share a bar
+_LISTED = 50  # files of a manifest
+
+
+def pretokens(manifest: CountsManifest, facts: CountedFacts) -> Section:
+    """What was counted."""
+    scale = manifest.scale
+    sizes = range(1, min(max(facts.lengths, default=0), _WIDEST) + 1)
+
+    def share(counts: Mapping[int, int], size: int) -> float:
+        total = max(sum(counts.values()), 1)
+        if size < _WIDEST:
+            return 100 * counts.get(size, 0) / total
+        return 100 * sum(count for one, count in counts.items() if one >= size) / total
+
+    powers = range(max(facts.frequencies, default=-1) + 1)
+    distinct = max(sum(one for one, _ in facts.frequencies.values()), 1)
+    times = max(sum(one for _, one in facts.frequencies.values()), 1)
+    rare = facts.frequencies.get(0, (0, 0))[0]
+    weighted = f" Counts are weighted: all are in units of 1/{scale:,}." if scale != 1 else ""
+    body = joined(
+        explanation(
+            "Before anything is joined, text is cut into pre-tokens: words, roughly, with the "
+            "space before them. No token reaches across such a cut, so all that training needs "
+            "is how often each distinct pre-token occurs."
+        ),
+        charts.bars(
+            "Pre-token frequencies",
+            values=[
+                (_power(power), 100 * facts.frequencies.get(power, (0, 0))[0] / distinct)
+                for power in powers
+            ],
+            second=[100 * facts.frequencies.get(power, (0, 0))[1] / times for power in powers],
+            axes=("occurrences of the pre-token", "percent"),
+            legend=("of distinct pre-tokens", "of the corpus"),
+        ),
+        paragraph(
+            f"{rare:,} of {distinct:,} distinct pre-tokens ({rare / distinct:.1%}) occur once: "
+            f"names, numbers, typing errors.{weighted}"
+        ),
+        charts.bars(
+            "Pre-token lengths",
+            values=[
+                (f"{n}+" if n == _WIDEST else str(n), share(facts.distinct_lengths, n))
+                for n in sizes
+            ],
+            second=[share(facts.lengths, n) for n in sizes],
+            axes=("bytes of the pre-token", "percent"),
+            legend=("of distinct pre-tokens", "of the corpus"),
+        ),
+        side_by_side(
+            folded(
+                "The most frequent pre-tokens",
+                table(
+                    ("pre-token", "occurrences"),
+                    ((token(one), count) for count, one in facts.frequent),
+                ),
+            ),
+            folded(
+                "The longest pre-tokens",
+                table(
+                    ("pre-token", "bytes", "occurrences"),
+                    ((token(one), size, count) for size, count, one in facts.longest),
+                ),
+            ),
+        ),
+    )
+    return Section(key="pre-tokens", title="Pre-tokens", body=body)
+
+
+def pretoken_kinds(facts: CountedFacts) -> Section:
+    """Of which scripts the counted text is."""
+    total = max(sum(bytes_ for _, _, bytes_ in facts.kinds.values()), 1)
+    order = sorted(facts.kinds, key=lambda kind: (-facts.kinds[kind][2], kind))
+    body = joined(
+        explanation(
+            "Which writing systems the counted text is of, each pre-token by its first letter (or "
+            "digits, punctuation, white space where it has none). A script with a small share "
+            "here will get few tokens."
+        ),
+        charts.across(
+            "The counted text by script",
+            values=[(kind, 100 * facts.kinds[kind][2] / total) for kind in order[:14]],
+            axis="percent of its bytes",
+        ),
+        table(
+            ("of", "distinct pre-tokens", "occurrences", "bytes", "of the text"),
+            ((kind, *facts.kinds[kind], f"{facts.kinds[kind][2] / total:.2%}") for kind in order),
+        ),
+    )
+    return Section(key="text-scripts", title="Scripts of the text", body=body)
+
+
+def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled: bool) -> Section:
+    """How many tokens documents, or rows, have."""
+    whole = manifest.rows.pack is None and manifest.rows.max_tokens is None
+    noun = "document" if whole else "row"
+    bins: dict[int, int] = {}
+    for size, rows in enumerate(facts.lengths.tolist()):
+        if rows:
+            power = size.bit_length()
+            bins[power] = bins.get(power, 0) + rows
+    powers = range(min(bins, default=0), max(bins, default=-1) + 1)
+    rows_ = max(facts.rows, 1)
+    note = (
+        f" Only {facts.parts:,} of {len(manifest.parts):,} parts were read for this."
+        if sampled
+        else ""
+    )
+    body = joined(
+        explanation(
+            f"How many tokens a {noun} has; each bar is twice as wide as the one before it."
+            + ("" if whole else " Documents were cut or packed into rows for training a model.")
+        ),
+        charts.bars(
+            f"Tokens per {noun}",
+            values=[
+                ("0" if power == 0 else _power(power - 1), 100 * bins.get(power, 0) / rows_)
+                for power in powers
+            ],
+            axes=(f"tokens of the {noun}", f"percent of {noun}s"),
+        ),
+        table(
+            ("share of all", f"tokens of a {noun} at most"),
+            [
+                (name, facts.length_at(share))
+                for name, share in (
+                    *(("a tenth", 0.1), ("a quarter", 0.25), ("half", 0.5)),
+                    *(("three quarters", 0.75), ("nine tenths", 0.9), ("99 of 100", 0.99)),
+                    ("all", 1.0),
+                )
+            ]
+            if facts.rows
+            else [],
+        ),
+        paragraph(f"{facts.rows:,} {noun}s, {int(facts.tokens.sum()):,} tokens.{note}"),
+    )
+    return Section(key="tokens-per-document", title=f"Tokens per {noun}", body=body)
+
+
+def dead_letters(found: Sequence[tuple[str, int, Mapping[str, Reason]]]) -> Section | None:
+    """Why records were set aside.
+
+    Args:
+        found: for each job its name, how many records it set aside, and why.
+    """
+    blocks = []
+    for stage, failures, reasons in found:
+        if not failures:
+            continue
+        more = f" The reasons are those of the first {MOST_READ:,}." if failures > MOST_READ else ""
+        rows = [
+            (
+                reason,
+                one.records,
+                Html(
+                    "<br>".join(
+                        f"{escaped(file)}, {escaped(at)}: {escaped(said)}"
+                        for file, at, said in one.examples
+                    )
+                ),
+            )
+            for reason, one in reasons.items()
+        ]
+        blocks.append(
+            joined(
+                paragraph(f"{stage}: {failures:,} records were set aside.{more}"),
+                table(("reason", "records", "such as"), rows),
+            )
+        )
+    if not blocks:
+        return None
+    intro = explanation(
+        "Records that could not be read, each kept in dead-letters/ with file, place and reason. "
+        "They are in none of the other numbers."
+    )
+    return Section(key="dead-letters", title="Dead letters", body=joined(intro, *blocks))
+
+
+def throughput(timings: Sequence[Timing], unknown: Sequence[str]) -> Section:
+    """How fast each step was.
+
+    Args:
+        timings: of the steps whose time is known.
+        unknown: the steps whose time is not.
+    """
+    rows = [
+        (
+            one.stage,
+            duration(one.seconds),
+            one.documents,
+            size_text(one.bytes),
+            f"{size_text(one.bytes / one.seconds)}/s" if one.seconds else DASH,
+            f"{one.items:,} {one.unit}",
+            f"{one.items / one.seconds:,.0f}/s" if one.seconds else DASH,
+            f"{one.runner}, " + (f"{one.workers} workers" if one.workers else "a worker a core"),
+        )
+        for one in timings
+    ]
+    heads = ("step", "time", "documents", "text", "speed", "made", "speed of that", "by")
+    body = joined(
+        explanation("How long each step took on the machine where it ran, start of Beam included."),
+        table(heads, rows) if rows else Html(""),
+        paragraph(
+            f"Not known: {', '.join(unknown)} (finished with --resume, or made by a version that "
+            "did not keep it)."
+        )
+        if unknown
+        else Html(""),
+    )
+    return Section(key="throughput", title="Throughput", body=body)
+
+
+def manifest(name: str, key: str, value: Mapping[str, Any]) -> Section:
+    """A manifest as tables.
+
+    Args:
+        name: of what it is.
+        key: of the section.
+        value: the manifest, as JSON values.
+    """
+    simple = {one: of for one, of in value.items() if not isinstance(of, list) or not of}
+    simple |= {one: of for one, of in value.items() if one == "special_tokens"}
+    blocks = [facts(_flat(simple))]
+    for one, of in value.items():
+        if isinstance(of, list) and of and one not in simple:
+            blocks.append(folded(f"{one}: {len(of):,}", _listed(of)))
+    return Section(key=key, title=f"Manifest of {name}", body=joined(*blocks))
+
+
+def _flat(value: Mapping[str, Any], before: str = "") -> list[tuple[str, object]]:
+    """Names with dots, and what is there in words."""
+    rows: list[tuple[str, object]] = []
+    for name, of in value.items():
+        if isinstance(of, dict):
+            rows += _flat(of, f"{before}{name}.")
+        else:
+            rows.append((f"{before}{name}".replace("_", " "), _said(of)))
+    return rows
+
+
+def _said(value: Any) -> object:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(_said(one)) for one in value) or "none"
+    return value if isinstance(value, int) else str(value)
+
+
+def _listed(items: Sequence[Any]) -> Html:
+    if not all(isinstance(one, dict) for one in items):
+        return table(("",), ((_said(one),) for one in items), most=_LISTED)
+    some = [dict(_flat(one)) for one in items[:_LISTED]]
+    heads = list(dict.fromkeys(name for one in some for name in one))
+    shown = table(heads, ([one.get(name, "") for name in heads] for one in some))
+    if len(items) <= _LISTED:
+        return shown
+    return joined(shown, paragraph(f"and {len(items) - _LISTED:,} more"))
+
+
+def _power(power: int) -> str:
+    """The numbers from 2^power to below the next power of two."""
+    first, last = 2**power, 2 ** (power + 1) - 1
+    return str(first) if first == last else f"{_short(first)}{DASH}{_short(last)}"
+
+
+def _short(number_: int) -> str:
+    for scale, unit in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if number_ >= scale:
+            return f"{number_ / (1000 if unit == 'k' else scale):.0f}{unit}"
+    return str(number_)

@@ -1,0 +1,84 @@
+"""What there is to report on: a tokenizer, counts, an encoded corpus, or all of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines import storage
+from pipelines.errors import InputError
+from pipelines.output import COUNTS, MANIFEST, TOKENIZER, TRAINING, read_json_object
+from pipelines.storage import join
+
+ENCODED = "encoded"  # where bpe run puts it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Where each thing lies; None where it is not there.
+
+    Attributes:
+        directory: that was named, or that the file which was named is in.
+        tokenizer: a tokenizer file.
+        training: the ``training.json`` of this tokenizer.
+        counts: a directory of counts.
+        encoded: the directory of an encoded corpus.
+    """
+
+    directory: str
+    tokenizer: str | None = None
+    training: str | None = None
+    counts: str | None = None
+    encoded: str | None = None
+
+
+def find(path: str) -> Found:
+    """What ``path`` holds: a directory that a job of ours has written to, or a tokenizer file.
+
+    Raises:
+        InputError: it holds none of it.
+        ConfigError: its filesystem cannot be used here.
+    """
+    directory = storage.located(path)
+    if _is_file(directory):
+        directory, _, name = directory.rpartition("/")
+        training = join(directory, TRAINING) if name == TOKENIZER else None
+        return Found(
+            directory=directory, tokenizer=join(directory, name), training=_present(training)
+        )
+    kind = _kind(directory)
+    tokenizer = _present(join(directory, TOKENIZER))
+    if kind == "counts":
+        return Found(directory=directory, counts=directory)
+    if kind == "encoded":
+        return Found(directory=directory, tokenizer=tokenizer, encoded=directory)
+    counts, encoded = join(directory, COUNTS), join(directory, ENCODED)
+    found = Found(
+        directory=directory,
+        tokenizer=tokenizer,
+        training=_present(join(directory, TRAINING)) if tokenizer else None,
+        counts=counts if _kind(counts) == "counts" else None,
+        encoded=encoded if _kind(encoded) == "encoded" else None,
+    )
+    if found == Found(directory=directory):
+        raise InputError(
+            f"{path} holds no tokenizer.json, counts or encoded corpus: name a directory that bpe "
+            "count, train, encode or run has made (an interrupted job can be finished with "
+            "--resume), or a tokenizer file"
+        )
+    return found
+
+
+def _is_file(path: str) -> bool:
+    """Whether it is a file that says by its name to be a tokenizer."""
+    name = path.rpartition("/")[2]
+    return name.endswith((".json", ".tiktoken")) and storage.exists(path)
+
+
+def _kind(directory: str) -> str | None:
+    value = read_json_object(join(directory, MANIFEST)) or {}
+    kind = value.get("kind")
+    return kind if isinstance(kind, str) else None
+
+
+def _present(path: str | None) -> str | None:
+    return path if path is not None and storage.exists(path) else None

@@ -1,0 +1,141 @@
+"""Pieces of HTML in which nothing that a corpus holds can act: all of it is escaped here."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bpe.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST_SHOWN = 60  # characters of a token
+DASH = "\N{EN DASH}"
+_NUMBER = re.compile(r"[0-9][0-9,]*(?:\.[0-9]+)?%?")
+
+
+@dataclass(frozen=True)
+class Html:
+    """Text that is HTML already; every other text is escaped."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of the report under a heading of its own.
+
+    Attributes:
+        key: what a link leads to, ``#key``; of letters and hyphens.
+        title: the heading.
+        body: what stands below it.
+    """
+
+    key: str
+    title: str
+    body: Html
+
+
+def escaped(value: object) -> str:
+    """A value as HTML: numbers with commas, text without power."""
+    if isinstance(value, Html):
+        return value.text
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return html.escape(str(value))
+
+
+def joined(*parts: Html) -> Html:
+    """One after the other."""
+    return Html("\n".join(part.text for part in parts))
+
+
+def paragraph(*parts: object) -> Html:
+    """A paragraph of texts and HTML."""
+    return Html(f"<p>{''.join(map(escaped, parts))}</p>")
+
+
+def explanation(text: str) -> Html:
+    """What a reader must know to understand what stands below."""
+    return Html(f'<p class="explanation">{html.escape(text)}</p>')
+
+
+def token(data: bytes) -> Html:
+    """A token or pre-token as it looks, whatever it holds; long ones are cut short."""
+    shown = visible(data)
+    if len(shown) > MOST_SHOWN:
+        shown = shown[:MOST_SHOWN] + f"… ({len(data):,} bytes)"
+    return Html(f"<code><bdi>{html.escape(shown)}</bdi></code>")
+
+
+def tokens(several: Iterable[bytes]) -> Html:
+    """Tokens in a row."""
+    return Html(" ".join(token(one).text for one in several))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, most: int = 100) -> Html:
+    """A table; what is a number stands to the right. Rows beyond ``most`` are counted only."""
+    every = [list(row) for row in rows]
+    numeric = [_is_number(value) for value in every[0]] if every else [False] * len(heads)
+    lines = [
+        "".join(
+            _cell("th", html.escape(head), numeric=of)
+            for head, of in zip(heads, numeric, strict=True)
+        )
+    ]
+    lines += [
+        "".join(_cell("td", escaped(value), numeric=_is_number(value)) for value in row)
+        for row in every[:most]
+    ]
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    more = f"<p class='more'>and {len(every) - most:,} more rows</p>" if len(every) > most else ""
+    return Html(f'<div class="wide"><table>{body}</table></div>{more}')
+
+
+def facts(rows: Iterable[tuple[str, object]]) -> Html:
+    """Names, and what they are, below each other."""
+    lines = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th><td>{escaped(value)}</td></tr>'
+        for name, value in rows
+    )
+    return Html(f'<div class="wide"><table>{lines}</table></div>')
+
+
+def _cell(kind: str, text: str, *, numeric: bool) -> str:
+    return f"<{kind}{' class=n' if numeric else ''}>{text}</{kind}>"
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, int | float):
+        return True
+    return isinstance(value, str) and _NUMBER.fullmatch(value) is not None
+
+
+def folded(summary: str, body: Html) -> Html:
+    """What is shown when its heading is clicked."""
+    return Html(f"<details><summary>{html.escape(summary)}</summary>{body.text}</details>")
+
+
+def tiles(facts: Iterable[tuple[str, object]]) -> Html:
+    """A few numbers, large, each with what it is."""
+    cells = (
+        f"<div><dt>{html.escape(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in facts
+    )
+    return Html(f'<dl class="tiles">{"".join(cells)}</dl>')
+
+
+def side_by_side(*parts: Html) -> Html:
+    """Blocks beside each other where there is room."""
+    return Html(
+        f'<div class="columns">{"".join(f"<div>{part.text}</div>" for part in parts)}</div>'
+    )
+
+
+def data_block(key: str, value: Any) -> Html:
+    """JSON that scripts of the page read; no text in it can end the block."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    return Html(f'<script type="application/json" id="{key}">{text}</script>')

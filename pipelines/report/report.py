@@ -1,0 +1,291 @@
+"""Gathers what there is, and writes the page."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import BpeError
+from bpe.training import Training
+from pipelines import storage
+from pipelines.directory import is_report
+from pipelines.encoding import load_tokenizer
+from pipelines.errors import InputError, OutputError
+from pipelines.manifest import read_encoded
+from pipelines.output import MANIFEST, REPORT
+from pipelines.progress import NoProgress
+from pipelines.report import charts, corpus_sections, tokenizer_sections
+from pipelines.report.counted import read_counted_facts
+from pipelines.report.encoded import read_encoded_facts
+from pipelines.report.found import find
+from pipelines.report.html import Html, joined, paragraph, tiles
+from pipelines.report.letters import read_reasons
+from pipelines.report.page import page
+from pipelines.runners import job_errors, options
+from pipelines.settings import Execution
+from pipelines.storage import join
+from pipelines.timings import read_timing
+from pipelines.train import read_counts_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bpe import Tokenizer
+    from bpe.counts.manifest import CountsManifest
+    from pipelines.manifest import EncodedManifest
+    from pipelines.progress import Progress
+    from pipelines.report.counted import CountedFacts
+    from pipelines.report.encoded import EncodedFacts
+    from pipelines.report.found import Found
+    from pipelines.report.html import Section
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSummary:
+    """A report that was written.
+
+    Attributes:
+        output: the file.
+        bytes: its size.
+        sections: the keys of its sections.
+        pictures: whether it has pictures, or tables in their place.
+        runs_tokenizer: whether text can be typed into it.
+        seconds: it took.
+    """
+
+    output: str
+    bytes: int
+    sections: tuple[str, ...]
+    pictures: bool
+    runs_tokenizer: bool
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values."""
+        return asdict(self)
+
+
+@dataclass(kw_only=True)
+class _Material:
+    """All that the report is about, as far as it is there."""
+
+    found: Found
+    tokenizer: Tokenizer | None = None
+    training: Training | None = None
+    counts: CountsManifest | None = None
+    counted: CountedFacts | None = None
+    manifest: EncodedManifest | None = None
+    encoded: EncodedFacts | None = None
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether some parts of the encoded corpus were not read."""
+        if self.manifest is None or self.encoded is None:
+            return False
+        return self.encoded.parts < len(self.manifest.parts)
+
+
+def report(
+    path: str,
+    *,
+    output: str | None = None,
+    overwrite: bool = False,
+    tokenizer: Tokenizer | None = None,
+    sample_parts: int | None = None,
+    more: Sequence[Section] = (),
+    progress: Progress | None = None,
+) -> ReportSummary:
+    """Write one HTML file about what a directory holds.
+
+    Args:
+        path: a directory that a job has written, or a tokenizer file; of any filesystem.
+        output: the file; by default ``report.html`` in the directory.
+        overwrite: replace a file that is no report of ours.
+        tokenizer: the one that ``path`` is the file of, where it is loaded already.
+        sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
+        more: sections to show before the manifests.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    with job_errors():
+        options(Execution())
+        found = find(path)
+        target = _target(output, found, overwrite=overwrite)
+        material = _gather(found, tokenizer, sample_parts, progress or NoProgress())
+        sections, data = _sections(material, more)
+        text = page(
+            title=f"Report on {path}", head=_head(material), sections=sections, data=data
+        ).encode("utf-8")
+        storage.write(target, text)
+    return ReportSummary(
+        output=target,
+        bytes=len(text),
+        sections=tuple(one.key for one in sections),
+        pictures=charts.has_pictures(),
+        runs_tokenizer=bool(data.text),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _target(output: str | None, found: Found, *, overwrite: bool) -> str:
+    target = join(found.directory, REPORT) if output is None else storage.located(output)
+    if not overwrite and storage.exists(target) and not is_report(target):
+        raise OutputError(
+            f"{target} is there already, and is no report of bpe: name another file with "
+            "--output, or replace it with --overwrite"
+        )
+    return target
+
+
+def _gather(
+    found: Found, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
+) -> _Material:
+    material = _Material(found=found, tokenizer=tokenizer)
+    if material.tokenizer is None and found.tokenizer is not None:
+        material.tokenizer = load_tokenizer(found.tokenizer)
+    if found.training is not None:
+        material.training = _training(found.training)
+    if found.counts is not None:
+        material.counts = read_counts_manifest(found.counts)
+        with progress.stage("counts", None, unit="parts") as stage:
+            material.counted = read_counted_facts(
+                found.counts, material.counts, advance=stage.advance
+            )
+    if found.encoded is not None:
+        material.manifest = read_encoded(found.encoded)
+        if material.tokenizer is None:
+            raise InputError(f"{found.encoded}: no tokenizer.json beside the manifest")
+        with progress.stage("token ids", None, unit="parts") as stage:
+            material.encoded = read_encoded_facts(
+                found.encoded, material.manifest, sample_parts=sample_parts, advance=stage.advance
+            )
+    return material
+
+
+def _training(path: str) -> Training:
+    try:
+        return Training.read(storage.read(path), where=path)
+    except BpeError as error:
+        raise InputError(str(error)) from error
+
+
+def _head(material: _Material) -> Html:
+    """What it is about, in a sentence and a few numbers."""
+    facts: list[tuple[str, object]] = []
+    tokenizer, training, counts = material.tokenizer, material.training, material.counts
+    if tokenizer is not None:
+        facts += [("tokens in the vocabulary", len(tokenizer))]
+    if training is not None and training.tokens:
+        facts += [("bytes per token, training", f"{training.initial_bytes / training.tokens:.2f}")]
+    if counts is not None:
+        facts += [
+            ("documents counted", counts.totals.documents),
+            ("bytes counted", counts.totals.bytes),
+            ("distinct pre-tokens", sum(part.rows for part in counts.parts)),
+        ]
+    if material.manifest is not None:
+        totals = material.manifest.totals
+        facts += [("documents encoded", totals.documents), ("tokens encoded", totals.tokens)]
+        if totals.tokens:
+            ratio = totals.text_bytes / (totals.tokens + totals.dropped.tokens)
+            facts += [("bytes per token, corpus", f"{ratio:.2f}")]
+        if totals.unknown:
+            facts += [("unknown tokens", totals.unknown)]
+    what = (
+        "Language models read numbers, not text. A tokenizer cuts text into pieces, its tokens, "
+        "and gives each a number. This page shows one that was made by byte-pair encoding: "
+        "beginning with single characters or bytes, the two neighbours that stood together most "
+        "often in a large text were joined into a new token, again and again."
+        if tokenizer is not None
+        else "How often each piece of a corpus occurs: all that is needed to train a tokenizer."
+    )
+    notes = []
+    if not charts.has_pictures():
+        notes.append(
+            Html(
+                '<p class="warning">The pictures are missing: they need matplotlib. Install it '
+                "with <code>pip install 'beam-bpe[pictures]'</code> and make the report again. "
+                "Their figures stand in the tables.</p>"
+            )
+        )
+    if material.is_sampled and material.encoded and material.manifest:
+        notes.append(
+            paragraph(
+                f"What is said of tokens and rows is of {material.encoded.parts:,} of "
+                f"{len(material.manifest.parts):,} parts of the encoded corpus, evenly spread."
+            )
+        )
+    return joined(Html(f'<p class="explanation">{what}</p>'), *notes, tiles(facts))
+
+
+def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Section], Html]:
+    found, facts = material.found, material.encoded
+    sections: list[Section | None] = []
+    data = Html("")
+    if material.tokenizer is not None:
+        box, data = tokenizer_sections.try_it(material.tokenizer)
+        sections.append(box)
+    if material.training is not None:
+        sections.append(tokenizer_sections.compression(material.training))
+    if material.tokenizer is not None:
+        sections.append(tokenizer_sections.lengths(material.tokenizer, facts))
+        if facts is not None:
+            sections.append(
+                tokenizer_sections.frequencies(
+                    material.tokenizer, facts, sampled=material.is_sampled
+                )
+            )
+        sections.append(tokenizer_sections.kinds(material.tokenizer, facts))
+    if material.manifest is not None and facts is not None:
+        sections.append(
+            corpus_sections.document_lengths(material.manifest, facts, sampled=material.is_sampled)
+        )
+    if material.counts is not None and material.counted is not None:
+        sections.append(corpus_sections.pretokens(material.counts, material.counted))
+        sections.append(corpus_sections.pretoken_kinds(material.counted))
+    if material.training is not None and material.training.merges:
+        sections.append(tokenizer_sections.merge_counts(material.training))
+        sections.append(tokenizer_sections.ties(material.training))
+    if material.tokenizer is not None:
+        sections.append(tokenizer_sections.special(material.tokenizer))
+    sections += more
+    sections += [_dead_letters(material), _throughput(material)]
+    for name, directory in (("the counts", found.counts), ("the encoded corpus", found.encoded)):
+        if directory is not None:
+            value = json.loads(storage.read(join(directory, MANIFEST)))
+            key = f"manifest-{name.rpartition(' ')[2]}"
+            sections.append(corpus_sections.manifest(name, key, value))
+    return [one for one in sections if one is not None], data
+
+
+def _dead_letters(material: _Material) -> Section | None:
+    letters = [
+        (stage, one.totals.failures, read_reasons(directory))
+        for stage, one, directory in (
+            ("count", material.counts, material.found.counts),
+            ("encode", material.manifest, material.found.encoded),
+        )
+        if one is not None and directory is not None and one.totals.failures
+    ]
+    return corpus_sections.dead_letters(letters)
+
+
+def _throughput(material: _Material) -> Section | None:
+    found = material.found
+    places = {
+        "count": found.counts,
+        "train": found.directory if material.training is not None else None,
+        "encode": found.encoded,
+    }
+    timings = {stage: read_timing(place) for stage, place in places.items() if place is not None}
+    if not timings:
+        return None
+    return corpus_sections.throughput(
+        [one for one in timings.values() if one is not None],
+        [stage for stage, one in timings.items() if one is None],
+    )

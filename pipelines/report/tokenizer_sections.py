@@ -1,0 +1,358 @@
+"""What the report says of a tokenizer and of its training."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from bpe import javascript
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from pipelines.report import charts
+from pipelines.report.html import (
+    DASH,
+    Html,
+    Section,
+    data_block,
+    escaped,
+    explanation,
+    folded,
+    joined,
+    paragraph,
+    side_by_side,
+    table,
+    token,
+)
+from pipelines.report.kinds import kind_of
+from pipelines.report.ties import proven_ties
+
+if TYPE_CHECKING:
+    from bpe import Tokenizer
+    from bpe.training import Training
+    from pipelines.report.encoded import EncodedFacts
+
+_LONGEST = 30
+_EXAMPLES = 12
+_WIDEST = 24  # bytes: longer tokens share a bar
+
+
+def plain(tokenizer: Tokenizer, data: bytes) -> bytes:
+    """A token without what marks the beginning or the end of words."""
+    model = tokenizer.model
+    if isinstance(model, CharacterLevel):
+        return data.removesuffix(model.end_of_word.encode()) if model.end_of_word else data
+    return data.removeprefix(model.prefix.encode()) if isinstance(model, WordPiece) else data
+
+
+def ordinary(tokenizer: Tokenizer) -> dict[int, bytes]:
+    """The tokens by id without special and added ones."""
+    whole = {*tokenizer.special_tokens.values(), *tokenizer.added_tokens.values()}
+    return {
+        id_: data
+        for id_, data in enumerate(tokenizer.tokens)
+        if data is not None and id_ not in whole
+    }
+
+
+def try_it(tokenizer: Tokenizer) -> tuple[Section, Html]:
+    """The box in which any text is shown as tokens; and the data and scripts behind it.
+
+    Returns:
+        The section, and the blocks that the page needs for it (none where it cannot run).
+    """
+    title, reason = "Try it", javascript.why_not(tokenizer)
+    if reason is not None:
+        body = paragraph(
+            "This tokenizer cannot run in the page: ",
+            f"{reason}. On the command line: ",
+            Html("<code>bpe show tokenizer.json WORD</code>"),
+        )
+        return Section(key="try-it", title=title, body=body), Html("")
+    special = bool(tokenizer.special_tokens)
+    allow = '<label><input type="checkbox" id="allow"> recognise special tokens</label>'
+    box = Html(
+        '<textarea id="text" rows="4" spellcheck="false" aria-label="text to encode">'
+        "Type any text here: it is cut into tokens as you type. 3.14159, naïve, 東京</textarea>"
+        '<p class="controls"><label><input type="checkbox" id="ids" checked> show ids</label>'
+        f'{allow if special else ""}<span id="counts"></span></p>'
+        '<div id="tokens" aria-live="polite"></div>'
+    )
+    body = joined(
+        explanation(
+            "Each colour is one token; the number below it is its id, which is all that a model "
+            "sees. ␣ is a space, ⏎ the end of a line, and \\x.. a byte that is no character by "
+            "itself. Nothing that you type leaves this page."
+        ),
+        box,
+    )
+    return Section(key="try-it", title=title, body=body), data_block(
+        "tokenizer", javascript.tokenizer_data(tokenizer)
+    )
+
+
+def compression(training: Training) -> Section:
+    """The compression of every smaller vocabulary."""
+    points = [(point.vocab_size, point.bytes_per_token) for point in training.curve()]
+    body = joined(
+        explanation(
+            "Training joins, again and again, the two neighbouring symbols that occur together "
+            "most often; each join adds a token and makes the text shorter. The curve shows how "
+            "many bytes of the training text one token covers, for this vocabulary and for every "
+            "smaller one, which the same training gives too. Where it flattens, a larger "
+            "vocabulary brings little."
+        ),
+        charts.line(
+            "Compression by vocabulary size",
+            points=points,
+            axes=("tokens in the vocabulary", "bytes of text per token"),
+            logarithmic=(points[-1][0] > 20 * points[0][0], False),
+            spell=(charts.number, lambda value: f"{value:.3f}"),
+        ),
+        paragraph(
+            f"{len(training.merges):,} merges; training ended: {training.stopped}. The text it "
+            f"learnt from, {training.initial_bytes:,} bytes in {training.initial_words:,} words, "
+            f"is {training.tokens:,} tokens of the whole vocabulary."
+        ),
+    )
+    return Section(key="compression", title="Compression", body=body)
+
+
+def merge_counts(training: Training) -> Section:
+    """How often each merge's pair occurred."""
+    counted = [(number + 1, merge.count) for number, merge in enumerate(training.merges)]
+    merges = training.merges
+    some = [*merges[:_EXAMPLES], *merges[max(_EXAMPLES, len(merges) - _EXAMPLES) :]]
+    numbers = [*range(1, len(merges) + 1)]
+    shown = [*numbers[:_EXAMPLES], *numbers[max(_EXAMPLES, len(merges) - _EXAMPLES) :]]
+    body = joined(
+        explanation(
+            "How often each pair occurred when it was joined, from the first merge to the last. A "
+            "few pairs are everywhere, most are rare: both axes are in powers of ten. What was "
+            "learnt from a handful of places at the right end is hardly more than chance."
+        ),
+        charts.line(
+            "Occurrences by merge",
+            points=counted,
+            axes=("number of the merge", "occurrences of the pair"),
+            logarithmic=(True, True),
+        ),
+        folded(
+            "The first and the last merges",
+            table(
+                ("merge", "left", "right", "occurrences", "tokens left"),
+                (
+                    (number, token(one.left), token(one.right), one.count, one.tokens_left)
+                    for number, one in zip(shown, some, strict=True)
+                ),
+            ),
+        ),
+    )
+    return Section(key="merges", title="What was joined", body=body)
+
+
+def ties(training: Training) -> Section:
+    """What the tie rule decided."""
+    if training.score != "count":
+        body = paragraph(
+            "WordPiece joins the pair of the greatest score, not the most frequent one. Between "
+            f"pairs of equal score the rule was {training.ties}; the scores are not kept, so how "
+            "often that was is not known."
+        )
+        return Section(key="ties", title="What the tie rule decided", body=body)
+    found = proven_ties(training)
+    merges = len(training.merges)
+    share = len(found) / merges if merges else 0.0
+    rows = [
+        (
+            tie.number + 1,
+            Html(f"{token(tie.chosen.left).text} + {token(tie.chosen.right).text}"),
+            Html(f"{token(tie.waited.left).text} + {token(tie.waited.right).text}"),
+            tie.chosen.count,
+        )
+        for tie in (*found[: _EXAMPLES // 2], *found[max(_EXAMPLES // 2, len(found) - 6) :])
+    ]
+    body = joined(
+        explanation(
+            "When several pairs occur equally often, a rule must say which is joined first; else "
+            "the result would hang on chance, and differ from machine to machine."
+        ),
+        paragraph(
+            "The rule was ",
+            Html(f"<strong>{escaped(training.ties)}</strong>"),
+            f". It decided at least {len(found):,} of {merges:,} merges ({share:.1%}): in these, "
+            "the pair that was joined next had been there before, and as often. (A pair that the "
+            "merge itself made rarer cannot be told from training.json: there may be more.) Most "
+            "of the time, the rule only settles which of two tokens gets the smaller id; where "
+            "the pairs share a symbol, it settles which token comes to be.",
+        ),
+        folded(
+            "Examples: the first and the last",
+            table(("merge", "joined", "had to wait", "both occurred"), rows),
+        )
+        if rows
+        else Html(""),
+    )
+    return Section(key="ties", title="What the tie rule decided", body=body)
+
+
+def lengths(tokenizer: Tokenizer, facts: EncodedFacts | None) -> Section:
+    """How long tokens are, and the longest ones."""
+    tokens = ordinary(tokenizer)
+    sizes = Counter(min(len(data), _WIDEST) for data in tokens.values())
+    used: Counter[int] = Counter()
+    if facts is not None:
+        for id_, data in tokens.items():
+            used[min(len(data), _WIDEST)] += int(facts.tokens[id_])
+    widest = max(sizes, default=0)
+    labels = [f"{n}+" if n == _WIDEST else str(n) for n in range(1, widest + 1)]
+    values = [100 * sizes[n] / max(len(tokens), 1) for n in range(1, widest + 1)]
+    second = None
+    if facts is not None:
+        total = max(used.total(), 1)
+        second = [100 * used[n] / total for n in range(1, widest + 1)]
+    longest = sorted(tokens.items(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
+    heads = ("token", "id", "bytes") + (("occurrences",) if facts is not None else ())
+    body = joined(
+        explanation(
+            "How many bytes tokens are long: one for an English letter, two for most other "
+            "alphabets, three for Chinese and Japanese."
+            + (
+                " Short tokens are few and frequent: the second bar counts each token as often as "
+                "it occurs in the corpus."
+                if facts is not None
+                else ""
+            )
+        ),
+        charts.bars(
+            "Token lengths",
+            values=list(zip(labels, values, strict=True)),
+            axes=("bytes of the token", "percent"),
+            second=second,
+            legend=("of the vocabulary", "of the corpus"),
+        ),
+        folded(
+            "The longest tokens",
+            table(
+                heads,
+                (
+                    (token(data), id_, len(data))
+                    + ((int(facts.tokens[id_]),) if facts is not None else ())
+                    for id_, data in longest
+                ),
+            ),
+        ),
+    )
+    return Section(key="lengths", title="Token lengths", body=body)
+
+
+def kinds(tokenizer: Tokenizer, facts: EncodedFacts | None) -> Section:
+    """What scripts the vocabulary covers, and how well."""
+    tokens: Counter[str] = Counter()
+    unused: Counter[str] = Counter()
+    times: Counter[str] = Counter()
+    bytes_: Counter[str] = Counter()
+    for id_, data in ordinary(tokenizer).items():
+        kind = kind_of(plain(tokenizer, data))
+        tokens[kind] += 1
+        if facts is not None:
+            count = int(facts.tokens[id_])
+            unused[kind] += count == 0
+            times[kind] += count
+            bytes_[kind] += count * len(plain(tokenizer, data))
+    total, every = max(tokens.total(), 1), max(times.total(), 1)
+    order = sorted(tokens, key=lambda kind: (-times[kind], -tokens[kind], kind))
+    heads: tuple[str, ...] = ("of", "tokens", "of the vocabulary")
+    if facts is not None:
+        heads = (*heads, "never used", "of the corpus", "bytes per token")
+    rows = []
+    for kind in order:
+        row: tuple[object, ...] = (kind, tokens[kind], f"{tokens[kind] / total:.1%}")
+        if facts is not None:
+            per_token = f"{bytes_[kind] / times[kind]:.2f}" if times[kind] else DASH
+            row = (*row, unused[kind], f"{times[kind] / every:.1%}", per_token)
+        rows.append(row)
+    bytes_note = (
+        " In a vocabulary of bytes every text has tokens; where a script has few of its own, its "
+        "characters fall into their bytes, “parts of characters”, and cost several tokens each."
+        if isinstance(tokenizer.model, ByteLevel)
+        else ""
+    )
+    body = joined(
+        explanation(
+            "Which writing systems the tokens are of, each token by its first letter (or digits, "
+            "punctuation, white space where it has none)." + bytes_note
+        ),
+        charts.across(
+            "Tokens by script",
+            values=[
+                (kind, 100 * tokens[kind] / total)
+                for kind in sorted(tokens, key=lambda one: (-tokens[one], one))[:14]
+            ],
+            axis="percent of the vocabulary",
+        ),
+        table(heads, rows),
+    )
+    return Section(key="scripts", title="Scripts", body=body)
+
+
+def special(tokenizer: Tokenizer) -> Section | None:
+    """The special and added tokens, if there are any."""
+    rows: list[tuple[object, ...]] = [
+        *((token(one.encode()), id_, "special") for one, id_ in tokenizer.special_tokens.items()),
+        *((token(one.encode()), id_, "added") for one, id_ in tokenizer.added_tokens.items()),
+    ]
+    if not rows:
+        return None
+    body = joined(
+        explanation(
+            "Special tokens are not learnt: a program puts them in, such as at the end of a "
+            "document, and text that looks like one is plain text. Added tokens are cut out of "
+            "every text whole."
+        ),
+        table(("token", "id", "kind"), rows, most=300),
+    )
+    return Section(key="special", title="Special tokens", body=body)
+
+
+def frequencies(tokenizer: Tokenizer, facts: EncodedFacts, *, sampled: bool) -> Section:
+    """How often tokens occur in an encoded corpus; the most frequent and the rarest."""
+    counts = sorted((int(n) for n in facts.tokens if n > 0), reverse=True)
+    points = [(rank + 1, count) for rank, count in enumerate(counts)]
+    tokens = ordinary(tokenizer)
+    by_count = sorted(tokens, key=lambda id_: (-int(facts.tokens[id_]), id_))
+    unused = [id_ for id_ in by_count if facts.tokens[id_] == 0]
+    used = [id_ for id_ in by_count if facts.tokens[id_] > 0]
+    half, sum_ = 0, 0
+    for count in counts:
+        if 2 * sum_ >= sum(counts):
+            break
+        half, sum_ = half + 1, sum_ + count
+
+    def rows(ids: list[int]) -> Html:
+        return table(
+            ("token", "id", "occurrences"),
+            ((token(tokens[id_]), id_, int(facts.tokens[id_])) for id_ in ids),
+        )
+
+    where = "the parts that were read" if sampled else "the corpus"
+    body = joined(
+        explanation(
+            "Tokens sorted by how often they occur, the most frequent first; both axes are in "
+            "powers of ten. Text of people gives nearly a straight line (Zipf's law)."
+        ),
+        charts.line(
+            "Occurrences of tokens",
+            points=points,
+            axes=("rank of the token", "occurrences"),
+            logarithmic=(True, True),
+        ),
+        paragraph(
+            f"The {half:,} most frequent tokens make half of {where}. {len(unused):,} of "
+            f"{len(tokens):,} tokens ({len(unused) / max(len(tokens), 1):.1%}) do not occur in it."
+        ),
+        side_by_side(
+            folded("The most frequent tokens", rows(used[:_LONGEST])),
+            folded("The rarest tokens that occur", rows(used[::-1][:_LONGEST])),
+            folded("Some that do not occur", rows(unused[:_LONGEST])),
+        ),
+    )
+    return Section(key="frequencies", title="Token frequencies", body=body)

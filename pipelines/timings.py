@@ -1,0 +1,94 @@
+"""How long the steps of a job took: a hidden file beside its output, no part of the output.
+
+Times differ from run to run, so no file that must be the same bytes can hold them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines import storage
+from pipelines.errors import OutputError
+from pipelines.output import PROGRAM, TIMINGS, json_bytes, read_json_object
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from pipelines.settings import Execution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """One step.
+
+    Attributes:
+        stage: ``count``, ``train`` or ``encode``.
+        seconds: it took.
+        documents: that went through it.
+        bytes: of their text.
+        items: what came out, in ``unit``.
+        unit: pre-tokens, merges or tokens.
+        runner: of Beam.
+        workers: of the local runner; 0 for one a core.
+    """
+
+    stage: str
+    seconds: float
+    documents: int
+    bytes: int
+    items: int
+    unit: str
+    runner: str
+    workers: int
+
+
+def save_timing(
+    directory: str,
+    stage: str,
+    seconds: float,
+    *,
+    read: tuple[int, int],
+    made: tuple[int, str],
+    execution: Execution,
+) -> None:
+    """Leave in the directory of a job how long it took; where it cannot be written, it is not kept.
+
+    Args:
+        directory: of the job.
+        stage: ``count``, ``train`` or ``encode``.
+        seconds: it took.
+        read: documents, and bytes of their text.
+        made: how many things came out, and what they are.
+        execution: who did the work.
+    """
+    timing = Timing(
+        stage=stage,
+        seconds=round(seconds, 3),
+        documents=read[0],
+        bytes=read[1],
+        items=made[0],
+        unit=made[1],
+        runner=execution.runner,
+        workers=execution.workers,
+    )
+    with contextlib.suppress(OutputError):
+        storage.write(join(directory, TIMINGS), json_bytes({"program": PROGRAM, **asdict(timing)}))
+
+
+def read_timing(directory: str) -> Timing | None:
+    """That of the job whose directory it is; None where it is not known."""
+    value: dict[str, Any] = read_json_object(join(directory, TIMINGS)) or {}
+    try:
+        return Timing(
+            stage=str(value["stage"]),
+            seconds=float(value["seconds"]),
+            documents=int(value["documents"]),
+            bytes=int(value["bytes"]),
+            items=int(value["items"]),
+            unit=str(value["unit"]),
+            runner=str(value["runner"]),
+            workers=int(value["workers"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None

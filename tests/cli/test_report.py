@@ -1,0 +1,297 @@
+"""``bpe report``: what the page says, what it never does, and how it looks to a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+from collections import Counter
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+import bpe as library
+from tests.browser import element, shown
+from tests.cli.process import bpe, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVIL = '</script><script>document.title = "hacked"</script><img src=x onerror="document.title=1">'
+SECTIONS = {
+    "model": ["try-it", "compression", "lengths", "scripts", "merges", "ties", "special"],
+    "counts": ["pre-tokens", "text-scripts", "manifest-counts"],
+    "ids": ["try-it", "lengths", "frequencies", "scripts", "tokens-per-document"],
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole run over a corpus with bad records, and names and tokens that would act."""
+    folder = tmp_path_factory.mktemp("report")
+    lines = [
+        json.dumps({"id": EVIL, "text": f"{EVIL} the newest and the lowest été 漢字 {n}"})
+        for n in range(40)
+    ]
+    lines += ["not json " + EVIL, json.dumps({"id": "no text"}), json.dumps({"id": "none"})]
+    name = "a<b>&amp;'\"<script>document.title=2<!--.jsonl"
+    (folder / name.replace("/", "_")).write_text("\n".join(lines) + "\n", "utf-8")
+    (folder / "job.yaml").write_text(
+        "input: '*.jsonl'\noutput: out\nvocab_size: 330\nmax_failures: 5\nworkers: 2\n"
+        "special_token:\n  - <|endoftext|>\n  - " + json.dumps(EVIL) + "\n",
+        "utf-8",
+    )
+    bpe("run", "job.yaml", cwd=folder)
+    bpe("report", "out", cwd=folder)
+    return folder
+
+
+def sections(page: str) -> list[str]:
+    return re.findall(r'<section id="([\w-]+)">', page)
+
+
+def text(page: str) -> str:
+    """What people read, in one line."""
+    return " ".join(
+        re.sub(r"<[^>]*>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)).split()
+    )
+
+
+def test_a_run_has_every_section(run: Path) -> None:
+    page = (run / "out" / "report.html").read_text("utf-8")
+    assert sections(page) == [
+        *("try-it", "compression", "lengths", "frequencies", "scripts", "tokens-per-document"),
+        *("pre-tokens", "text-scripts", "merges", "ties", "special", "dead-letters", "throughput"),
+        *("manifest-counts", "manifest-corpus"),
+    ]
+    assert page.count("<svg") == 9
+    said = text(page)
+    assert "count: 3 records were set aside" in said
+    assert "no field 'text'" in said.replace("&#x27;", "'")
+    assert re.search(r"train [\d.]+ s 40", said), "the time of the training"
+
+
+@pytest.mark.parametrize("name", ["model", "counts", "ids"])
+def test_each_kind_of_directory_has_its_report(work: Path, tmp_path: Path, name: str) -> None:
+    place = "model/counts" if name == "counts" else name
+    page = tmp_path / "page.html"
+    done = bpe("report", place, "--output", page, "--json", cwd=work)
+    found = sections(page.read_text("utf-8"))
+    assert json.loads(done.stdout)["sections"] == found
+    assert [one for one in found if one in SECTIONS[name]] == SECTIONS[name]
+
+
+def test_the_page_has_the_numbers_of_the_files(run: Path) -> None:
+    page = text((run / "out" / "report.html").read_text("utf-8"))
+    manifest = json.loads((run / "out" / "encoded" / "manifest.json").read_bytes())
+    assert f"tokens encoded {manifest['totals']['tokens']:,}" in page
+    parts = sorted((run / "out" / "encoded").glob("part-*"))
+    rows = pq.read_table(parts)["input_ids"].to_pylist()
+    counts = Counter(id_ for row in rows for id_ in row)
+    (best, times), *_ = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    tokenizer = library.Tokenizer.load(run / "out" / "tokenizer.json")
+    spelled = tokenizer.token_bytes(best).decode().replace(" ", "␣")
+    assert f"The most frequent tokens token id occurrences {spelled} {best} {times:,}" in page
+    longest = max(len(row) for row in rows)
+    assert f"all {longest:,} {len(rows)} documents" in page
+
+
+class _Elements(HTMLParser):
+    """The elements of a page, and what their attributes name."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: Counter[str] = Counter()
+        self.targets: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names[tag] += 1
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href", "xlink:href", "action", "srcset", "data"):
+                self.targets.add(value or "")
+
+
+def test_nothing_is_loaded_and_no_foreign_script_can_run(run: Path) -> None:
+    page = (run / "out" / "report.html").read_text("utf-8")
+    elements = _Elements(page)
+    assert all(target.startswith("#") for target in elements.targets)
+    assert elements.names["script"] == 2, "the data and our own: all else is escaped"
+    assert not {"img", "link", "iframe", "object", "embed", "base"} & set(elements.names)
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert not re.search(r"@import|url\((?!#)", page)
+
+
+def test_a_browser_shows_tokens_and_nothing_acts(run: Path) -> None:
+    written = f"the newest <|endoftext|> été 漢字\n{EVIL} 12"
+    dom = shown(run / "out" / "report.html", fragment="text=" + urllib.parse.quote(written))
+    assert "<title>Report on out</title>" in dom, "a script of the corpus has run"
+    box = dom[dom.index('<div id="tokens"') : dom.index("</section>", dom.index('id="tokens"'))]
+    ids = [int(found) for found in re.findall(r"<small>(\d+)</small>", box)]
+    tokenizer = library.Tokenizer.load(run / "out" / "tokenizer.json")
+    assert ids == tokenizer.encode(written)
+    assert element(dom, "counts").endswith("bytes per token")
+
+
+def test_a_report_may_be_written_again_and_other_files_not(run: Path) -> None:
+    before = (run / "out" / "report.html").read_bytes()
+    bpe("report", "out", cwd=run)
+    assert (run / "out" / "report.html").read_bytes() == before
+    other = run / "mine.html"
+    other.write_text("<p>mine")
+    refused = bpe("report", "out", "--output", "mine.html", cwd=run, status=1)
+    assert "mine.html is there already, and is no report of bpe" in refused.stderr
+    assert other.read_text() == "<p>mine"
+    bpe("report", "out", "--output", "mine.html", "--overwrite", cwd=run)
+    assert other.read_bytes() == before
+
+
+def test_jobs_know_the_report_and_the_times(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "copy")
+    place = tmp_path / "copy"
+    bpe("report", "out/encoded", cwd=place)
+    bpe("verify", "out/encoded", "--input", "*.jsonl", cwd=place)
+    bpe("run", "job.yaml", "--resume", cwd=place)
+    assert (place / "out" / "report.html").exists()
+    bpe("run", "job.yaml", "--overwrite", cwd=place)
+    assert not (place / "out" / "report.html").exists()
+    assert not (place / "out" / "encoded" / "report.html").exists()
+    (place / "out" / "report.html").write_text("<p>mine")
+    bpe("run", "job.yaml", "--overwrite", cwd=place)
+    assert (place / "out" / "report.html").read_text() == "<p>mine"
+
+
+def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
+    bpe(
+        "encode",
+        "--input",
+        "*.jsonl",
+        "--tokenizer",
+        "out/tokenizer.json",
+        "--max-failures",
+        "9",
+        "--split-size",
+        "1KiB",
+        "--output",
+        tmp_path / "ids",
+        cwd=run,
+    )
+    parts = len(list((tmp_path / "ids").glob("part-*")))
+    assert parts > 2
+    bpe("report", tmp_path / "ids", "--sample-parts", "2", cwd=run)
+    page = text((tmp_path / "ids" / "report.html").read_text("utf-8"))
+    assert f"is of 2 of {parts} parts of the encoded corpus" in page
+    assert f"Only 2 of {parts} parts were read for this" in page
+
+
+def test_packed_rows_are_called_rows(work: Path, tmp_path: Path) -> None:
+    bpe(
+        "encode",
+        "--input",
+        "corpus/*.jsonl",
+        "--tokenizer",
+        "model/tokenizer.json",
+        "--pack",
+        "64",
+        "--append-token",
+        "<|endoftext|>",
+        "--output",
+        tmp_path / "ids",
+        cwd=work,
+    )
+    bpe("report", tmp_path / "ids")
+    assert "Tokens per row" in text((tmp_path / "ids" / "report.html").read_text("utf-8"))
+
+
+def test_without_matplotlib_there_are_tables_and_advice(work: Path, tmp_path: Path) -> None:
+    start = "import sys; sys.modules['matplotlib'] = None; from pipelines.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, "report", "model", "--output", str(tmp_path / "page.html")],
+        cwd=work,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert "pip install 'beam-bpe[pictures]'" in done.stdout
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "The pictures are missing" in page
+    assert "<svg" not in page
+    assert "Compression by vocabulary size: the figures" in page
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        (("--pattern", r"\d+|\D+"), "a regular expression of its own"),
+        (("--never-split", "url"), "it never splits"),
+    ],
+)
+def test_a_tokenizer_that_cannot_run_says_why(
+    work: Path, tmp_path: Path, option: tuple[str, str], reason: str
+) -> None:
+    bpe(
+        "train",
+        "--input",
+        "corpus/a.jsonl",
+        *option,
+        "--vocab-size",
+        "280",
+        "--output",
+        tmp_path / "m",
+        cwd=work,
+    )
+    bpe("report", tmp_path / "m")
+    page = (tmp_path / "m" / "report.html").read_text("utf-8")
+    assert "This tokenizer cannot run in the page" in page
+    assert reason in page
+    assert "script-src 'none'" in page
+
+
+def test_a_tokenizer_file_alone_is_enough(work: Path, tmp_path: Path) -> None:
+    bpe(
+        "convert",
+        "model/tokenizer.json",
+        tmp_path / "t.tiktoken",
+        "--leave-out",
+        "special-tokens",
+        cwd=work,
+        status=None,
+    )
+    library.Tokenizer.load(work / "model" / "tokenizer.json").truncated(280).save(
+        tmp_path / "t.json"
+    )
+    bpe("report", tmp_path / "t.json", "--output", tmp_path / "page.html")
+    found = sections((tmp_path / "page.html").read_text("utf-8"))
+    assert found == ["try-it", "lengths", "scripts", "special"]
+
+
+@pytest.mark.parametrize("options", [("--model", "wordpiece"), ("--symbols", "characters")])
+def test_wordpiece_and_characters_have_reports(
+    work: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    cut = ("--input", "corpus/a.jsonl", "--pretokenizer", "words")
+    bpe("train", *cut, *options, "--vocab-size", "150", "--output", tmp_path / "model", cwd=work)
+    bpe("report", tmp_path / "model", "-q")
+    page = (tmp_path / "model" / "report.html").read_text("utf-8")
+    assert "What the tie rule decided" in page
+    assert '<textarea id="text"' in page
+
+
+def test_what_is_not_there_or_damaged_is_named(work: Path, tmp_path: Path) -> None:
+    empty = bpe("report", tmp_path, status=1).stderr
+    assert "holds no tokenizer.json, counts or encoded corpus: name a directory" in empty
+    shutil.copytree(work / "ids", tmp_path / "ids")
+    part = next((tmp_path / "ids").glob("part-*"))
+    part.write_bytes(part.read_bytes()[:-100])
+    damaged = bpe("report", tmp_path / "ids", status=1).stderr
+    assert part.name in damaged
+    assert "bpe verify" in damaged
+    assert not (tmp_path / "ids" / "report.html").exists()
