@@ -19,8 +19,9 @@ import bpe
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "demo"
 CORPUS = DEMO / "corpus"
-TOKENIZER = DEMO / "output" / "tokenizer.json"
-ENCODED = DEMO / "output" / "encoded"
+OUTPUT = DEMO / "output"
+TOKENIZER = OUTPUT / "tokenizer.json"
+ENCODED = OUTPUT / "encoded"
 # Below the standard library, but not part of it.
 NOT_OURS = {"site-packages", "dist-packages", "__pycache__"}
 SENTENCE = "def __init__(self, path: str) -> None:  # reads the whole file"
@@ -38,7 +39,12 @@ def main() -> int:
         if status:
             return status
     show_sample(bpe.Tokenizer.load(str(TOKENIZER)))
-    return run(["show", relative(TOKENIZER), " classmethod"])
+    for command in (["show", relative(TOKENIZER), " classmethod"], ["report", relative(OUTPUT)]):
+        status = run(command)
+        if status:
+            return status
+    say(f"\nLook at it in a browser: {(OUTPUT / 'report.html').as_uri()}")
+    return 0
 
 
 def gather() -> None:
