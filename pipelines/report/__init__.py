@@ -1,6 +1,6 @@
 """``bpe report``: one HTML file about a tokenizer, counts, an encoded corpus, or a whole run."""
 
 from pipelines.report.html import Html, Section
-from pipelines.report.report import ReportSummary, report
+from pipelines.report.job import ReportSummary, report
 
 __all__ = ["Html", "ReportSummary", "Section", "report"]

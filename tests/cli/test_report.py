@@ -295,3 +295,13 @@ def test_what_is_not_there_or_damaged_is_named(work: Path, tmp_path: Path) -> No
     assert part.name in damaged
     assert "bpe verify" in damaged
     assert not (tmp_path / "ids" / "report.html").exists()
+
+
+def test_a_corpus_of_another_tokenizer_is_refused(run: Path, work: Path, tmp_path: Path) -> None:
+    shutil.copytree(run / "out", tmp_path / "out")
+    shutil.copy(work / "model" / "tokenizer.json", tmp_path / "out" / "tokenizer.json")
+    refused = bpe("report", "out", cwd=tmp_path, status=1).stderr
+    assert "was encoded with another tokenizer than" in refused
+    bpe("report", ".", cwd=tmp_path / "out" / "encoded")
+    page = (tmp_path / "out" / "encoded" / "report.html").read_text("utf-8")
+    assert "<title>Report on encoded</title>" in page

@@ -12,6 +12,7 @@ import pytest
 
 from pipelines import jobs
 from pipelines.errors import ConfigError, OutputError, RecordError
+from pipelines.report import report
 from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, TrainSettings
 from tests.cli.process import environment
 from tests.pipelines.corpora import SPLIT, TWO, Corpus, encode, train, tree, write_corpus
@@ -65,6 +66,9 @@ def test_a_store_holds_the_same_bytes_as_a_disk(corpus: Corpus, tmp_path: Path) 
     assert ObjectStore.tree(IDS) == tree(tmp_path / "ids")
     for directory in (IDS, f"{MODEL}/counts"):
         assert jobs.verify(directory=directory, inputs=INPUTS).documents == len(corpus.documents)
+    for directory in (IDS, MODEL, f"{MODEL}/counts"):
+        assert report(directory).output == f"{directory}/report.html"
+        assert b"<!doctype html>" in ObjectStore.objects[f"{directory}/report.html"]
     decoded = io.BytesIO()
     assert jobs.decode(directory=IDS, stream=decoded) == len(corpus.documents)
 

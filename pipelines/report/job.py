@@ -119,7 +119,10 @@ def report(
         material = _gather(found, tokenizer, sample_parts, progress or NoProgress())
         sections, data = _sections(material, more)
         text = page(
-            title=f"Report on {path}", head=_head(material), sections=sections, data=data
+            title=f"Report on {_named(path, found)}",
+            head=_head(material),
+            sections=sections,
+            data=data,
         ).encode("utf-8")
         storage.write(target, text)
     return ReportSummary(
@@ -130,6 +133,12 @@ def report(
         runs_tokenizer=bool(data.text),
         seconds=time.monotonic() - began,
     )
+
+
+def _named(path: str, found: Found) -> str:
+    """What was typed, unless that says nothing, such as a dot."""
+    typed = path.rstrip("/")
+    return typed if typed.strip("./") else found.directory.rpartition("/")[2]
 
 
 def _target(output: str | None, found: Found, *, overwrite: bool) -> str:
@@ -160,6 +169,11 @@ def _gather(
         material.manifest = read_encoded(found.encoded)
         if material.tokenizer is None:
             raise InputError(f"{found.encoded}: no tokenizer.json beside the manifest")
+        if material.tokenizer.sha256 != material.manifest.tokenizer_sha256:
+            raise InputError(
+                f"{found.encoded} was encoded with another tokenizer than {found.tokenizer}: "
+                "report on it alone, or encode again"
+            )
         with progress.stage("token ids", None, unit="parts") as stage:
             material.encoded = read_encoded_facts(
                 found.encoded, material.manifest, sample_parts=sample_parts, advance=stage.advance
