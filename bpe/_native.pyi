@@ -134,6 +134,9 @@ class Trainer:
     def first_affected(self) -> int | None:
         """The number of the first merge, made or missing, that pruned words could have changed."""
 
+    def tied(self) -> Buffer:
+        """The numbers (uint32) of the merges that the tie rule chose; none of huggingface."""
+
     def repeated(self) -> Buffer:
         """The numbers (uint32) of the merges that made a string that was there before."""
 

@@ -104,6 +104,7 @@ def trained_tokenizer(
         model=model,
         stopped=stopped,
         repeated=tuple(memoryview(trainer.repeated()).cast("I")),
+        tied=None if ties == "huggingface" else tuple(memoryview(trainer.tied()).cast("I")),
         whole_words=tuple(
             WholeWord(strings[i], count, merges_before)
             for i, count, merges_before in trainer.whole_tokens()

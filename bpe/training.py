@@ -88,6 +88,8 @@ class Training:
         stopped: why training ended.
         repeated: the numbers of the merges that made a string that was there before, and so
             added no token.
+        tied: the numbers of the merges that the tie rule chose among equally good pairs; None
+            where that is not known: of ``huggingface``, whose counts can be old ones.
         whole_words: the pre-tokens that are never split and have become tokens.
         pruned: what was dropped for being rare, and ``first_affected_merge``: the number (from 0)
             of the first merge that could be another one had it not been dropped, which is that of
@@ -112,6 +114,7 @@ class Training:
     whole_words: tuple[WholeWord, ...]
     pruned: Mapping[str, int | None] | None
     counts: Mapping[str, Any]
+    tied: tuple[int, ...] | None = None
 
     @property
     def tokens(self) -> int:
@@ -156,6 +159,7 @@ class Training:
             vocab_size=vocab_size,
             stopped="vocabulary full",
             repeated=tuple(number for number in self.repeated if number < merges),
+            tied=self.tied and tuple(number for number in self.tied if number < merges),
             whole_words=self.whole_words[:whole_words],
             pruned=self.pruned and {**self.pruned, "first_affected_merge": affected},
         )
@@ -214,6 +218,8 @@ class Training:
             for merge in self.merges
         ]
         opening = json.dumps(head, ensure_ascii=False, indent=2).removesuffix("\n}")
+        tied = None if self.tied is None else list(self.tied)
+        opening += f',\n  "tied": {json.dumps(tied)}'
         return opening + ',\n  "merges": [\n    ' + ",\n    ".join(rows) + "\n  ]\n}\n"
 
     def save(self, path: str | Path) -> None:
@@ -267,6 +273,7 @@ class Training:
                 for row in fields.pop("whole_words")
             ),
             repeated=tuple(map(int, fields.pop("repeated"))),
+            tied=None if (tied := fields.pop("tied", None)) is None else tuple(map(int, tied)),
             **fields,
         )
         if score != training.score:

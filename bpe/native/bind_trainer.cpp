@@ -142,6 +142,7 @@ void bind_trainer(py::module_& module) {
       .def_property_readonly("initial_tokens", &Trainer::initial_tokens)
       .def_property_readonly("vocabulary_full", &Trainer::vocabulary_full)
       .def_property_readonly("first_affected", &Trainer::first_affected)
+      .def("tied", [](const Trainer& t) { return Buffer(t.tied()); })
       .def("repeated", [](const Trainer& t) { return Buffer(t.repeated()); })
       .def("whole_tokens", &whole_tokens)
       .def("left",

@@ -98,6 +98,12 @@ class ScoreQueue {
   uint32_t top() const { return heap_.front(); }
   void pop() { remove(heap_.front()); }
 
+  // Of a pair that is no longer in: whether it had the score that the top has.
+  bool is_as_good_as_top(uint32_t pair) const {
+    return !heap_.empty() &&
+           Score::compare(entries_[pair].score, entries_[heap_.front()].score) == 0;
+  }
+
  private:
   static constexpr uint32_t kOut = 0xFFFFFFFFu;
 

@@ -42,6 +42,7 @@ bool Trainer::step(size_t merges) {
     }
     watch_pruned(chosen);
     if (!chosen) return false;
+    if (is_tied(*chosen)) tied_.push_back(static_cast<uint32_t>(merges_.size()));
     merge(*chosen);
   }
   return true;
@@ -118,6 +119,23 @@ void Trainer::add_whole_words(int64_t least) {
     const auto [token, added] = tokens_.find_or_add(word.token);
     if (added) whole_tokens_.push_back({token, word.count, merges_.size()});
   }
+}
+
+// Whether another pair is as good as the chosen one, which is out of the queue by now. Older
+// entries of that one go too: once it is merged, it does not occur.
+bool Trainer::is_tied(const Candidate& chosen) {
+  if (options_.ties == Ties::huggingface) return false;
+  if (options_.by_score) {
+    while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
+    return by_score_.is_as_good_as_top(chosen.pair);
+  }
+  const CountQueue::Entry* rival = by_count_.top();
+  while (rival != nullptr &&
+         (rival->candidate.pair == chosen.pair || is_forbidden(rival->candidate.pair))) {
+    by_count_.pop();
+    rival = by_count_.top();
+  }
+  return rival != nullptr && rival->count == chosen.count;
 }
 
 // With the pruned words, each pair would have occurred as often or up to `pruned` times more. So

@@ -78,6 +78,8 @@ class Trainer {
   const std::vector<std::string>& tokens() const { return tokens_.all(); }
   const std::vector<WholeToken>& whole_tokens() const { return whole_tokens_; }
   const std::vector<uint32_t>& repeated() const { return repeated_; }
+  // Not known of huggingface, in whose queue a pair has several entries.
+  const std::vector<uint32_t>& tied() const { return tied_; }
   int64_t initial_tokens() const { return static_cast<int64_t>(total_); }
   bool vocabulary_full() const { return tokens_.size() >= options_.max_tokens; }
 
@@ -98,6 +100,7 @@ class Trainer {
   std::optional<Candidate> best();
   void pop();
   void add_whole_words(int64_t least);
+  bool is_tied(const Candidate& chosen);
   void watch_pruned(const std::optional<Candidate>& chosen);
   std::string joined(SymbolPair pair) const;
   bool is_forbidden(uint32_t pair) const;
@@ -121,6 +124,7 @@ class Trainer {
   ScoreQueue by_score_;
   std::vector<Merge> merges_;
   std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
+  std::vector<uint32_t> tied_;      // the merges that the tie rule chose
   std::vector<WholeToken> whole_tokens_;
   size_t next_whole_ = 0;
   std::optional<size_t> first_affected_;

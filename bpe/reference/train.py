@@ -29,11 +29,13 @@ class Learnt(NamedTuple):
         tokens: the vocabulary without special tokens, in the order of the ids.
         first_affected: the number of the first merge, made or missing, that could be another one
             if each pair had occurred up to ``pruned`` times more; None where there is none.
+        tied: the numbers of the merges that were one of several equally good ones.
     """
 
     merges: list[TrainedMerge]
     tokens: list[bytes]
     first_affected: int | None = None
+    tied: tuple[int, ...] = ()
 
 
 def train(
@@ -69,6 +71,7 @@ def train(
     waiting = list(whole or [])
     ranks: dict[Pair, int] = {}
     merges: list[TrainedMerge] = []
+    several: list[int] = []
     first_affected = None
     while not is_full(ids, vocab_size) and len(merges) != max_merges:
         counts = Counter(
@@ -92,6 +95,8 @@ def train(
                 first_affected = len(merges)
         if chosen is None:
             break
+        if len(tied) > 1:
+            several.append(len(merges))
         ids.setdefault(join(chosen, prefix=prefix or b""), len(ids))
         ranks[chosen] = len(ranks)
         # A merge that makes a string that was there before may bring an older pair back:
@@ -101,7 +106,7 @@ def train(
         ]
         merges.append(TrainedMerge(*chosen, counts[chosen], tokens(words)))
     admit(waiting, ids, least=min_frequency, vocab_size=vocab_size, forbidden=forbidden)
-    return Learnt(merges, list(ids), first_affected)
+    return Learnt(merges, list(ids), first_affected, tuple(several))
 
 
 def alphabet_of(

@@ -23,12 +23,12 @@ class Tie(NamedTuple):
 
 
 def proven_ties(training: Training) -> list[Tie]:
-    """The merges of which the next one proves that a tie rule chose them.
+    """The merges of which the next one proves that a tie rule chose them, with what had to wait.
 
     Where merge k + 1 has the count of merge k, and neither of its symbols is the one that merge k
     made, its pair was there before merge k, and as often: merge k can only take occurrences from
     it, and no pair occurred more often. (A rival that lost some of its occurrences by merge k is
-    not found so: there may be more ties.) Of WordPiece, whose scores are not known, there are none.
+    not found so: ``Training.tied`` has all.) Of WordPiece there are none: its scores are not known.
     """
     if training.score != "count":
         return []

@@ -27,7 +27,7 @@ from pipelines.report.ties import proven_ties
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
-    from bpe.training import Training
+    from bpe.training import TrainedMerge, Training
     from pipelines.report.encoded import EncodedFacts
 
 _LONGEST = 30
@@ -151,47 +151,43 @@ def merge_counts(training: Training) -> Section:
 
 def ties(training: Training) -> Section:
     """What the tie rule decided."""
-    if training.score != "count":
-        body = paragraph(
-            "WordPiece joins the pair of the greatest score, not the most frequent one. Between "
-            f"pairs of equal score the rule was {training.ties}; the scores are not kept, so how "
-            "often that was is not known."
+    examples, merges = proven_ties(training), len(training.merges)
+    if training.tied is not None:
+        decided = f"It decided {_share(len(training.tied), merges)}."
+    elif training.score != "count":
+        decided = "How often it decided is not known: the scores of WordPiece are not kept."
+    else:
+        decided = (
+            f"It decided at least {_share(len(examples), merges)}: in these, the pair that was "
+            "joined next had been there before, and as often. (A pair that the merge itself made "
+            "rarer cannot be told from training.json.)"
         )
-        return Section(key="ties", title="What the tie rule decided", body=body)
-    found = proven_ties(training)
-    merges = len(training.merges)
-    share = len(found) / merges if merges else 0.0
     rows = [
-        (
-            tie.number + 1,
-            Html(f"{token(tie.chosen.left).text} + {token(tie.chosen.right).text}"),
-            Html(f"{token(tie.waited.left).text} + {token(tie.waited.right).text}"),
-            tie.chosen.count,
-        )
-        for tie in (*found[: _EXAMPLES // 2], *found[max(_EXAMPLES // 2, len(found) - 6) :])
+        (tie.number + 1, _pair(tie.chosen), _pair(tie.waited), tie.chosen.count)
+        for tie in (*examples[: _EXAMPLES // 2], *examples[_EXAMPLES // 2 :][-_EXAMPLES // 2 :])
     ]
+    shown = table(("merge", "joined", "had to wait", "both occurred"), rows)
     body = joined(
         explanation(
-            "When several pairs occur equally often, a rule must say which is joined first; else "
-            "the result would hang on chance, and differ from machine to machine."
+            "When several pairs are equally frequent, a rule must say which is joined first; else "
+            "the result would hang on chance, and differ from machine to machine. Most of the "
+            "time it only settles which of two tokens gets the smaller id; where the pairs share "
+            "a symbol, it settles which token comes to be."
         ),
         paragraph(
-            "The rule was ",
-            Html(f"<strong>{escaped(training.ties)}</strong>"),
-            f". It decided at least {len(found):,} of {merges:,} merges ({share:.1%}): in these, "
-            "the pair that was joined next had been there before, and as often. (A pair that the "
-            "merge itself made rarer cannot be told from training.json: there may be more.) Most "
-            "of the time, the rule only settles which of two tokens gets the smaller id; where "
-            "the pairs share a symbol, it settles which token comes to be.",
+            "The rule was ", Html(f"<strong>{escaped(training.ties)}</strong>"), ". ", decided
         ),
-        folded(
-            "Examples: the first and the last",
-            table(("merge", "joined", "had to wait", "both occurred"), rows),
-        )
-        if rows
-        else Html(""),
+        folded("Examples: the first and the last", shown) if rows else Html(""),
     )
     return Section(key="ties", title="What the tie rule decided", body=body)
+
+
+def _share(some: int, merges: int) -> str:
+    return f"{some:,} of {merges:,} merges ({some / max(merges, 1):.1%})"
+
+
+def _pair(merge: TrainedMerge) -> Html:
+    return Html(f"{token(merge.left).text} + {token(merge.right).text}")
 
 
 def lengths(tokenizer: Tokenizer, facts: EncodedFacts | None) -> Section:

@@ -89,7 +89,8 @@ def learnt(tokenizer: Tokenizer) -> Learnt:
     pruned = training.pruned or {"first_affected_merge": None}
     specials = len(tokenizer.special_tokens)
     tokens = [token for token in tokenizer.tokens[specials:] if token is not None]
-    return reference.Learnt(list(training.merges), tokens, pruned["first_affected_merge"])
+    affected = pruned["first_affected_merge"]
+    return reference.Learnt(list(training.merges), tokens, affected, training.tied or ())
 
 
 def words_of(letters: str, *, least: int = 1) -> st.SearchStrategy[dict[str, int]]:
