@@ -137,7 +137,7 @@ def _watched(summary: WatchSummary) -> list[str]:
     failed = f"; {summary.failed_inputs:,} cannot be read" if summary.failed_inputs else ""
     return [
         f"{_corpus(summary)}: {units}",
-        f"{_near(summary.output)}: {files}{failed}; {duration(summary.seconds)}",
+        f"{near(summary.output)}: {files}{failed}; {duration(summary.seconds)}",
     ]
 
 
