@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -124,7 +125,9 @@ class Encoder {
       }
       if (!workspace_) workspace_ = encoder_.words_.new_workspace();
     }
+    // An error may have come in the middle of a word: what a workspace holds then is not kept.
     ~Lease() {
+      if (std::uncaught_exceptions() > exceptions_) return;
       const std::lock_guard lock(encoder_.mutex_);
       encoder_.idle_.push_back(std::move(workspace_));
     }
@@ -134,6 +137,7 @@ class Encoder {
 
    private:
     const Encoder& encoder_;
+    const int exceptions_ = std::uncaught_exceptions();
     std::unique_ptr<Workspace> workspace_;
   };
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "hash.h"
 #include "zeroed_array.h"
@@ -19,6 +18,11 @@ inline constexpr Rank kNoMerge = UINT32_MAX;
 
 class MergeTable {
  public:
+  struct Merge {
+    Rank rank = kNoMerge;
+    uint32_t result = 0;  // the token that the merge makes, if it is one
+  };
+
   // A table for `merges` pairs, at most two thirds full, so that a search ends after a few steps.
   explicit MergeTable(size_t merges)
       : low_(kLowIds * kLowIds),
@@ -31,39 +35,43 @@ class MergeTable {
     size_t i = slot_of(hash);
     for (; slots_[i].used != 0; i = after(i))
       if (slots_[i].left == left && slots_[i].right == right) return false;
-    slots_[i] = {left, right, rank + 1};
+    slots_[i] = {left, right, rank + 1, result};
     filter_[filter_word(hash)] |= filter_bit(hash);
-    if (is_low(left, right)) low_[low_index(left, right)] = rank + 1;
-    if (results_.size() <= rank) results_.resize(size_t{rank} + 1);
-    results_[rank] = result;
+    if (is_low(left, right)) low_[low_index(left, right)] = {rank + 1, result};
+    ranks_ = std::max(ranks_, size_t{rank} + 1);
     return true;
   }
 
-  // The rank of the merge of a pair, or kNoMerge.
-  Rank find(uint32_t left, uint32_t right) const {
-    if (is_low(left, right)) return low_[low_index(left, right)] - 1;
+  // The merge of a pair; its rank is kNoMerge where there is none.
+  Merge find(uint32_t left, uint32_t right) const {
+    if (is_low(left, right)) {
+      const Low& low = low_[low_index(left, right)];
+      return {low.used - 1, low.result};
+    }
     const uint64_t hash = hash_of(left, right);
-    if (!(filter_[filter_word(hash)] & filter_bit(hash))) return kNoMerge;
+    if (!(filter_[filter_word(hash)] & filter_bit(hash))) return {};
     for (size_t i = slot_of(hash); slots_[i].used != 0; i = after(i))
-      if (slots_[i].left == left && slots_[i].right == right) return slots_[i].used - 1;
-    return kNoMerge;
+      if (slots_[i].left == left && slots_[i].right == right)
+        return {slots_[i].used - 1, slots_[i].result};
+    return {};
   }
 
   // One more than the greatest rank.
-  size_t ranks() const { return results_.size(); }
-
-  // The token that a merge makes.
-  uint32_t result(Rank rank) const { return results_[rank]; }
+  size_t ranks() const { return ranks_; }
 
  private:
   struct Slot {
     uint32_t left, right;
     uint32_t used;  // the rank and one, 0: the slot is free
+    uint32_t result;
+  };
+  struct Low {
+    uint32_t used, result;  // as in a slot
   };
 
   // The pairs of bytes, and of what they make first, are asked for most: they have an array by
   // themselves, in which a look is enough.
-  static constexpr uint32_t kLowIds = 512;
+  static constexpr uint32_t kLowIds = 256;
   static bool is_low(uint32_t left, uint32_t right) { return (left | right) < kLowIds; }
   static size_t low_index(uint32_t left, uint32_t right) { return left * kLowIds + right; }
 
@@ -82,10 +90,10 @@ class MergeTable {
   size_t after(size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
 
   HashSeeds seeds_ = HashSeeds::get();
-  ZeroedArray<uint32_t> low_;  // the rank and one, 0: no merge
+  ZeroedArray<Low> low_;
   ZeroedArray<Slot> slots_;
   ZeroedArray<uint64_t> filter_;
-  std::vector<uint32_t> results_;  // by rank
+  size_t ranks_ = 0;
 };
 
 }  // namespace bpe

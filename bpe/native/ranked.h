@@ -117,7 +117,7 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
     symbols.clear();
     for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
     if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return;
-    const Rank last = table.find(symbols[0], symbols[1]);
+    const Rank last = table.find(symbols[0], symbols[1]).rank;
     if (last != kNoMerge) found.push_back({last, symbols[0], symbols[1], id});
   });
   std::ranges::sort(found, {}, &Last::rank);

@@ -39,6 +39,17 @@ class WordCache {
 
   explicit WordCache(size_t words = 0) { resize(std::bit_ceil(std::max(2 * words, kFewest))); }
 
+  WordCache copy() const {
+    WordCache copied;
+    copied.entries_ = entries_.copy();
+    copied.end_ = copied.entries_.data() + entries_.size();
+    copied.mask_ = mask_;
+    copied.size_ = size_;
+    copied.forgot_ = forgot_;
+    copied.memory_ = memory_;
+    return copied;
+  }
+
   // [word, word + size) is not empty; bytes behind it up to `readable` may be read.
   Key key(const uint8_t* word, size_t size, const uint8_t* readable) const {
     Key key;

@@ -94,7 +94,7 @@ class WordPieces {
   Match longest(uint32_t root, const uint8_t* p, const uint8_t* end) const {
     Match match{Vocabulary::kNone, p};
     for (uint32_t node = root; p != end;) {
-      const uint32_t edge = edges_.find(node, *p++);
+      const uint32_t edge = edges_.find(node, *p++).rank;
       if (edge == kNoMerge) break;
       node = edge;
       if (token_[node] != Vocabulary::kNone) match = {token_[node], p};
@@ -104,7 +104,7 @@ class WordPieces {
 
   void insert(uint32_t node, Bytes token, uint32_t id) {
     for (const uint8_t byte : token) {
-      const uint32_t edge = edges_.find(node, byte);
+      const uint32_t edge = edges_.find(node, byte).rank;
       if (edge != kNoMerge) {
         node = edge;
         continue;

@@ -76,8 +76,8 @@ def small_tokenizer(
 
 
 @st.composite
-def merge_tables(draw: st.DrawFn) -> MergeTable:
-    """Tokens and merges over the letters a, b, c in any order.
+def merge_tables(draw: st.DrawFn, letters: str = "abc", most_merges: int = 14) -> MergeTable:
+    """Tokens and merges over the bytes of some letters in any order.
 
     Merges overlap, make the same string in several ways, or are never reached, and some tokens
     nothing makes.
@@ -85,8 +85,9 @@ def merge_tables(draw: st.DrawFn) -> MergeTable:
     tokens = list(BYTES)
     ids = {token: id_ for id_, token in enumerate(tokens)}
     merges: dict[tuple[int, int], int] = {}
-    for _ in range(draw(st.integers(0, 14))):
-        usable = st.sampled_from([*b"abc", *range(256, len(tokens))])
+    given_bytes = sorted(set(letters.encode()))
+    for _ in range(draw(st.integers(0, most_merges))):
+        usable = st.sampled_from([*given_bytes, *range(256, len(tokens))])
         left, right = draw(usable), draw(usable)
         made = tokens[left] + tokens[right]
         if len(made) > 12:
@@ -95,7 +96,7 @@ def merge_tables(draw: st.DrawFn) -> MergeTable:
             ids[made] = len(tokens)
             tokens.append(made)
         merges[left, right] = ids[made]
-    for lonely in draw(st.lists(st.text("abc", min_size=2, max_size=6), max_size=3, unique=True)):
+    for lonely in draw(st.lists(st.text(letters, min_size=2, max_size=6), max_size=3, unique=True)):
         if lonely.encode() not in ids:
             ids[lonely.encode()] = len(tokens)
             tokens.append(lonely.encode())
