@@ -73,6 +73,8 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
                 _count_written(done)
             else:
                 counter("parts_resumed").inc()
+                counter("documents_kept").inc(done.contents.documents)
+                counter("bytes_kept").inc(split.size)
                 with SlotWriter(self._job.reading.counters_path, split.part) as slot:
                     slot.keep(documents=done.contents.documents, bytes=split.size)
         if done is not None:

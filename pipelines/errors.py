@@ -31,3 +31,15 @@ class OutputError(JobError):
 
 class VerificationError(JobError):
     """An output that does not agree with its manifest or its input."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ended the job; the message says what became of it on its runner.
+
+    Attributes:
+        exit_status: as shells report the signal: 128 and its number.
+    """
+
+    def __init__(self, message: str, *, exit_status: int = 130) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status

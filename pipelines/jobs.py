@@ -32,13 +32,14 @@ from pipelines.encoding import (
     plan_encoding,
     prepare_encoding,
 )
-from pipelines.errors import ConfigError, JobError
+from pipelines.errors import ConfigError, JobError, OutputError
 from pipelines.manifest import read_encoded, read_kind
 from pipelines.output import COUNTS, MANIFEST, PLAN, TOKENIZER, read_json_object
 from pipelines.progress import NoProgress, many, size_text
-from pipelines.runners import job_errors, metric, options, run
+from pipelines.runners import job_errors, metric, options, run, use_filesystems
 from pipelines.settings import CountsInput, EncodeSettings, Execution
 from pipelines.storage import join
+from pipelines.submission.submit import check_submission
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 from pipelines.timings import save_timing
 from pipelines.train import (
@@ -55,7 +56,7 @@ from pipelines.verify_counts import verify_counts
 from pipelines.workspace import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipelines.comparing import Comparing, TokenizerFile
     from pipelines.counting import Counting
@@ -126,6 +127,12 @@ def count(
             prune_below=prune_below,
             shards=shards,
         )
+        _check_submission(
+            execution,
+            progress,
+            reads=[file.path for file in counting.files],
+            writes=counting.job.directory,
+        )
         over = over_what_failed(counting, output)
         # What looks failed may be at work; a lock tells.
         training = contextlib.nullcontext() if over is output else locked(folder_of(counting))
@@ -158,6 +165,7 @@ def _counted(
         prepare(output, counting.plan, reads=[file.path for file in counting.files])
         began = time.monotonic()
         _run_over_splits("count", counting, add_counting, execution=execution, progress=progress)
+        _see_arrived(directory, MANIFEST)
         seconds, totals = time.monotonic() - began, read_counts_manifest(directory).totals
         read, made = (totals.documents, totals.bytes), (totals.pretokens, "pre-tokens")
         save_timing(directory, "count", seconds, read=read, made=made, execution=execution)
@@ -192,8 +200,36 @@ def _run_over_splits(
         stage.set_slots(splits)
         watched = planned.watched(stage.counters_path)
         return run(
-            lambda p, failures: add(p, watched, failures), execution=execution, pieces=splits
+            lambda p, failures: add(p, watched, failures),
+            execution=execution,
+            pieces=splits,
+            stage=stage,
+            say=progress.log,
+            name=name,
         )
+
+
+def _see_arrived(directory: str, name: str) -> None:
+    """See that what workers wrote is where this process looks for it.
+
+    Raises:
+        OutputError: it is not: they wrote to files of their own.
+    """
+    path = join(directory, name)
+    if not storage.exists(path):
+        raise OutputError(
+            f"{path} is not there, though the runner says the job is done: its workers wrote to "
+            "files of their own. Use a filesystem that both see (gs://, s3://, hdfs://, a mounted "
+            "directory)"
+        )
+
+
+def _check_submission(
+    execution: Execution, progress: Progress | None, *, reads: Iterable[str], writes: str
+) -> None:
+    """Refuse a job that cannot work where it is sent, before anything is written."""
+    say = (progress or NoProgress()).log
+    check_submission(options(execution), execution, reads=reads, writes=writes, say=say)
 
 
 def train(
@@ -253,18 +289,16 @@ def train(
             training=training,
         )
         plan = training_plan(job, counting.plan if counting else None)
+        reads = [file.path for file in counting.files] if counting else []
+        counted = [c.directory for c in job.counts if c.directory != inner.directory]
+        _check_submission(execution, progress, reads=[*reads, *counted], writes=directory)
         with locked(directory):
             if counting is not None:  # before this training leaves its plan
                 refuse_occupied(output, keep=[COUNTS])
                 inner = over_what_failed(counting, inner)
                 refuse_occupied(inner)
             uses_inner = any(source.directory == inner.directory for source in job.counts)
-            reads = [file.path for file in counting.files] if counting else []
-            reads += [
-                join(source.directory, MANIFEST)
-                for source in job.counts
-                if source.directory != inner.directory
-            ]
+            reads += [join(source, MANIFEST) for source in counted]
             prepare(output, plan, reads=reads, keep=[COUNTS] if uses_inner else ())
             if counting is not None:
                 _counted(counting, inner, execution, progress)
@@ -277,7 +311,15 @@ def train(
 def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str, Any]:
     began = time.monotonic()
     with progress.stage("train", None) as stage, heard(job, stage.advance) as watched:
-        run(lambda p, failures: add_training(p, watched, failures), execution=execution, pieces=1)
+        run(
+            lambda p, failures: add_training(p, watched, failures),
+            execution=execution,
+            pieces=1,
+            stage=stage,
+            say=progress.log,
+            name="train",
+        )
+        _see_arrived(job.directory, TOKENIZER)
         facts = training_facts(job)
         stage.ended(facts["stopped"])
     seconds, read = time.monotonic() - began, (facts["documents"], facts["bytes"])
@@ -316,11 +358,18 @@ def encode(
             inputs=inputs, tokenizer=tokenizer, output=output, encoding=encoding
         )
         directory = planned.job.directory
+        _check_submission(
+            execution,
+            progress,
+            reads=[file.path for file in planned.files],
+            writes=directory,
+        )
         with locked(directory):
             prepare_encoding(planned, output)
             result = _run_over_splits(
                 "encode", planned, add_encoding, execution=execution, progress=progress
             )
+            _see_arrived(directory, MANIFEST)
             manifest = read_encoded(directory)
             totals = manifest.totals
             if not metric(result, "parts_resumed"):  # else an earlier run did some of the work
@@ -346,13 +395,18 @@ def encode(
 
 
 def verify(
-    *, directory: str, inputs: InputSettings | None = None, progress: Progress | None = None
+    *,
+    directory: str,
+    inputs: InputSettings | None = None,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
 ) -> VerifySummary:
     """Check counts or an encoded corpus against the manifest, and against its inputs if given.
 
     Args:
         directory: that holds the manifest.
         inputs: the corpus, given as when the output was made.
+        execution: says what Beam's filesystems need; the work is done in this process.
         progress: told how far it is.
 
     Raises:
@@ -362,7 +416,7 @@ def verify(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        options(Execution())
+        use_filesystems(execution)
         if read_kind(directory) == "encoded":
             totals, parts = _verify_encoded(directory, inputs, progress)
         else:
@@ -458,13 +512,23 @@ def compare(
     return result
 
 
-def decode(*, directory: str, stream: BinaryIO) -> int:
+def decode(
+    *,
+    directory: str,
+    stream: BinaryIO,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+) -> int:
     """Write the documents of an encoded corpus to ``stream`` as JSON lines; return how many.
+
+    Args:
+        directory: that holds the corpus.
+        stream: where the lines go.
+        execution: says what Beam's filesystems need; the work is done in this process.
 
     Raises:
         JobError: the directory is not an encoded corpus, or is damaged.
         BrokenPipeError: nobody reads the stream any more.
     """
     with job_errors():
-        options(Execution())
+        use_filesystems(execution)
         return decode_directory(directory, stream)

@@ -138,6 +138,16 @@ class Stage:
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
 
+    def observe(
+        self,
+        *,
+        state: str,
+        documents: int = 0,
+        bytes: int = 0,  # noqa: A002 - the unit is the name
+        kept_bytes: int = 0,
+    ) -> None:
+        """Set what a runner elsewhere says: its state, and its counters where it has them."""
+
     def ended(self, why: str) -> None:
         """Say why the step ended, where it need not reach its total."""
 
@@ -182,7 +192,10 @@ class NoProgress(Progress):
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """How far a step is at one moment; ``seconds`` since it began, sizes in bytes."""
+    """How far a step is at one moment; ``seconds`` since it began, sizes in bytes.
+
+    ``state`` is what a runner elsewhere calls it, which is all there may be to say.
+    """
 
     seconds: float
     documents: int = 0
@@ -193,6 +206,12 @@ class Snapshot:
     total: int = 0
     unit: str = "merges"
     why: str = ""
+    state: str = ""
+
+    @property
+    def _unmeasured(self) -> bool:
+        """Whether only a runner knows how far the step is."""
+        return bool(self.state) and not (self.bytes or self.documents or self.done)
 
     @property
     def fraction(self) -> float | None:
@@ -225,7 +244,8 @@ class Snapshot:
             return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
         if self.total:
             return f"{self.done:,} of {self.total:,} {self.unit}"
-        if self.total_bytes is None and not self.bytes and not self.documents:
+        nothing = not self.bytes and not self.documents
+        if nothing and (self.total_bytes is None or self._unmeasured):
             return ""
         size = size_text(self.bytes)
         if self.total_bytes and self.bytes < self.total_bytes:
@@ -237,6 +257,8 @@ class Snapshot:
 
     def running(self) -> str:
         """The step under way, as one phrase."""
+        if self._unmeasured:
+            return f"{self.state.lower()} for {duration(self.seconds)}"
         share = "" if self.fraction is None else f"{self.fraction:.0%}: "
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         return f"{share}{self.measures()}{left}" or "begun"
@@ -251,6 +273,8 @@ class LiveStage(Stage):
         self._unit = unit
         self._began = time.monotonic()
         self._advanced = (0, 0)
+        self._observed = (0, 0, 0)
+        self._state = ""
         self._why = ""
 
     def set_slots(self, parts: int) -> None:
@@ -268,6 +292,18 @@ class LiveStage(Stage):
         """Set the progress of a step that is not measured in bytes."""
         self._advanced = (done, total)
 
+    def observe(
+        self,
+        *,
+        state: str,
+        documents: int = 0,
+        bytes: int = 0,  # noqa: A002 - the unit is the name
+        kept_bytes: int = 0,
+    ) -> None:
+        """Set what a runner elsewhere says; what workers of this machine tell counts too."""
+        self._state = state or self._state
+        self._observed = (documents, bytes, kept_bytes)
+
     def ended(self, why: str) -> None:
         """Say why the step ended, where it need not reach its total."""
         self._why = why
@@ -284,6 +320,8 @@ class LiveStage(Stage):
                     size += slot[1]
                     kept += slot[2]
         done, total = self._advanced
+        if self._observed[1] > size:  # two views of the same work: the one that is ahead
+            documents, size, kept = self._observed
         return Snapshot(
             seconds=time.monotonic() - self._began,
             documents=documents,
@@ -294,6 +332,7 @@ class LiveStage(Stage):
             total=total,
             unit=self._unit,
             why=self._why,
+            state=self._state,
         )
 
     def close(self) -> None:

@@ -6,7 +6,8 @@ switch that may download another engine. Every other runner gets its options as 
 Beam wraps an exception of a worker in tracebacks, more than once, and as text where the worker is
 another process; and on the local runner the other workers go on to the end of their work. So
 there, a failure is left in a file instead: workers look at it between blocks and wind down, and
-`run` raises what it says. On other runners the exception travels, with the error inside its text.
+`run` raises what it says. On other runners the exception travels, with the error inside its text;
+`pipelines.submission` sees to it that they get there, and watches.
 """
 
 from __future__ import annotations
@@ -22,24 +23,42 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
+import grpc
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics import Metrics, MetricsFilter
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.metrics import Metrics
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
 from apache_beam.runners import create_runner
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from bpe import errors as bpe_errors
 from pipelines import errors
 from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.progress import Stage
+from pipelines.submission.causes import first_cause
+from pipelines.submission.logs import job_log
+from pipelines.submission.submit import ready
+from pipelines.submission.watching import (
+    Waiter,
+    cancelled_by_signals,
+    counters,
+    state_of,
+    where_to_look,
+)
+from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pipelines.settings import Execution
 
@@ -93,18 +112,32 @@ def as_job_error(error: BaseException) -> JobError:
             "out of memory: use fewer --workers, or a smaller --split-size (a record of "
             f"gigabytes needs several times its size): {_one_line(error)}"
         )
+    if isinstance(error, grpc.RpcError):
+        detail = error.details() if isinstance(error, grpc.Call) else error
+        return JobError(
+            f"the job server does not answer any more ({_one_line(detail)}): the job may go on "
+            "there; when it has ended, --resume finishes what is left"
+        )
     return JobError(f"the job failed: {type(error).__name__}: {_one_line(error)}")
 
 
-def error_in(error: BaseException) -> JobError:
-    """The error that a worker raised, found in what Beam made of it."""
+def error_in(error: BaseException, logged: Iterable[str] = ()) -> JobError:
+    """The error that a worker raised, found in what Beam made of it.
+
+    Args:
+        error: what Beam raised.
+        logged: errors that were logged before.
+    """
     if not isinstance(error, JobError):
-        for text in _texts(error):
+        said = [*_texts(error), *logged]
+        for text in said:
             for packed in re.findall(re.escape(_MARK) + r"([A-Za-z0-9_=-]+)", text):
                 if found := _unpacked(packed):
                     return found
-        if type(error) is RuntimeError and (last := _last_line_of_traceback(str(error))):
-            return JobError(f"the job failed: {last}")
+        if type(error) is RuntimeError:
+            causes = [cause for text in said if (cause := first_cause(text))]
+            if causes:
+                return JobError(f"the job failed: {causes[0]}")
     return as_job_error(error)
 
 
@@ -115,11 +148,6 @@ def _texts(error: BaseException) -> Iterator[str]:
         seen.add(id(at))
         yield str(at)
         at = at.__cause__ or at.__context__
-
-
-def _last_line_of_traceback(text: str) -> str:
-    named = re.findall(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$", text, re.MULTILINE)
-    return _one_line(named[-1]) if named else ""
 
 
 def _one_line(error: object) -> str:
@@ -228,6 +256,11 @@ def options(execution: Execution) -> PipelineOptions:
         line = said.getvalue().strip().rpartition("\n")[2]
         raise ConfigError(f"Beam does not take its options: {line or error}") from error
     runner = made.view_as(StandardOptions).runner
+    if runner.rpartition(".")[2] == "DaskRunner":
+        raise ConfigError(
+            "--runner DaskRunner: it drops what steps emit at the end of a bundle, and says DONE: "
+            "use another runner"
+        )
     try:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError, RuntimeError) as error:
@@ -236,13 +269,37 @@ def options(execution: Execution) -> PipelineOptions:
     return made
 
 
+def use_filesystems(execution: Execution) -> None:
+    """Give Beam's filesystems their options, for work that is done in this process.
+
+    Raises:
+        ConfigError: Beam does not take an option, or one asks for a runner.
+    """
+    if any(one.partition("=")[0] == "--runner" for one in execution.beam_args):
+        raise ConfigError(
+            "--runner: this work is done in this process, and Beam only opens the files: leave it "
+            "out (options of its filesystems may stay)"
+        )
+    options(execution)
+
+
 def is_local(made: PipelineOptions) -> bool:
     """Whether these options mean the local runner, whose workers share this machine's files."""
     return bool(made.view_as(StandardOptions).runner == LOCAL)
 
 
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
 def run(
-    build: Callable[[beam.Pipeline, Failures], None], *, execution: Execution, pieces: int
+    build: Callable[[beam.Pipeline, Failures], None],
+    *,
+    execution: Execution,
+    pieces: int,
+    stage: Stage = Stage(),  # noqa: B008 - one that nobody watches has no state
+    say: Callable[[str], None] = _silent,
+    name: str = "job",
 ) -> beam.runners.runner.PipelineResult:
     """Build a pipeline, run it to its end and return Beam's result.
 
@@ -250,11 +307,69 @@ def run(
         build: adds the transforms to the pipeline; they report errors to what it is given.
         execution: where to run.
         pieces: in how many the work can be done; more local workers are not started.
+        stage: told what a runner elsewhere says of the job.
+        say: told where the job can be looked at, and what becomes of it when it is interrupted.
+        name: what is done, for the name of the job on its runner.
 
     Raises:
         JobError: the error that ended the job, whatever the runner made of it.
+        Interrupted: a signal ended it on its runner.
     """
     made = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
+    if workers_of(made).kind == "local":
+        return _run_here(build, made)
+    cloud = made.view_as(GoogleCloudOptions)
+    cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return _run_there(build, made, execution=execution, stage=stage, say=say)
+
+
+def _run_there(
+    build: Callable[[beam.Pipeline, Failures], None],
+    made: PipelineOptions,
+    *,
+    execution: Execution,
+    stage: Stage,
+    say: Callable[[str], None],
+) -> beam.runners.runner.PipelineResult:
+    """Submit a pipeline, and watch it to its end."""
+    workers = workers_of(made)
+    with (
+        job_errors(),
+        job_log() as log,
+        cancelled_by_signals(workers.runner, say=say) as cancelling,
+    ):
+        ready(made, execution, workers)
+        stage.observe(state="being submitted")
+        pipeline = beam.Pipeline(options=made)
+        build(pipeline, Failures())
+        try:
+            result = pipeline.run()
+            cancelling.submitted(result)
+            say(where_to_look(result, made, workers))
+            state = Waiter(result, lambda: _observe(result, stage)).wait()
+        except Exception as error:
+            failure = error_in(error, log.errors)
+            raise type(failure)(f"{failure} (full log: {log.keep()})") from error
+        if state not in (None, "DONE"):
+            raise JobError(f"the job ended as {state} on {workers.runner} (full log: {log.keep()})")
+    return result
+
+
+def _observe(result: Any, stage: Stage) -> None:
+    found = counters(result, NAMESPACE)
+    kept = found.get("bytes_kept", 0)
+    stage.observe(
+        state=state_of(result),
+        documents=found.get("documents_read", 0) + found.get("documents_kept", 0),
+        bytes=found.get("bytes_read", 0) + kept,
+        kept_bytes=kept,
+    )
+
+
+def _run_here(
+    build: Callable[[beam.Pipeline, Failures], None], made: PipelineOptions
+) -> beam.runners.runner.PipelineResult:
+    """Run a pipeline in this process."""
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
     if folder:
@@ -274,7 +389,7 @@ def run(
             if (failure := failures.first()) is not None:
                 raise failure
         if state not in (None, "DONE"):
-            raise JobError(f"the job ended as {state}: see the logs of {execution.runner}")
+            raise JobError(f"the job ended as {state}: see its logs")
         return result
     finally:
         if folder:
@@ -334,5 +449,4 @@ def counter(name: str) -> Any:
 
 def metric(result: Any, name: str) -> int:
     """What a counter came to, over all workers; 0 where the runner does not say."""
-    found = result.metrics().query(MetricsFilter().with_name(name).with_namespace(NAMESPACE))
-    return sum(int(counted.committed or 0) for counted in found["counters"])
+    return counters(result, NAMESPACE).get(name, 0)

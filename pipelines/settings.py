@@ -23,6 +23,8 @@ Format = Literal["auto", "text", "lines", "jsonl", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
 IdType = Literal["auto", "uint16", "uint32"]
 ID_TYPES: tuple[str, ...] = get_args(IdType)
+Staging = Literal["auto", "wheel", "sdist", "none"]
+STAGINGS: tuple[str, ...] = get_args(Staging)
 PackRemainder = Literal["keep", "drop"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
@@ -333,13 +335,24 @@ class Execution:
         runner: a Beam runner; ``DirectRunner`` is this process (``FnApiRunner``, pinned).
         workers: threads or processes of the local runner; 0 means one for each core.
         beam_args: handed to Beam unchanged (what stands after ``--``).
+        stage: how workers of other environments get this package: ``wheel``, ``sdist``, ``none``
+            where they have it, ``auto`` to go by Beam's options.
+        package: a wheel or sdist of this package, in place of one that is built; empty for none.
+        shared_paths: local directories that workers elsewhere see under the same names.
     """
 
     runner: str = "DirectRunner"
     workers: int = 0
     beam_args: tuple[str, ...] = ()
+    stage: Staging = "auto"
+    package: str = ""
+    shared_paths: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.stage not in STAGINGS:
+            raise ConfigError(f"--stage {self.stage!r} is unknown: use {', '.join(STAGINGS)}")
+        if self.package and self.stage == "none":
+            raise ConfigError("--package and --stage none exclude each other: leave one out")
         if self.workers < 0:
             raise ConfigError(f"--workers {self.workers} is negative: use 0 for one a core")
 

@@ -29,6 +29,7 @@ EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
 _NOT_IN_FILES = frozenset({"config", "help", "traceback"})
 _BEAM_ARGS = Key(name="beam_args", several=True)
 _META = "bpe.beam_args"
+_IN_FILES = "bpe.beam_args_in_files"
 _FILE = "bpe.file"
 _PRESET = "bpe.preset"
 
@@ -165,12 +166,12 @@ class Command(click.Command):
 
 
 class JobCommand(Command):
-    """A command that runs on Beam: ``--`` hands over to it, ``--config`` gives defaults."""
+    """A command that uses Beam: ``--`` hands over to it, ``--config`` gives defaults."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take Beam's arguments off first; what stands before them is the command's own."""
         given: list[str] = []
-        if "--" in args and any(param.name == "runner" for param in self.params):
+        if "--" in args:
             place = args.index("--")
             args, given = args[:place], args[place + 1 :]
         for one in given:
@@ -186,24 +187,48 @@ class JobCommand(Command):
 
 
 def beam_args(ctx: click.Context) -> tuple[str, ...]:
-    """What stands after ``--``, or else under ``beam_args`` in the configuration."""
-    return cast("tuple[str, ...]", ctx.meta[_META])
+    """What stands under ``beam_args`` in the configuration and after ``--``, which wins."""
+    return _over(ctx.meta.get(_IN_FILES, ()), ctx.meta[_META])
 
 
-def use_config(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
-    """Make the values of a configuration file defaults of the command's options."""
+def _over(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    """Both, without options of ``first`` that stand in ``second`` too."""
+    named = {one.partition("=")[0] for one in second}
+    return (*(one for one in first if one.partition("=")[0] not in named), *second)
+
+
+def use_job(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
+    """Make the values of the file of a job defaults, below those of ``--config``."""
     if path is None or ctx.resilient_parsing:
         return path
+    # click comes to arguments when it is through with options.
+    above, args = ctx.meta.pop(_FILE, {}), ctx.meta.pop(_IN_FILES, ())
+    _use_file(ctx, path)
+    ctx.meta[_FILE] |= above
+    ctx.meta[_IN_FILES] = _over(ctx.meta[_IN_FILES], args)
+    _set_defaults(ctx)
+    return path
+
+
+def _use_file(ctx: click.Context, path: str) -> None:
+    """Make the values of a configuration file defaults of the command's options."""
     keys = dict(option_keys(ctx.command))
     values = read_config(path, keys, elsewhere=_elsewhere(ctx, own=keys))
     in_file = cast("tuple[str, ...]", values.pop(_BEAM_ARGS.name, ()))
     for one in in_file:
         if not one.startswith("--"):
             raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
-    ctx.meta[_META] = ctx.meta.get(_META) or in_file
-    ctx.meta[_FILE] = values
+    ctx.meta[_IN_FILES] = _over(ctx.meta.get(_IN_FILES, ()), in_file)
+    ctx.meta[_FILE] = {**ctx.meta.get(_FILE, {}), **values}  # of two files, the later one wins
     _set_defaults(ctx)
-    return path
+
+
+def use_configs(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Make the values of configuration files defaults of the command's options."""
+    if not ctx.resilient_parsing:
+        for path in paths:
+            _use_file(ctx, path)
+    return paths
 
 
 def use_preset(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:

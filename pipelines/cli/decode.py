@@ -7,29 +7,39 @@ import sys
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
+from pipelines.cli.command import JobCommand, beam_args
 from pipelines.cli.logs import set_up_logging
 from pipelines.progress import many
+from pipelines.settings import Execution
 
 
 @click.command(
-    cls=Command,
+    cls=JobCommand,
     short_help="Turn Parquet token ids back into documents.",
     example="""
 bpe decode ids > documents.jsonl
 bpe decode ids | head -n 3
+bpe decode s3://bucket/ids -- --s3_endpoint_url=http://storage:9000
 """,
 )
 @click.argument("directory", metavar="DIR")
+@options.config_option()
 @options.traceback_option()
-def decode(directory: str) -> None:
+@click.pass_context
+def decode(ctx: click.Context, /, directory: str) -> None:
     """Turn the token ids in DIR (from bpe encode) back into documents.
 
     Prints a JSON object for each document, {"id": ..., "text": ...}, in the order of the parts.
+    It is read in this process: behind a lone -- stand the options of Beam's filesystems, and no
+    --runner.
     """
     set_up_logging()
     from pipelines import jobs
 
-    documents = jobs.decode(directory=directory, stream=sys.stdout.buffer)
+    documents = jobs.decode(
+        directory=directory,
+        stream=sys.stdout.buffer,
+        execution=Execution(beam_args=beam_args(ctx)),
+    )
     sys.stdout.buffer.flush()
     click.echo(f"bpe: decode: {many(documents, 'document')}", err=True)

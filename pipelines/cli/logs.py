@@ -7,6 +7,8 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
+from pipelines.submission.logs import OWN_HANDLER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -66,6 +68,7 @@ def set_up_logging() -> None:
     Importing Beam configures the root logger if nobody has, in its own format.
     """
     handler = _CurrentStderr()
+    handler.set_name(OWN_HANDLER)
     formatter = logging.Formatter("bpe: %(levelname)s: %(message)s")
     if is_json():
         from pipelines.progress_json import JsonFormatter
@@ -74,3 +77,5 @@ def set_up_logging() -> None:
         logging.captureWarnings(capture=True)
     handler.setFormatter(formatter)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    # It warns of each job server that it starts and stops.
+    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)

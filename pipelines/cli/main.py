@@ -1,7 +1,7 @@
 """The entry point: commands, exit statuses, and one line for whatever goes wrong.
 
 Exit status: 0 done, 1 the job failed, 2 the command line or the configuration is wrong, 130 it was
-interrupted from the keyboard.
+interrupted from the keyboard, 143 it was terminated while its job was on another runner.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pipelines.cli.train import train
 from pipelines.cli.verify import verify
 from pipelines.cli.wording import as_options
 from pipelines.cli.words import words
-from pipelines.errors import JobError
+from pipelines.errors import Interrupted, JobError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,6 +184,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
     """The sentence for stderr (empty: none) and the exit status."""
     from bpe.errors import BpeError, PretokenizerError, SpecialTokenError, TrainingError
 
+    if isinstance(error, Interrupted):
+        return str(error), error.exit_status
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):

@@ -17,11 +17,12 @@ from pipelines.cli.command import (
     choose,
     source,
     stack,
-    use_config,
+    use_configs,
 )
 from pipelines.cli.logs import LOG_FORMATS, is_json, use_format
 from pipelines.settings import (
     FORMATS,
+    STAGINGS,
     CountsInput,
     Execution,
     InputSettings,
@@ -230,10 +231,12 @@ def config_option() -> Callable[[Any], Any]:
     return click.option(
         "--config",
         metavar="FILE",
+        multiple=True,
         is_eager=True,
         expose_value=False,
-        callback=use_config,
-        help="YAML file of defaults for these options, by name; the command line wins.",
+        callback=use_configs,
+        help="YAML file of defaults for these options, by name; of several the last one wins, and "
+        "the command line over all.",
     )
 
 
@@ -242,7 +245,7 @@ def traceback_option() -> Callable[[Any], Any]:
     return click.option("--traceback", is_flag=True, hidden=True, expose_value=False)
 
 
-def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
+def execution_options() -> Callable[[Any], Any]:
     """Who does the work."""
     return stack(
         click.option(
@@ -250,7 +253,9 @@ def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
             default="DirectRunner",
             metavar="NAME",
             shell_complete=lambda _, __, begun: [one for one in RUNNERS if one.startswith(begun)],
-            help="Beam runner. DirectRunner is this machine, in this process.",
+            help="Beam runner. DirectRunner is this machine, in this process; FlinkRunner, "
+            "SparkRunner, PrismRunner, PortableRunner and DataflowRunner take their options, such "
+            "as --job_endpoint=HOST:PORT, behind a lone --.",
         ),
         click.option(
             "--workers",
@@ -261,7 +266,28 @@ def execution_options(*, config: bool = True) -> Callable[[Any], Any]:
             default_is="one for each core",
             help="Workers of the local runner.",
         ),
-        *([config_option()] if config else []),
+        click.option(
+            "--stage",
+            type=click.Choice(STAGINGS),
+            default="auto",
+            metavar="HOW",
+            help="How workers of another environment get this package. wheel: one is built here; "
+            "sdist: they compile it; none: they have it; auto: wheel, unless Beam's options bring "
+            "it (--extra_package, --setup_file, an image of your own).",
+        ),
+        click.option(
+            "--package",
+            metavar="FILE",
+            help="Wheel or sdist of this package for the workers, in place of one built here.",
+        ),
+        click.option(
+            "--shared-path",
+            multiple=True,
+            metavar="DIR",
+            help="Local directory that workers elsewhere see under the same name (NFS, a mounted "
+            "volume); repeatable.",
+        ),
+        config_option(),
     )
 
 
@@ -374,8 +400,14 @@ def join(directory: str, *below: str) -> str:
 
 def execution(ctx: click.Context) -> Execution:
     """Who does the work."""
+    values = ctx.params
     return Execution(
-        runner=ctx.params["runner"], workers=ctx.params["workers"], beam_args=beam_args(ctx)
+        runner=values["runner"],
+        workers=values["workers"],
+        beam_args=beam_args(ctx),
+        stage=values["stage"],
+        package=values["package"] or "",
+        shared_paths=values["shared_path"],
     )
 
 

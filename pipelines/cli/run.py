@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, use_config
+from pipelines.cli.command import JobCommand, use_job
 from pipelines.cli.encode_options import encode_options, encode_settings
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
@@ -26,11 +26,10 @@ from pipelines.cli.train_options import (
 bpe run configs/demo.yaml
 bpe run configs/demo.yaml --output elsewhere --vocab-size 4096
 bpe run configs/demo.yaml --resume
+bpe run configs/demo.yaml --config configs/runners/prism.yaml
 """,
 )
-@click.argument(
-    "config", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_config
-)
+@click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
 @options.input_options(required=True)
 @options.bulk_options()
 @preset_option()
@@ -40,7 +39,7 @@ bpe run configs/demo.yaml --resume
 @vocabulary_options()
 @encode_options()
 @options.output_options()
-@options.execution_options(config=False)
+@options.execution_options()
 @options.report_options()
 @click.pass_context
 def run(ctx: click.Context, /, **_: Any) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
+from pipelines.cli.command import JobCommand, beam_args
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.tokenizer_options import tokenizer_options
 from pipelines.cli.verify_tokenizer import is_tokenizer, verify_tokenizer
+from pipelines.settings import Execution
 
 
 @click.command(
@@ -22,6 +23,7 @@ from pipelines.cli.verify_tokenizer import is_tokenizer, verify_tokenizer
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
 bpe verify model/tokenizer.json
+bpe verify s3://bucket/ids -- --s3_endpoint_url=http://storage:9000
 """,
 )
 @click.argument("path", metavar="PATH")
@@ -42,9 +44,16 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     A tokenizer file, of any format that bpe convert knows: it is read in full, and each token that
     cannot be encoded to itself is listed.
 
+    All of it is read in this process: behind a lone -- stand the options of Beam's filesystems, and
+    no --runner.
+
     Exit status 0: all is right; 1: something is not, and what is named.
     """
     if is_tokenizer(Path(ctx.params["path"])):
+        if beam_args(ctx):
+            raise click.UsageError(
+                "a tokenizer file is read without Beam: leave out what stands after --", ctx
+            )
         verify_tokenizer(ctx)
         return
     inputs = options.input_settings(ctx) if ctx.params["input"] else None
@@ -52,6 +61,9 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     from pipelines import jobs
 
     summary = jobs.verify(
-        directory=ctx.params["path"], inputs=inputs, progress=options.progress(ctx)
+        directory=ctx.params["path"],
+        inputs=inputs,
+        execution=Execution(beam_args=beam_args(ctx)),
+        progress=options.progress(ctx),
     )
     show_summary(ctx, verify=summary)

@@ -23,9 +23,10 @@ def bpe(
     cwd: Path | None = None,
     stdin: str = "",
     status: int | None = 0,
+    seconds: float = 120,
     **env: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``bpe`` and check its exit status (``status=None``: any)."""
+    """Run ``bpe`` and check its exit status (``status=None``: any); give up after ``seconds``."""
     done = subprocess.run(
         [*BPE, *arguments],
         cwd=cwd,
@@ -34,7 +35,7 @@ def bpe(
         text=True,
         encoding="utf-8",
         env=environment(**env),
-        timeout=120,
+        timeout=seconds,
         check=False,
     )
     if status is not None:

@@ -1,0 +1,106 @@
+"""The log of a submitted job: all of it in a file, the errors at hand, little on the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Of a handler that a command shows its users; what Beam and its runners say stays off it, since
+# the error in the end says it in a line.
+OWN_HANDLER = "bpe"
+_OURS = ("bpe", "pipelines")
+_ERRORS_KEPT = 200
+
+
+class JobLog(logging.Handler):
+    """Writes records to a file, and keeps the texts of errors.
+
+    Attributes:
+        path: the file; removed by `close` unless `keep` was called.
+        stream: the open file.
+        errors: the texts of the first errors.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        handle, name = tempfile.mkstemp(prefix="bpe-log-", suffix=".log")
+        self.path = Path(name)
+        self.errors: list[str] = []
+        self._kept = False
+        self.stream = os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace")
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; a full disk is no reason for a job to fail."""
+        with contextlib.suppress(OSError, ValueError):
+            text = self.format(record)
+            self.stream.write(f"{text}\n")
+            if record.levelno >= logging.ERROR and len(self.errors) < _ERRORS_KEPT:
+                self.errors.append(text)
+
+    def keep(self) -> Path:
+        """Let the file stay; returns its path."""
+        self._kept = True
+        self.flush()
+        return self.path
+
+    def flush(self) -> None:
+        """Write what waits in memory."""
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.flush()
+
+    def close(self) -> None:
+        """Close the file, and remove it unless it is to stay."""
+        with contextlib.suppress(OSError):
+            self.stream.close()
+        if not self._kept:
+            self.path.unlink(missing_ok=True)
+        super().close()
+
+
+class _Shown(logging.Filter):
+    """What a handler that was there before shows while a job runs: what it showed before."""
+
+    def __init__(self, level: int, *, ours_only: bool) -> None:
+        super().__init__()
+        self._level = level
+        self._ours_only = ours_only
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        ours = record.name.partition(".")[0] in _OURS
+        return record.levelno >= self._level and (ours or not self._ours_only)
+
+
+@contextlib.contextmanager
+def job_log() -> Iterator[JobLog]:
+    """Log to a file of the job's own while the block runs."""
+    root = logging.getLogger()
+    level = root.level
+    log = JobLog()
+    filters = [
+        (handler, _Shown(level, ours_only=handler.get_name() == OWN_HANDLER))
+        for handler in root.handlers
+    ]
+    for handler, shown in filters:
+        handler.addFilter(shown)
+    root.addHandler(log)
+    root.setLevel(min(level, logging.INFO))
+    commanded = any(handler.get_name() == OWN_HANDLER for handler in root.handlers)
+    try:
+        # Workers of this process print tracebacks too, beside what they log.
+        with contextlib.redirect_stderr(log.stream if commanded else sys.stderr):
+            yield log
+    finally:
+        root.setLevel(level)
+        root.removeHandler(log)
+        for handler, shown in filters:
+            handler.removeFilter(shown)
+        log.close()

@@ -1,0 +1,265 @@
+"""Waiting for a job on its runner: how far it is, where to look at it, and taking it back."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from apache_beam.metrics import MetricsFilter
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PortableOptions,
+)
+
+from pipelines.errors import Interrupted, JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from pipelines.submission.workers import Workers
+
+POLL_SECONDS = 1.0
+_CANCEL_SECONDS = 60.0
+_REACH_SECONDS = 15
+# Beam ends the streams that tell it of a job after as long as it waits for the job server to
+# answer, five minutes by default, and takes the job for failed.
+_STREAM_SECONDS = 365 * 24 * 3600
+_OVER = frozenset({"DONE", "FAILED", "CANCELLED", "UPDATED", "DRAINED"})
+
+
+def reach_job_server(made: PipelineOptions, workers: Workers) -> None:
+    """See that the job server answers, and let Beam's streams last as long as the job.
+
+    Raises:
+        JobError: nothing answers there.
+    """
+    portable = made.view_as(PortableOptions)
+    endpoint = portable.job_endpoint
+    given = int(portable.job_server_timeout or 0)
+    portable.job_server_timeout = max(given, _STREAM_SECONDS)
+    if not endpoint or endpoint == "embed":
+        return
+    host, _, port = str(endpoint).rpartition(":")
+    if not host or not port.isdigit():
+        raise JobError(f"--job_endpoint={endpoint} is not HOST:PORT")
+    patience = min(given or _REACH_SECONDS, _REACH_SECONDS)
+    until = time.monotonic() + patience
+    while (error := _refusal(host.strip("[]"), int(port), patience)) is not None:
+        if time.monotonic() > until:
+            raise JobError(
+                f"no job server answers at {endpoint} ({error.strerror or error}): start it, or "
+                f"correct --job_endpoint (docs/runners.md says how for {workers.runner})"
+            ) from error
+        time.sleep(0.5)
+
+
+def _refusal(host: str, port: int, seconds: float) -> OSError | None:
+    try:
+        socket.create_connection((host, port), timeout=seconds).close()
+    except OSError as error:
+        return error
+    return None
+
+
+def where_to_look(result: Any, made: PipelineOptions, workers: Workers) -> str:
+    """How to watch a job that was submitted, as one line."""
+    job = job_id(result)
+    if workers.kind == "dataflow":
+        cloud = made.view_as(GoogleCloudOptions)
+        return (
+            f"job {job}: https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}"
+            f"?project={cloud.project}"
+        )
+    flink = made.view_as(FlinkRunnerOptions).flink_master
+    place = f"job {job} on {workers.runner}"
+    if workers.runner == "FlinkRunner" and flink.startswith("http"):
+        return f"{place}: watch it at {flink}"
+    if not workers.address:
+        return place
+    pages = "Flink at port 8081 of its JobManager, Spark at 8080 of its master, Prism at 8074"
+    if workers.runner == "PortableRunner":
+        return f"{place}, job server {workers.address}: the cluster's own page shows it ({pages})"
+    return f"{place}, job server {workers.address}"
+
+
+def job_id(result: Any) -> str:
+    """What the runner calls a job; empty where it does not say."""
+    found = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
+    with contextlib.suppress(Exception):  # a method of Dataflow's result, which asks the service
+        found = found() if callable(found) else found
+    return str(found or "")
+
+
+def state_of(result: Any) -> str:
+    """The state that the runner gives a job; empty where it does not say."""
+    with contextlib.suppress(Exception):  # whatever a runner's client raises: ask again later
+        return str(result.state or "")
+    return ""
+
+
+def counters(result: Any, namespace: str) -> dict[str, int]:
+    """The counters of a job by name, as they are now; empty where the runner has none."""
+    found: dict[str, int] = {}
+    with contextlib.suppress(Exception):  # no metrics, or none now: a job does not fail by it
+        if hasattr(result, "_metrics"):
+            result._metrics = None  # noqa: SLF001 - Beam keeps the first answer for ever
+        for one in result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]:
+            value = one.committed if one.committed is not None else one.attempted
+            name = one.key.metric.name
+            found[name] = found.get(name, 0) + int(value or 0)
+    return found
+
+
+class Waiter:
+    """Waits for a job in a thread of its own, so that signals and polls have their turn.
+
+    Args:
+        result: what Beam returned.
+        poll: called about once a second, and once in the end.
+    """
+
+    def __init__(self, result: Any, poll: Callable[[], None]) -> None:
+        self._result = result
+        self._poll = poll
+        self._over = threading.Event()
+        self._error: Exception | None = None
+        self._state: str | None = None
+
+    def wait(self) -> str | None:
+        """The state in which the job ended.
+
+        Raises:
+            Exception: whatever Beam raises for a job that failed.
+        """
+        threading.Thread(target=self._finish, name="bpe-wait", daemon=True).start()
+        while not self._over.wait(POLL_SECONDS):
+            self._poll()
+        if isinstance(self._error, grpc.RpcError):
+            self._go_on_by_asking(self._error)
+        elif self._error is not None:
+            raise self._error
+        self._poll()
+        return self._state
+
+    def _finish(self) -> None:
+        try:
+            self._state = self._result.wait_until_finish()
+        except Exception as error:  # noqa: BLE001 - raised again where the caller waits
+            self._error = error
+        finally:
+            self._over.set()
+
+    def _go_on_by_asking(self, error: grpc.RpcError) -> None:
+        """The stream of states broke off: that says nothing about the job."""
+        silent = 0
+        while (state := state_of(self._result)) not in _OVER:
+            silent = 0 if state else silent + 1
+            if silent > 5:
+                raise error
+            time.sleep(POLL_SECONDS)
+            self._poll()
+        self._state = state
+        if state == "FAILED":
+            raise RuntimeError("the job failed")
+
+
+@contextlib.contextmanager
+def cancelled_by_signals(name: str, *, say: Callable[[str], None]) -> Iterator[Cancelling]:
+    """Let Ctrl-C (SIGINT) and SIGTERM take a submitted job back from its runner.
+
+    The block submits and waits; it tells what is yielded of the job once it is submitted.
+
+    Args:
+        name: of the runner.
+        say: told what goes on.
+
+    Raises:
+        Interrupted: a signal came; the message says what became of the job.
+    """
+    cancelling = Cancelling(name, say)
+    if threading.current_thread() is not threading.main_thread():
+        yield cancelling
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if before[signal.SIGTERM] is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, cancelling.terminated)
+    cancelling.interrupt = before[signal.SIGINT]
+    try:
+        try:
+            yield cancelling
+        except KeyboardInterrupt as error:
+            raise cancelling.cancel(error) from None
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+class Cancelling:
+    """Takes a job back from its runner.
+
+    Attributes:
+        interrupt: what SIGINT did before the job was submitted.
+    """
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        self._name = name
+        self._say = say
+        self._result: Any = None
+        self.interrupt: Any = None
+
+    def submitted(self, result: Any) -> None:
+        """There is a job now.
+
+        Beam's job servers that run as children take SIGINT for themselves, and would be gone
+        before the job could be cancelled: what was there before them gets it again.
+        """
+        self._result = result
+        if self.interrupt is not None:
+            signal.signal(signal.SIGINT, self.interrupt)
+
+    def terminated(self, *_: object) -> None:
+        """SIGTERM arrived."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the process
+        raise Interrupted("terminated", exit_status=143)
+
+    def cancel(self, error: KeyboardInterrupt) -> Interrupted:
+        """Cancel the job, wait until the runner says so, and say what became of it."""
+        word = str(error) or "interrupted"
+        status = error.exit_status if isinstance(error, Interrupted) else 130
+        if self._result is None:
+            return Interrupted(f"{word} before the job was submitted", exit_status=status)
+        job = f"job {job_id(self._result)} on {self._name}"
+        self._say(f"{word}: cancelling {job}")
+        try:
+            self._result.cancel()
+            state = self._ended()
+        except KeyboardInterrupt:
+            return Interrupted(
+                f"{word} twice: {job} may go on: cancel it there", exit_status=status
+            )
+        except Exception as failure:  # noqa: BLE001 - whatever the runner's client raises
+            reason = " ".join(str(failure).split())[:300]
+            return Interrupted(
+                f"{word}, but {job} could not be cancelled ({reason}): cancel it there",
+                exit_status=status,
+            )
+        what = {
+            "CANCELLED": f"{job} was cancelled: the runner says CANCELLED",
+            "DONE": f"{job} had ended already: the runner says DONE",
+        }.get(state, f"{job} was told to stop: the runner says {state or 'nothing yet'}")
+        return Interrupted(f"{word}: {what}; start again with --resume", exit_status=status)
+
+    def _ended(self) -> str:
+        until = time.monotonic() + _CANCEL_SECONDS
+        while (state := state_of(self._result)) not in _OVER and time.monotonic() < until:
+            time.sleep(0.2)
+        return state

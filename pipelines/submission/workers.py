@@ -1,0 +1,166 @@
+"""Where the workers of a job are, as far as Beam's options tell."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PortableOptions,
+    SparkRunnerOptions,
+    StandardOptions,
+    WorkerOptions,
+)
+
+if TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+Kind = Literal["local", "loopback", "process", "docker", "external", "dataflow"]
+
+# As Beam's runners read their own options.
+_FLINK_HERE = ("[local]", "[auto]")
+_SPARK_HERE = re.compile(r"local(\[.+\])?")
+_URN = re.compile(r"beam:env:(?:([a-z_]+):v1|embedded_python_(loopback):v1)")
+_PORTABLE = frozenset({"PortableRunner", "FlinkRunner", "SparkRunner", "PrismRunner"})
+_BEAMS_IMAGES = ("apache/beam_", "docker.io/apache/beam_")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Where the workers of a job are.
+
+    Attributes:
+        runner: Beam's name of it.
+        kind: ``local`` and ``loopback`` are this process and its children; the others are
+            environments of their own.
+        address: of the cluster or the job server, HOST:PORT; empty where Beam starts one here.
+        image: the container image that was asked for; empty for Beam's own.
+    """
+
+    runner: str
+    kind: Kind
+    address: str = ""
+    image: str = ""
+
+    @property
+    def here(self) -> bool:
+        """Whether they are of this process, and so have its packages and its files."""
+        return self.kind in ("local", "loopback")
+
+    @property
+    def near(self) -> bool:
+        """Whether all that is known of the cluster is on this machine."""
+        return not self.address or is_loopback(self.address)
+
+    @property
+    def has_own_image(self) -> bool:
+        """Whether they run in an image that is not Beam's as it is published."""
+        return bool(self.image) and not self.image.startswith(_BEAMS_IMAGES)
+
+    def __str__(self) -> str:
+        """Such as ``PROCESS workers of PortableRunner at cluster:8099``."""
+        if self.kind == "dataflow":
+            return "Dataflow's workers"
+        place = f" at {self.address}" if self.address else ""
+        return f"{self.kind.upper()} workers of {self.runner}{place}"
+
+
+def workers_of(made: PipelineOptions) -> Workers:
+    """Read from Beam's options where the workers will be."""
+    runner = str(made.view_as(StandardOptions).runner)
+    name = runner.rpartition(".")[2]
+    if name in ("DataflowRunner", "TestDataflowRunner"):
+        image = made.view_as(WorkerOptions).sdk_container_image or ""
+        return Workers(runner=name, kind="dataflow", address="Dataflow", image=image)
+    if name not in _PORTABLE:
+        return Workers(runner=name, kind="local")
+    kind = _environment(name, made)
+    return Workers(
+        runner=name,
+        kind=kind,
+        address=_address(name, made),
+        image=_image(made) if kind == "docker" else "",
+    )
+
+
+def _environment(name: str, made: PipelineOptions) -> Kind:
+    asked = made.view_as(PortableOptions).environment_type
+    if asked:
+        match = _URN.fullmatch(asked)
+        kind = (match[1] or match[2]) if match else asked.lower()
+        known: dict[str, Kind] = {
+            "loopback": "loopback",
+            "process": "process",
+            "external": "external",
+        }
+        return known.get(kind, "docker")
+    flink = made.view_as(FlinkRunnerOptions).flink_master
+    spark = made.view_as(SparkRunnerOptions).spark_master_url
+    looped = {
+        "PrismRunner": True,
+        "FlinkRunner": flink in _FLINK_HERE,
+        "SparkRunner": bool(_SPARK_HERE.fullmatch(spark)),
+    }
+    return "loopback" if looped.get(name) else "docker"
+
+
+def _address(name: str, made: PipelineOptions) -> str:
+    endpoint = made.view_as(PortableOptions).job_endpoint
+    if endpoint:
+        return "" if endpoint == "embed" else str(endpoint)
+    flink = made.view_as(FlinkRunnerOptions).flink_master
+    spark = made.view_as(SparkRunnerOptions)
+    if name == "FlinkRunner" and flink not in _FLINK_HERE:
+        return _host_and_port(flink)
+    if name == "SparkRunner" and not _SPARK_HERE.fullmatch(spark.spark_master_url):
+        return _host_and_port(spark.spark_rest_url or spark.spark_master_url)
+    return ""
+
+
+def _host_and_port(address: str) -> str:
+    return urlsplit(address if "://" in address else f"//{address}").netloc
+
+
+def _image(made: PipelineOptions) -> str:
+    portable = made.view_as(PortableOptions)
+    config = portable.environment_config or ""
+    if config.lstrip().startswith("{"):  # of a PROCESS environment, or of none
+        config = ""
+    named = portable.lookup_environment_option("docker_container_image")
+    image = made.view_as(WorkerOptions).sdk_container_image
+    return str(named or config or image or "")
+
+
+def process_command(made: PipelineOptions) -> str:
+    """The program that starts a PROCESS worker; empty where none is named.
+
+    Raises:
+        ValueError: ``--environment_config`` is no JSON object.
+    """
+    portable = made.view_as(PortableOptions)
+    if portable.environment_config:
+        config = json.loads(portable.environment_config)
+        if not isinstance(config, dict):
+            raise ValueError("it is not a JSON object")
+        return str(config.get("command") or "")
+    return str(portable.lookup_environment_option("process_command") or "")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether ``HOST:PORT`` is an address of this machine alone.
+
+    >>> is_loopback("localhost:8099"), is_loopback("[::1]:1"), is_loopback("flink:8081")
+    (True, True, False)
+    """
+    host = urlsplit(f"//{address}").hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

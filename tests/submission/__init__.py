@@ -1,0 +1,1 @@
+"""Handing jobs to runners elsewhere: what is decided before, and what is made of failures."""

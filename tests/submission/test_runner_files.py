@@ -1,0 +1,83 @@
+"""Files that say where a job runs: those in ``configs/runners/``, and how several come together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines.cli.command import beam_args
+from pipelines.cli.count import count
+from pipelines.cli.encode import encode
+from pipelines.cli.options import execution
+from pipelines.cli.run import run
+from pipelines.cli.train import train
+from pipelines.submission.workers import workers_of
+from tests.cli.process import ROOT, bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import click
+
+RUNNERS = ROOT / "configs" / "runners"
+FILES = {
+    "local": "local",
+    "prism": "loopback",
+    "flink": "external",
+    "flink-kubernetes": "external",
+    "spark": "external",
+    "dataflow": "dataflow",
+}
+COMMANDS: list[click.Command] = [count, train, encode]
+
+
+def context(command: click.Command, *arguments: str) -> click.Context:
+    needed = {"count": [], "train": [], "encode": ["--tokenizer", "t.json"]}
+    given = ["--input", "in", "--output", "out", *needed[str(command.name)], *arguments]
+    return command.make_context(str(command.name), given)
+
+
+def test_every_file_is_known() -> None:
+    found = {path.stem for path in RUNNERS.glob("*.yaml")}
+    assert found == {*FILES, "flink-kubernetes-pod"}  # which is for Kubernetes
+    assert yaml.safe_load((RUNNERS / "flink-kubernetes-pod.yaml").read_text())["kind"] == "Pod"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("name", FILES)
+def test_the_files_go_with_every_command(command: click.Command, name: str) -> None:
+    made = execution(context(command, "--config", str(RUNNERS / f"{name}.yaml")))
+    runner = "FnApiRunner" if made.runner == "DirectRunner" else made.runner
+    workers = workers_of(PipelineOptions([f"--runner={runner}", *made.beam_args]))
+    assert workers.kind == FILES[name]
+
+
+def test_of_several_files_the_last_one_wins(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("workers: 3\nbeam_args: [--one=1, --two=2]\nshards: 4\n")
+    (tmp_path / "b.yaml").write_text("workers: 5\nbeam_args: [--two=3, --three=3]\n")
+    files = ("--config", str(tmp_path / "a.yaml"), "--config", str(tmp_path / "b.yaml"))
+    found = context(count, *files)
+    assert (found.params["workers"], found.params["shards"]) == (5, 4)
+    assert beam_args(found) == ("--one=1", "--two=3", "--three=3")
+    found = context(count, *files, "--workers", "7", "--", "--one=9", "--four")
+    assert found.params["workers"] == 7
+    assert beam_args(found) == ("--two=3", "--three=3", "--one=9", "--four")
+
+
+def test_a_job_and_its_runner_can_stand_in_two_files(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("input: in\noutput: out\nworkers: 1\n")
+    local = str(RUNNERS / "local.yaml")
+    found = run.make_context("run", [str(tmp_path / "job.yaml"), "--config", local])
+    assert found.params["input"] == ("in",)
+    assert found.params["workers"] == 0
+
+
+def test_commands_without_a_runner_say_so(tmp_path: Path) -> None:
+    for command in ("verify", "decode"):
+        done = bpe(command, tmp_path, "--", "--runner=FlinkRunner", status=2)
+        assert "--runner: this work is done in this process" in done.stderr
+    done = bpe("verify", tmp_path, "--", "--s3_endpoint_url=http://here", status=1)
+    assert "no manifest" in done.stderr or "manifest.json" in done.stderr

@@ -1,0 +1,212 @@
+"""Where workers are, what they can see, and whether they lack this package."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+)
+
+from pipelines.errors import ConfigError, JobError
+from pipelines.settings import Execution
+from pipelines.submission.paths import check_paths
+from pipelines.submission.staging import needs_package, stage
+from pipelines.submission.submit import ready
+from pipelines.submission.watching import reach_job_server
+from pipelines.submission.workers import Workers, is_loopback, workers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+PROCESS = ("PortableRunner", "--job_endpoint=127.0.0.1:8099", "--environment_type=PROCESS")
+DOCKER = ("FlinkRunner", "--flink_master=http://flink:8081")
+DATAFLOW = ("DataflowRunner", "--project=p", "--region=r")
+
+
+def options_of(runner: str, *flags: str) -> PipelineOptions:
+    return PipelineOptions([f"--runner={runner}", *flags])
+
+
+def workers(runner: str, *flags: str) -> Workers:
+    return workers_of(options_of(runner, *flags))
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "address"),
+    [
+        (("FnApiRunner",), "local", ""),
+        (("BundleBasedDirectRunner",), "local", ""),
+        (("PrismRunner",), "loopback", ""),
+        (("PrismRunner", "--job_endpoint=h:1"), "loopback", "h:1"),
+        (("PrismRunner", "--environment_type=PROCESS"), "process", ""),
+        (("FlinkRunner",), "loopback", ""),
+        (("FlinkRunner", "--flink_master=[local]"), "loopback", ""),
+        (DOCKER, "docker", "flink:8081"),
+        (("FlinkRunner", "--flink_master=flink:8081"), "docker", "flink:8081"),
+        (("SparkRunner",), "loopback", ""),
+        (("SparkRunner", "--spark_master_url=spark://s:7077"), "docker", "s:7077"),
+        (("PortableRunner", "--job_endpoint=h:1"), "docker", "h:1"),
+        (
+            ("PortableRunner", "--job_endpoint=h:1", "--environment_type=LOOPBACK"),
+            "loopback",
+            "h:1",
+        ),
+        (("PortableRunner", "--environment_type=beam:env:process:v1"), "process", ""),
+        (PROCESS, "process", "127.0.0.1:8099"),
+        (
+            ("PortableRunner", "--job_endpoint=h:1", "--environment_type=EXTERNAL"),
+            "external",
+            "h:1",
+        ),
+        (DATAFLOW, "dataflow", "Dataflow"),
+    ],
+)
+def test_options_tell_where_workers_are(asked: Sequence[str], kind: str, address: str) -> None:
+    found = workers(*asked)
+    assert (found.kind, found.address) == (kind, address)
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("localhost:8099", True),
+        ("127.0.0.2:1", True),
+        ("[::1]:8099", True),
+        ("10.0.0.1:8099", False),
+        ("flink-jobmanager:8081", False),
+    ],
+)
+def test_which_addresses_are_of_this_machine(address: str, here: bool) -> None:
+    assert is_loopback(address) == here
+
+
+@pytest.mark.parametrize(
+    ("asked", "lack"),
+    [
+        (("FnApiRunner",), False),
+        (("PrismRunner",), False),
+        (PROCESS, True),
+        (DOCKER, True),
+        (DATAFLOW, True),
+        ((*PROCESS, "--extra_package=dist/beam_bpe-0.1.0-cp311-cp311-linux_x86_64.whl"), False),
+        ((*PROCESS, "--extra_package=dist/other-1.0.tar.gz"), True),
+        ((*PROCESS, "--setup_file=./setup.py"), False),
+        ((*DOCKER, "--environment_config=registry/mine:1"), False),
+        ((*DOCKER, "--environment_option=docker_container_image=registry/mine:1"), False),
+        ((*DOCKER, "--sdk_container_image=registry/mine:1"), False),
+        ((*DOCKER, "--sdk_container_image=apache/beam_python3.11_sdk:2.77.0"), True),
+        ((*DATAFLOW, "--sdk_container_image=gcr.io/p/mine"), False),
+    ],
+)
+def test_which_workers_lack_the_package(asked: Sequence[str], lack: bool) -> None:
+    made = options_of(*asked)
+    assert needs_package(made, workers_of(made)) == lack
+
+
+def test_a_requirements_file_can_bring_the_package(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    for text, lack in (("numpy\n", True), ("numpy\nbeam_bpe==0.1.0\n", False)):
+        path.write_text(text)
+        made = options_of(*PROCESS, f"--requirements_file={path}")
+        assert needs_package(made, workers_of(made)) == lack
+
+
+def test_a_package_that_is_given_is_staged_as_it_is(tmp_path: Path) -> None:
+    wheel = tmp_path / "beam_bpe-9-py3-none-any.whl"
+    wheel.touch()
+    made = options_of(*PROCESS, "--extra_package=other-1.0.tar.gz")
+    said: list[str] = []
+    stage(made, workers_of(made), file=str(wheel), say=said.append)
+    assert made.view_as(SetupOptions).extra_packages == ["other-1.0.tar.gz", str(wheel)]
+    place = "PortableRunner at 127.0.0.1:8099"
+    assert said == [f"staging {wheel.name} for the PROCESS workers of {place}"]
+    sdist = tmp_path / "beam_bpe-9.tar.gz"
+    sdist.touch()
+    stage(made, workers_of(made), file=str(sdist))
+    assert made.view_as(DebugOptions).lookup_experiment("pip_use_build_isolation")
+
+
+def test_a_package_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
+    made = options_of(*PROCESS)
+    for name, message in (("other.whl", "name a wheel"), ("beam_bpe-9.whl", "no such file")):
+        with pytest.raises(ConfigError, match=message):
+            stage(made, workers_of(made), file=str(tmp_path / name))
+
+
+@pytest.mark.parametrize("asked", [PROCESS, DOCKER, DATAFLOW])
+def test_nothing_is_staged_where_nobody_wants_it(asked: Sequence[str]) -> None:
+    made = options_of(*asked)
+    stage(made, workers_of(made), how="none")
+    assert made.view_as(SetupOptions).extra_packages is None
+
+
+def test_local_files_are_refused_where_workers_cannot_see_them(tmp_path: Path) -> None:
+    corpus, output = str(tmp_path / "a.txt"), "gs://bucket/out"
+    for asked, why in (
+        (DOCKER, "they run in containers"),
+        (("PortableRunner", "--job_endpoint=127.0.0.1:1"), "they run in containers"),
+        (DATAFLOW, "Dataflow's workers"),
+        (("PortableRunner", "--job_endpoint=h:1", "--environment_type=PROCESS"), "other machines"),
+    ):
+        with pytest.raises(ConfigError, match=why) as caught:
+            check_paths(workers(*asked), reads=[corpus], writes=output)
+        assert str(caught.value).startswith(f"{corpus} is read by")
+        with pytest.raises(ConfigError, match="is written by"):
+            check_paths(workers(*asked), reads=[output], writes=str(tmp_path))
+
+
+def test_files_that_workers_see_are_fine(tmp_path: Path) -> None:
+    corpus, output = str(tmp_path / "a.txt"), str(tmp_path / "out")
+    for asked in (("FnApiRunner",), ("PrismRunner",), ("FlinkRunner", "--flink_master=[local]")):
+        assert check_paths(workers(*asked), reads=[corpus], writes=output) == ""
+    assert check_paths(workers(*DOCKER), reads=["gs://b/in"], writes="gs://b/out") == ""
+    shared = [str(tmp_path)]
+    assert check_paths(workers(*DOCKER), reads=[corpus], writes=output, shared=shared) == ""
+    beside = [f"{tmp_path}-beside"]  # a name that only begins like the directory of the files
+    with pytest.raises(ConfigError):
+        check_paths(workers(*DOCKER), reads=[corpus], writes=output, shared=beside)
+
+
+def test_a_cluster_on_this_machine_is_only_noted(tmp_path: Path) -> None:
+    corpus = str(tmp_path / "a.txt")
+    note = check_paths(workers(*PROCESS), reads=[corpus], writes=str(tmp_path / "out"))
+    assert note.startswith(f"{corpus} (and 1 more) lies on this machine")
+
+
+def test_a_job_server_that_is_not_there_is_one_clear_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = f"127.0.0.1:{server.getsockname()[1]}"
+        made = options_of("PortableRunner", f"--job_endpoint={endpoint}")
+        reach_job_server(made, workers_of(made))
+        assert made.view_as(PortableOptions).job_server_timeout > 24 * 3600
+    made = options_of("PortableRunner", f"--job_endpoint={endpoint}", "--job_server_timeout=1")
+    with pytest.raises(JobError, match=f"no job server answers at {endpoint}"):
+        reach_job_server(made, workers_of(made))
+    made = options_of("PortableRunner", "--job_endpoint=8099")
+    with pytest.raises(JobError, match="not HOST:PORT"):
+        reach_job_server(made, workers_of(made))
+
+
+def test_no_runner_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for runner, message in (
+        ("PrismRunner", "none is downloaded unasked"),
+        ("PortableRunner", "needs the address of a job server"),
+    ):
+        made = options_of(runner)
+        with pytest.raises(ConfigError, match=message):
+            ready(made, Execution(runner=runner), workers_of(made))
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ConfigError, match="--stage 'tar'"):
+        Execution(stage="tar")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="exclude each other"):
+        Execution(stage="none", package="beam_bpe-9.whl")
