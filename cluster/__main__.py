@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from typing import NoReturn
 
 import click
 
-from cluster import cache
-from cluster.setup import SetupError, set_up
+from cluster import cache, service
+from cluster.processes import ProgramError
+from cluster.service import Layout, ServiceError
+from cluster.setup import SetupError, missing_tools, set_up
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,9 +25,47 @@ def setup() -> None:
     try:
         set_up(lambda line: click.echo(f"cluster: {line}", err=True))
     except SetupError as error:
-        click.echo(f"cluster: error: {error}", err=True)
-        sys.exit(1)
+        _fail(error)
     click.echo(cache.root())
+
+
+@cluster.command()
+@click.option("--taskmanagers", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--slots", type=click.IntRange(1), default=2, show_default=True, help="Of each.")
+def start(*, taskmanagers: int, slots: int) -> None:
+    """Start a standalone Flink with Python workers, in the background."""
+    if lacking := [*missing_tools(), *cache.missing()]:
+        _fail(f"not here: {'; '.join(lacking)}: run make cluster first")
+    layout = Layout(taskmanagers=taskmanagers, slots=slots)
+    try:
+        service.start(layout)
+    except (ServiceError, ProgramError) as error:
+        _fail(error)
+    click.echo(
+        f"""\
+jobs:  bpe … --runner PortableRunner -- {" ".join(layout.options)}
+watch: http://127.0.0.1:{layout.web}
+logs:  {service.folder()}
+stop:  python -m cluster stop"""
+    )
+
+
+@cluster.command(hidden=True)
+@click.argument("layout")
+def serve(*, layout: str) -> None:
+    """Hold a cluster; what `start` runs in the background."""
+    service.serve(Layout(**json.loads(layout)))
+
+
+@cluster.command()
+def stop() -> None:
+    """Take the cluster down, and all it started."""
+    click.echo("stopped" if service.stop() else "no cluster was running")
+
+
+def _fail(why: object) -> NoReturn:
+    click.echo(f"cluster: error: {why}", err=True)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cluster import cache
 from cluster.processes import HOST, Program, free_ports, wait_until
@@ -33,7 +32,7 @@ _MODULES = [
 # than the pause, else a job that starts again is given the worker that has just died.
 RESTART_SECONDS = 8
 KEPT_MILLIS = 5_000
-# Without Flink's start scripts every part of a TaskManager's memory must be named. The heartbeats
+# Without Flink's start scripts every part of a TaskManager's memory must be named. The times
 # allow for a machine that is busy: a loss that is none costs more than one that is found late.
 _CONFIGURATION = {
     "jobmanager.rpc.address": HOST,
@@ -47,16 +46,20 @@ _CONFIGURATION = {
     "taskmanager.memory.task.off-heap.size": "64m",
     "taskmanager.memory.framework.heap.size": "128m",
     "taskmanager.memory.framework.off-heap.size": "64m",
-    "taskmanager.memory.network.min": "64m",
-    "taskmanager.memory.network.max": "64m",
+    "taskmanager.memory.network.min": "128m",
+    "taskmanager.memory.network.max": "128m",
+    "taskmanager.network.sort-shuffle.min-buffers": "64",  # of 32 KiB; many steps run at once
     "taskmanager.memory.managed.size": "128m",
     "taskmanager.memory.jvm-metaspace.size": "256m",
     "taskmanager.memory.jvm-overhead.min": "192m",
     "taskmanager.memory.jvm-overhead.max": "192m",
     "heartbeat.interval": "2000",
-    "heartbeat.timeout": "20000",
+    "heartbeat.timeout": "60000",  # a process that is gone is found sooner, by calls that fail
+    "pekko.startup-timeout": "120 s",
+    "pekko.ask.timeout": "120 s",
+    "web.timeout": "120000",
     "restart-strategy.type": "fixed-delay",
-    "restart-strategy.fixed-delay.attempts": "10",
+    "restart-strategy.fixed-delay.attempts": "5",
     "restart-strategy.fixed-delay.delay": f"{RESTART_SECONDS} s",
 }
 
@@ -214,6 +217,11 @@ class Flink:
         self.taskmanagers.append(added)
         return added
 
+    def replace(self, taskmanager: Program) -> None:
+        """Kill a TaskManager with SIGKILL, and start another one."""
+        taskmanager.kill()
+        self.add_taskmanager()
+
     def wait_for_slots(self, slots: int) -> None:
         """Wait until at least so many slots are registered."""
         wait_until(
@@ -222,14 +230,50 @@ class Flink:
             tail=self.taskmanagers[-1].tail,
         )
 
-    def overview(self) -> dict[str, int]:
+    def overview(self) -> dict[str, Any]:
         """What the JobManager says of itself: ``taskmanagers``, ``slots-total``, and so on."""
         try:
-            with urllib.request.urlopen(f"http://{self.master}/overview", timeout=10) as answer:
-                said: dict[str, int] = json.load(answer)
-                return said
-        except (urllib.error.URLError, OSError):
+            return self._asked("/overview")
+        except OSError:  # not yet
             return {"slots-total": 0}
+
+    def running_jobs(self) -> list[str]:
+        """The jobs that have not ended."""
+        jobs = self._asked("/jobs/overview")["jobs"]
+        ended = ("FINISHED", "CANCELED", "FAILED")
+        return [job["jid"] for job in jobs if job["state"] not in ended]
+
+    def wait_for_restart(self, *, since: float) -> None:
+        """Wait until the one job there is has started again, or ended, after a moment.
+
+        Args:
+            since: the moment, in seconds as of ``time.time``.
+        """
+
+        def restarted() -> bool:
+            jobs = self.running_jobs()
+            if not jobs:
+                return True
+            times = self._asked(f"/jobs/{jobs[0]}")["timestamps"]
+            return bool(times["RUNNING"] > max(since * 1000, times["RESTARTING"]))
+
+        wait_until(restarted, "a restart", tail=self.jobmanager.tail)
+
+    def wait_for_jobs(self) -> None:
+        """Wait until no job is left."""
+        wait_until(lambda: not self.running_jobs(), "the end of the jobs", seconds=900)
+
+    def cancel_jobs(self) -> None:
+        """End the jobs that have not ended."""
+        for job in self.running_jobs():
+            self._asked(f"/jobs/{job}?mode=cancel", method="PATCH")
+        self.wait_for_jobs()
+
+    def _asked(self, path: str, *, method: str = "GET") -> dict[str, Any]:
+        request = urllib.request.Request(f"http://{self.master}{path}", method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # our own server
+            said: dict[str, Any] = json.load(answer)
+            return said
 
     def stop(self) -> None:
         """Take all of it down."""

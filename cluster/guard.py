@@ -45,7 +45,7 @@ def _reap() -> None:
 
 def _kill(child: int) -> bool:
     """Kill every process below this one; whether there was any."""
-    found = _descendants() if sys.platform == "linux" else []
+    found = descendants(os.getpid()) if sys.platform == "linux" else []
     for process in found:
         _signal(process)
     if sys.platform != "linux":
@@ -62,7 +62,8 @@ def _signal(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def _descendants() -> list[int]:
+def descendants(ancestor: int) -> list[int]:
+    """The processes below one, of any generation, on Linux."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -72,7 +73,7 @@ def _descendants() -> list[int]:
                 continue  # gone by now
             if state != "Z":
                 parents[int(entry.name)] = int(parent)
-    found = [os.getpid()]
+    found = [ancestor]
     for process in found:
         found.extend(child for child, parent in parents.items() if parent == process)
     return found[1:]

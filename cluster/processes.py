@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cluster.guard import descendants
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -78,6 +80,15 @@ class Program:
     def is_running(self) -> bool:
         """Whether the program itself is."""
         return is_running(self.pid)
+
+    def started(self, word: str) -> list[int]:
+        """The processes that it has started, orphans too, whose command holds ``word``."""
+        found = []
+        for process in descendants(self._guard.pid):
+            with contextlib.suppress(OSError):
+                if word.encode() in Path(f"/proc/{process}/cmdline").read_bytes():
+                    found.append(process)
+        return found
 
     def kill(self) -> None:
         """Send SIGKILL to the program alone; what it started goes on."""

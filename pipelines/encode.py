@@ -22,7 +22,7 @@ from pipelines.encoding import (
     tokenizer_of,
     write_manifest,
 )
-from pipelines.errors import ConfigError
+from pipelines.errors import ConfigError, OutputError
 from pipelines.parts import finished_part
 from pipelines.progress import SlotWriter
 from pipelines.runners import Failures, counter
@@ -69,7 +69,7 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
                 self._job.directory, split, fingerprint=self._job.fingerprint(split)
             )
             if done is None:
-                done = encode_split(split, self._job, self._tokenizer, self._failures)
+                done = self._encode(split, self._tokenizer)
                 _count_written(done)
             else:
                 counter("parts_resumed").inc()
@@ -79,6 +79,17 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
                     slot.keep(documents=done.contents.documents, bytes=split.size)
         if done is not None:
             yield None, pack(done)
+
+    def _encode(self, split: Split, tokenizer: Tokenizer) -> FinishedPart:
+        try:
+            return encode_split(split, self._job, tokenizer, self._failures)
+        except OutputError:
+            # A job that was left behind on a cluster may have made this part meanwhile, ended, and
+            # taken our temporary file for one of a writer that was killed.
+            fingerprint = self._job.fingerprint(split)
+            if (done := finished_part(self._job.directory, split, fingerprint=fingerprint)) is None:
+                raise
+            return done
 
 
 def _count_written(part: FinishedPart) -> None:

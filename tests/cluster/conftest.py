@@ -6,17 +6,24 @@ fail instead.
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import cache, flink, prism
+from cluster import cache, prism, workers
+from cluster.flink import Flink, JobServer, flags, start_local
 from cluster.setup import missing_tools
 from tests.cluster.jobs import Job, Submission, write_corpus
+from tests.cluster.package import Package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from cluster.processes import Program
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +48,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 @pytest.fixture(scope="module")
 def flink_local(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submission]:
     """Flink inside its job server; workers are threads of the command."""
-    with flink.start_local(tmp_path_factory.mktemp("flink")) as server:
-        yield Submission.of(*flink.flags(server.endpoint, parallelism=2), environment="LOOPBACK")
+    with start_local(tmp_path_factory.mktemp("flink")) as server:
+        yield Submission.of(*flags(server.endpoint, parallelism=2), environment="LOOPBACK")
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +58,74 @@ def on_prism(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     program, endpoint = prism.start(tmp_path_factory.mktemp("prism"))
     with program:
         yield Submission.of(f"--job_endpoint={endpoint}", environment="LOOPBACK")
+
+
+@pytest.fixture(scope="session")
+def package(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Package:
+    """Our package, as jobs stage it."""
+    return Package.built(tmp_path_factory.mktemp("package"))
+
+
+@dataclass
+class Standalone:
+    """A Flink cluster with a job server in front of it."""
+
+    flink: Flink
+    server: JobServer
+    boot: Path
+
+    def restart_server(self) -> None:
+        """Another job server, in the place of one that was killed."""
+        self.server.stop()
+        self.server = JobServer.start(self.flink.folder, master=self.flink.master)
+
+    def external(self, pool: Pool, *, parallelism: int) -> Submission:
+        """A job whose workers are those of a pool."""
+        options = flags(self.server.endpoint, parallelism=parallelism)
+        return Submission.of(*options, environment="EXTERNAL", config=pool.address)
+
+    def process(self, *, parallelism: int) -> Submission:
+        """A job whose workers are started by the TaskManagers, without our package."""
+        options = flags(self.server.endpoint, parallelism=parallelism)
+        config = json.dumps({"command": str(self.boot)})
+        return Submission.of(*options, environment="PROCESS", config=config)
+
+
+@pytest.fixture(scope="module")
+def standalone(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    """A JobManager, two TaskManagers and a job server."""
+    folder = tmp_path_factory.mktemp("standalone")
+    boot = workers.boot_command(folder)
+    with Flink.start(folder) as cluster:
+        made = Standalone(cluster, JobServer.start(folder, master=cluster.master), boot)
+        yield made
+        made.server.stop()
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool of workers, and where it listens."""
+
+    program: Program
+    address: str
+
+    def workers(self) -> list[int]:
+        """The processes of its workers."""
+        return self.program.started("apache_beam.runners.worker.sdk_worker")
+
+
+@pytest.fixture(scope="module")
+def pool(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """A pool whose workers have our package."""
+    program, address = workers.start_pool(tmp_path_factory.mktemp("pool"))
+    with program:
+        yield Pool(program, address)
+
+
+@pytest.fixture(scope="module")
+def bare_pool(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """A pool whose workers start without our package."""
+    folder = tmp_path_factory.mktemp("bare-pool")
+    program, address = workers.start_pool(folder, boot=workers.boot_command(folder))
+    with program:
+        yield Pool(program, address)

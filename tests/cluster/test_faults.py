@@ -1,0 +1,124 @@
+"""Jobs on a standalone Flink whose processes are killed on the way: the same bytes, or a resume."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cluster.slow_job import SPLITS, SlowJob, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cluster.conftest import Pool, Standalone
+    from tests.cluster.jobs import Submission
+    from tests.cluster.slow_job import Running
+
+pytestmark = pytest.mark.long
+STEPS: tuple[Step, ...] = ("count", "encode")
+KILLS = 3
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> SlowJob:
+    return SlowJob.of(tmp_path_factory.mktemp("slow"))
+
+
+@pytest.fixture(autouse=True)
+def quiet(standalone: Standalone) -> Iterator[None]:
+    """No test leaves a job to the next one."""
+    yield
+    standalone.flink.cancel_jobs()
+
+
+def moments(running: Running, seed: str) -> Iterator[random.Random]:
+    """Come back at random moments of a running step; a step of encoding keeps what it has."""
+    chance = random.Random(f"{seed} {running.step}")
+    if running.step == "encode":
+        for splits in sorted(chance.sample(range(1, SPLITS * 3 // 4), KILLS)):
+            if running.reaches(splits):
+                yield chance
+    else:
+        for _ in range(KILLS):
+            if running.reaches(chance.randrange(1, SPLITS // 2), since=time.time_ns()):
+                yield chance
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_taskmanagers_are_killed(
+    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
+) -> None:
+    killed = 0
+    with slow.started(step, tmp_path / "out", standalone.external(pool, parallelism=2)) as running:
+        for chance in moments(running, "taskmanager"):
+            victim = chance.choice(standalone.flink.taskmanagers)
+            standalone.flink.replace(victim)
+            standalone.flink.wait_for_restart(since=time.time())
+            killed += 1
+        running.finish()
+    assert killed == KILLS
+    slow.check(step, tmp_path / "out")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_python_workers_are_killed(
+    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
+) -> None:
+    killed = 0
+    submission = standalone.external(pool, parallelism=2)
+    with slow.started(step, tmp_path / "out", submission) as running:
+        for chance in moments(running, "worker"):
+            since = time.time()
+            os.kill(chance.choice(pool.workers()), signal.SIGKILL)
+            standalone.flink.wait_for_restart(since=since)
+            killed += 1
+        running.finish()
+    assert killed == KILLS
+    slow.check(step, tmp_path / "out")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_command_is_killed(
+    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
+) -> None:
+    submission = standalone.external(pool, parallelism=2)
+    with slow.started(step, tmp_path / "out", submission) as running:
+        assert running.reaches(SPLITS // 4)
+        running.kill()
+    resume(slow, step, tmp_path / "out", submission, standalone)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_job_server_is_killed(
+    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
+) -> None:
+    submission = standalone.external(pool, parallelism=2)
+    with slow.started(step, tmp_path / "out", submission) as running:
+        assert running.reaches(SPLITS // 4)
+        standalone.server.program.kill()
+        assert "Traceback" not in running.fail()
+    standalone.restart_server()
+    submission = standalone.external(pool, parallelism=2)
+    resume(slow, step, tmp_path / "out", submission, standalone)
+
+
+def resume(
+    slow: SlowJob, step: Step, output: Path, submission: Submission, standalone: Standalone
+) -> None:
+    """Finish a step whose first job may still be running, and check that nothing is done twice."""
+    with slow.started(step, output, submission, "--resume") as running:
+        before = running.files()
+        summary = running.finish()
+        if step == "encode":
+            after = running.files()
+            assert {name: after[name] for name in before} == before
+            assert summary["resumed_parts"] >= len(before)
+    # The job that nobody waits for any more ends too, and changes nothing.
+    standalone.flink.wait_for_jobs()
+    slow.check(step, output)
