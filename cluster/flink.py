@@ -155,6 +155,7 @@ class Flink:
     jobmanager: Program
     taskmanagers: list[Program] = field(default_factory=list)
     _started: int = 0
+    _dead: list[Program] = field(default_factory=list)
 
     @classmethod
     def start(
@@ -207,11 +208,12 @@ class Flink:
     def add_taskmanager(self) -> Program:
         """Start one more TaskManager."""
         self._started += 1
+        name = f"taskmanager-{self._started}"
         added = _program(
-            f"taskmanager-{self._started}",
+            name,
             self.folder,
             "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
-            *("--configDir", str(self.folder)),
+            *("--configDir", str(self.folder), f"-Dtaskmanager.resource-id={name}"),
             heap="384m",
         )
         self.taskmanagers.append(added)
@@ -220,7 +222,15 @@ class Flink:
     def replace(self, taskmanager: Program) -> None:
         """Kill a TaskManager with SIGKILL, and start another one."""
         taskmanager.kill()
+        self.taskmanagers.remove(taskmanager)
+        self._dead.append(taskmanager)  # what it started is there until the end
         self.add_taskmanager()
+
+    def busy(self) -> list[Program]:
+        """The TaskManagers that have tasks of a job."""
+        there = self._asked("/taskmanagers")["taskmanagers"]
+        busy = {one["id"] for one in there if one["freeSlots"] < one["slotsNumber"]}
+        return [program for program in self.taskmanagers if program.name in busy]
 
     def wait_for_slots(self, slots: int) -> None:
         """Wait until at least so many slots are registered."""
@@ -243,11 +253,14 @@ class Flink:
         ended = ("FINISHED", "CANCELED", "FAILED")
         return [job["jid"] for job in jobs if job["state"] not in ended]
 
-    def wait_for_restart(self, *, since: float) -> None:
-        """Wait until the one job there is has started again, or ended, after a moment.
+    def wait_for_restart(self, *, since: float) -> bool:
+        """Wait until the one job there is has started again after a moment.
 
         Args:
             since: the moment, in seconds as of ``time.time``.
+
+        Returns:
+            False where it ended without.
         """
 
         def restarted() -> bool:
@@ -257,7 +270,8 @@ class Flink:
             times = self._asked(f"/jobs/{jobs[0]}")["timestamps"]
             return bool(times["RUNNING"] > max(since * 1000, times["RESTARTING"]))
 
-        wait_until(restarted, "a restart", tail=self.jobmanager.tail)
+        wait_until(restarted, "a restart", seconds=900, tail=self.jobmanager.tail)
+        return bool(self.running_jobs())
 
     def wait_for_jobs(self) -> None:
         """Wait until no job is left."""
@@ -277,7 +291,7 @@ class Flink:
 
     def stop(self) -> None:
         """Take all of it down."""
-        for program in (*self.taskmanagers, self.jobmanager):
+        for program in (*self.taskmanagers, *self._dead, self.jobmanager):
             program.stop()
 
     def __enter__(self) -> Self:

@@ -387,7 +387,8 @@ def encode(
         dropped_documents=manifest.totals.dropped.documents,
         failures=manifest.totals.failures,
         parts=len(manifest.parts),
-        resumed_parts=metric(result, "parts_resumed"),
+        # A runner that starts a job again finds the parts of its own first try, too.
+        resumed_parts=metric(result, "parts_resumed") if output.resume else 0,
         output_bytes=manifest.totals.bytes,
         id_type=manifest.id_type,
         seconds=time.monotonic() - began,

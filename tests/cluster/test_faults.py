@@ -54,15 +54,16 @@ def moments(running: Running, seed: str) -> Iterator[random.Random]:
 def test_taskmanagers_are_killed(
     slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
 ) -> None:
-    killed = 0
+    restarts = 0
     with slow.started(step, tmp_path / "out", standalone.external(pool, parallelism=2)) as running:
         for chance in moments(running, "taskmanager"):
-            victim = chance.choice(standalone.flink.taskmanagers)
-            standalone.flink.replace(victim)
-            standalone.flink.wait_for_restart(since=time.time())
-            killed += 1
+            if not (busy := standalone.flink.busy()):
+                break
+            since = time.time()
+            standalone.flink.replace(chance.choice(busy))
+            restarts += standalone.flink.wait_for_restart(since=since)
         running.finish()
-    assert killed == KILLS
+    assert restarts > 1
     slow.check(step, tmp_path / "out")
 
 
@@ -70,16 +71,15 @@ def test_taskmanagers_are_killed(
 def test_python_workers_are_killed(
     slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
 ) -> None:
-    killed = 0
+    restarts = 0
     submission = standalone.external(pool, parallelism=2)
     with slow.started(step, tmp_path / "out", submission) as running:
         for chance in moments(running, "worker"):
             since = time.time()
             os.kill(chance.choice(pool.workers()), signal.SIGKILL)
-            standalone.flink.wait_for_restart(since=since)
-            killed += 1
+            restarts += standalone.flink.wait_for_restart(since=since)
         running.finish()
-    assert killed == KILLS
+    assert restarts > 1
     slow.check(step, tmp_path / "out")
 
 
