@@ -43,7 +43,7 @@ def start(*, taskmanagers: int, slots: int) -> None:
         _fail(error)
     click.echo(
         f"""\
-jobs:  bpe … --runner PortableRunner -- {" ".join(layout.options)}
+jobs:  bpe … --runner PortableRunner --stage none -- {" ".join(layout.options)}
 watch: http://127.0.0.1:{layout.web}
 logs:  {service.folder()}
 stop:  python -m cluster stop"""

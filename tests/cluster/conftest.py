@@ -80,15 +80,15 @@ class Standalone:
         self.server = JobServer.start(self.flink.folder, master=self.flink.master)
 
     def external(self, pool: Pool, *, parallelism: int) -> Submission:
-        """A job whose workers are those of a pool."""
+        """A job whose workers are those of a pool, and are sent what the options name."""
         options = flags(self.server.endpoint, parallelism=parallelism)
-        return Submission.of(*options, environment="EXTERNAL", config=pool.address)
+        return Submission.of(*options, environment="EXTERNAL", config=pool.address, stage="none")
 
     def process(self, *, parallelism: int) -> Submission:
         """A job whose workers are started by the TaskManagers, without our package."""
         options = flags(self.server.endpoint, parallelism=parallelism)
         config = json.dumps({"command": str(self.boot)})
-        return Submission.of(*options, environment="PROCESS", config=config)
+        return Submission.of(*options, environment="PROCESS", config=config, stage="none")
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,14 @@ class Submission:
     options: tuple[str, ...] = ("--workers", "2")
 
     @classmethod
-    def of(cls, *flags: str, environment: str, config: str | None = None) -> Submission:
-        """A job server, and the kind of environment that workers run in."""
+    def of(
+        cls, *flags: str, environment: str, config: str | None = None, stage: str = "auto"
+    ) -> Submission:
+        """A job server, the kind of environment that workers run in, and who brings our package."""
         workers = [f"--environment_type={environment}"]
         if config is not None:
             workers.append(f"--environment_config={config}")
-        return cls(("--runner", "PortableRunner", "--", *flags, *workers))
+        return cls(("--runner", "PortableRunner", "--stage", stage, "--", *flags, *workers))
 
     def __add__(self, flags: tuple[str, ...]) -> Submission:
         return Submission((*self.options, *flags))
