@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-long test-scale cluster test-cluster fuzz fuzz-short demo lint format sanitize bench bench-quick bench-foundation clean
+.PHONY: help install test test-long test-scale cluster test-cluster fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -70,7 +70,7 @@ format: $(VENV)/.lint ## bring the sources into shape
 # What runs the core; what only compares it with other libraries, or reads files, is left out.
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
     arrow counts counts_runs counts_special counts_weights decode encode encode_characters \
-    encode_cut encode_dropout encode_word_piece encoder_core formats_fuzz never_split \
+    encode_cut encode_dropout encode_multibyte encode_word_piece encoder_core formats_fuzz never_split \
     pretokenize tokenizer train train_models train_pruned train_reference train_repeated_strings))
 sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan
 	$(IN_SANITIZED) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
@@ -86,6 +86,9 @@ bench: $(BENCH)/.installed ## ours beside the peers, same output, interleaved: b
 
 bench-quick: $(BENCH)/.installed ## the same on less text, in two minutes
 	$(BENCH_PYTHON) -m benchmarks run --scale quick
+
+bench-short: $(BENCH)/.installed ## the outputs of all compared, hardly timed: fails on inequality only
+	$(BENCH_PYTHON) -m benchmarks run --scale short
 
 bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
 	$(BIN)/python benchmarks/foundation.py

@@ -7,6 +7,7 @@ interrupted from the keyboard, 143 it was terminated while its job was on anothe
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.metadata
 import os
 import signal
@@ -109,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _open_closed_streams()
+    _use_one_heap()
     choose_format(arguments)
     debug = "--traceback" in arguments or bool(os.environ.get("BPE_DEBUG"))
     if isinstance(sys.stdout, TextIOWrapper):
@@ -147,6 +149,19 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _use_one_heap() -> None:
+    """Let all threads allocate from one heap, which then gives back what each of them is done with.
+
+    glibc otherwise begins a heap for each thread and keeps what was freed in each (15 to 40 % of
+    the peak of a job). Our threads allocate in large blocks: they do not wait for each other.
+    """
+    if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:
+        return
+    arena_max = -8  # M_ARENA_MAX of malloc.h
+    with contextlib.suppress(OSError, AttributeError):  # another C library has no such thing
+        ctypes.CDLL(None).mallopt(arena_max, 1)
 
 
 @contextlib.contextmanager
