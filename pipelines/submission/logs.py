@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,11 +95,18 @@ def job_log() -> Iterator[JobLog]:
     root.addHandler(log)
     root.setLevel(min(level, logging.INFO))
     commanded = any(handler.get_name() == OWN_HANDLER for handler in root.handlers)
+    stderr = sys.stderr
+    if commanded:  # workers of this process print tracebacks too, beside what they log
+        sys.stderr = log.stream
     try:
-        # Workers of this process print tracebacks too, beside what they log.
-        with contextlib.redirect_stderr(log.stream if commanded else sys.stderr):
-            yield log
+        yield log
+    except BaseException:
+        if commanded:  # Beam's threads lose their connections one after the other, and say so
+            threading.excepthook = lambda _: None
+        raise
     finally:
+        if sys.stderr is log.stream:  # else a signal has silenced it until the process ends
+            sys.stderr = stderr
         root.setLevel(level)
         root.removeHandler(log)
         for handler, shown in filters:
