@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-long test-scale cluster test-cluster fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean
+.PHONY: help install test test-long test-scale cluster test-cluster fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -52,6 +52,9 @@ fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: te
 fuzz-short: $(SANITIZED)/.built ## a minute of it
 	$(IN_SANITIZED) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
 	    --input-file $(CURDIR)/build/fuzz/input
+
+test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores: the long form
+	$(PYTEST) -m "long or not long" tests/faults
 
 demo: install ## this machine's Python standard library to a tokenizer and Parquet token ids
 	$(BIN)/python scripts/demo.py

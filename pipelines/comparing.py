@@ -211,7 +211,10 @@ def plan_comparing(
         reading=Reading(
             directory=directory,
             options=ReadOptions(
-                text_field=inputs.text_field, id_field=inputs.id_field, keep=column
+                max_record_bytes=inputs.max_record_size,
+                text_field=inputs.text_field,
+                id_field=inputs.id_field,
+                keep=column,
             ),
             max_failures=inputs.max_failures,
         ),

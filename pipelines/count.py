@@ -281,8 +281,8 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         prune_below: pre-tokens that occur fewer times are dropped; the manifest says what that was.
         shards: files to write.
         overwrite: replace what an earlier job left in the directory.
-        **reading: of `InputSettings`: ``format``, ``text_field``, ``id_field``, ``split_size`` and
-            ``max_failures``.
+        **reading: of `InputSettings`: ``format``, ``text_field``, ``id_field``, ``split_size``,
+            ``max_failures`` and ``max_record_size``.
 
     Raises:
         JobError: what is given is wrong, at construction; what is found is, when it is applied.

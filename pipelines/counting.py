@@ -285,7 +285,11 @@ def plan_counting(
         )
     reading = Reading(
         directory=job.directory,
-        options=ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field),
+        options=ReadOptions(
+            text_field=inputs.text_field,
+            id_field=inputs.id_field,
+            max_record_bytes=inputs.max_record_size,
+        ),
         max_failures=inputs.max_failures,
     )
     return Counting(

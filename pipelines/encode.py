@@ -156,8 +156,8 @@ class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
         overwrite: replace what an earlier job left in the directory.
         resume: keep the parts that an earlier run of the same job finished.
         **arguments: of `InputSettings` (``format``, ``text_field``, ``id_field``, ``split_size``,
-            ``max_failures``) and of `EncodeSettings` (``append_token``, ``keep``, ``max_tokens``,
-            ``pack``, and so on).
+            ``max_failures``, ``max_record_size``) and of `EncodeSettings` (``append_token``,
+            ``keep``, ``max_tokens``, ``pack``, and so on).
 
     Raises:
         JobError: what is given is wrong, at construction; what is found is, when it is applied.

@@ -305,7 +305,12 @@ def encode_job(
     return EncodeJob(
         reading=Reading(
             directory=storage.located(output.directory),
-            options=ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field, keep=keep),
+            options=ReadOptions(
+                text_field=inputs.text_field,
+                id_field=inputs.id_field,
+                keep=keep,
+                max_record_bytes=inputs.max_record_size,
+            ),
             max_failures=inputs.max_failures,
         ),
         tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),

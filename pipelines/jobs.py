@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.checks import check_cut, check_run, folder_of, over_what_failed
 from pipelines.compare import RESULT, add_comparing
@@ -179,7 +180,7 @@ def _has_counts(counting: Counting) -> bool:
         return False
     try:
         verify_counts(directory)
-    except JobError:
+    except (JobError, CountsError):
         return False
     return True
 

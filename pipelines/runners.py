@@ -43,7 +43,8 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from bpe import errors as bpe_errors
 from pipelines import errors
-from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.errors import ConfigError, InputError, Interrupted, JobError
+from pipelines.local_workers import local_runner
 from pipelines.progress import Stage
 from pipelines.submission.causes import first_cause
 from pipelines.submission.logs import job_log
@@ -196,11 +197,11 @@ class Failures:
                 raise WorkerError.of(failure) from error
             if failure is not error:
                 _LOGGER.debug("failure in a worker: %s", traceback.format_exc())
-            self._leave(failure)
+            self.leave(failure)
 
     def stop(self) -> None:
         """Make workers wind down without an error of their own."""
-        self._leave(JobError("the job was stopped"))
+        self.leave(JobError("the job was stopped"))
 
     def first(self) -> JobError | None:
         """The error that was left, if any."""
@@ -209,7 +210,8 @@ class Failures:
         packed = self.path.read_text(encoding="ascii")
         return _unpacked(packed) or JobError("the job failed: its error cannot be read")
 
-    def _leave(self, error: JobError) -> None:
+    def leave(self, error: JobError) -> None:
+        """Leave the error that ends the job; a no-op where another is there, or nobody looks."""
         if self.path is None:
             return
         # The first one stays; the folder is gone where the job has ended already.
@@ -375,8 +377,14 @@ def _run_here(
     if folder:
         _send_whole_elements()
     try:
-        with job_errors(), _interrupts(failures) as interrupted:
-            pipeline = beam.Pipeline(options=made)
+        with (
+            job_errors(),
+            _interrupts(failures) as interrupted,
+            local_runner(made, job=folder, tell=failures.leave)
+            if folder
+            else contextlib.nullcontext() as runner,
+        ):
+            pipeline = beam.Pipeline(runner=runner, options=made)
             build(pipeline, failures)
             try:
                 result = pipeline.run()
@@ -384,8 +392,8 @@ def _run_here(
             except Exception as error:
                 raise failures.first() or error_in(error) from error
             finally:
-                if interrupted.is_set():
-                    raise KeyboardInterrupt
+                for again in interrupted:
+                    again(signal.SIGINT, None)
             if (failure := failures.first()) is not None:
                 raise failure
         if state not in (None, "DONE"):
@@ -417,29 +425,42 @@ def _finished(result: beam.runners.runner.PipelineResult) -> str | None:
         raise
 
 
+def _terminated(*_: object) -> None:
+    raise Interrupted("terminated", exit_status=128 + signal.SIGTERM)
+
+
 @contextlib.contextmanager
-def _interrupts(failures: Failures) -> Iterator[threading.Event]:
-    """Let a first Ctrl-C wind the local workers down; a second one is as ever.
+def _interrupts(failures: Failures) -> Iterator[list[Callable[[int, Any], object]]]:
+    """Let a first Ctrl-C (or SIGTERM, where nobody else handles it) wind the local workers down.
 
     Beam's local runner can hang for good when it is interrupted while it waits for its workers.
+    What is yielded does what the signal would have done, to be called when they are; a second
+    signal does so at once.
     """
-    interrupted = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    here = threading.current_thread() is threading.main_thread()
-    if failures.path is None or not here or not callable(before):
-        yield interrupted
-        return
+    interrupted: list[Callable[[int, Any], object]] = []
+    before: dict[int, Any] = {}
+    if failures.path is not None and threading.current_thread() is threading.main_thread():
+        interrupt, terminate = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+        if callable(interrupt):
+            before[signal.SIGINT] = interrupt
+        if terminate is signal.SIG_DFL:
+            before[signal.SIGTERM] = terminate
 
-    def stop(_: int, __: object) -> None:
-        signal.signal(signal.SIGINT, before)
-        interrupted.set()
+    def stop(number: int, _: object) -> None:
+        give_back()
+        interrupted.append(_terminated if number == signal.SIGTERM else before[number])
         failures.stop()
 
-    signal.signal(signal.SIGINT, stop)
+    def give_back() -> None:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    for each in before:
+        signal.signal(each, stop)
     try:
         yield interrupted
     finally:
-        signal.signal(signal.SIGINT, before)
+        give_back()
 
 
 def counter(name: str) -> Any:

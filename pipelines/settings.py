@@ -30,6 +30,8 @@ PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
 MAX_ROW_TOKENS = 1 << 28
 MAX_PACK = 1 << 20
+MAX_RECORD = 1 << 30
+LARGEST_RECORD = 2_000_000_000
 MAX_SEED = (1 << 63) - 1
 
 
@@ -41,6 +43,7 @@ class InputArguments(TypedDict, total=False):
     id_field: str | None
     split_size: int | None
     max_failures: int
+    max_record_size: int
 
 
 class EncodeArguments(TypedDict, total=False):
@@ -71,6 +74,8 @@ class InputSettings:
         split_size: target bytes of input a split; None follows the corpus (about 1/64 of it,
             between 8 and 256 MiB).
         max_failures: bad records the job may set aside; one more ends it.
+        max_record_size: bytes of text (jsonl: of the line) that a record may have; a longer one is
+            bad, and is passed over in bounded memory, whatever a compressed file unpacks to.
     """
 
     patterns: tuple[str, ...]
@@ -79,6 +84,7 @@ class InputSettings:
     id_field: str | None = None
     split_size: int | None = None
     max_failures: int = 0
+    max_record_size: int = MAX_RECORD
 
     def __post_init__(self) -> None:
         if not self.patterns:
@@ -93,6 +99,11 @@ class InputSettings:
             raise ConfigError(f"--split-size {self.split_size} is not a positive number of bytes")
         if self.max_failures < 0:
             raise ConfigError(f"--max-failures {self.max_failures} is negative: use 0 or more")
+        if not 1 <= self.max_record_size <= LARGEST_RECORD:
+            raise ConfigError(
+                f"--max-record-size {self.max_record_size} is not between 1 and {LARGEST_RECORD} "
+                "(one value of a Parquet file holds no more)"
+            )
 
     @classmethod
     def of(cls, patterns: Sequence[str], **arguments: Unpack[InputArguments]) -> InputSettings:

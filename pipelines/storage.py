@@ -7,11 +7,14 @@ a pattern or remove a whole folder.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import importlib.util
 import io
 import os
 import re
+import shutil
+import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +24,7 @@ import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.errors import ConfigError, InputError, JobError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 CHUNK = 1 << 20
+_IN_MEMORY = 16 << 20  # of an object to be sent; what is more waits in a file
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp")
 
 
@@ -180,7 +184,9 @@ def make_directory(directory: str) -> None:
         except FileExistsError as error:
             raise OutputError(f"{directory} is a file: name a directory") from error
         except OSError as error:
-            raise OutputError(f"{directory}: cannot make it: {reason(error)}") from error
+            raise OutputError(
+                f"{directory}: cannot make it: {reason(error)}{_remedy(error)}"
+            ) from error
 
 
 def remove(path: str) -> None:
@@ -197,7 +203,7 @@ def remove(path: str) -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise OutputError(f"{path}: cannot remove: {reason(error)}") from error
+        raise OutputError(f"{path}: cannot remove: {reason(error)}{_remedy(error)}") from error
 
 
 def remove_directory(directory: str) -> None:
@@ -282,11 +288,17 @@ def replacing(path: str) -> Iterator[HashingFile]:
     """Write the file ``path``: it appears, or is replaced, whole when the block ends.
 
     Until then it lies beside it under a hidden name of its own (`is_temporary`), which is removed
-    where the block raises. Two writers of one path do not disturb each other: the last wins.
+    where the block raises; on an object store, which cannot rename, in the temporary folder of this
+    machine, and is sent under its own name when it is whole. Two writers of one path do not disturb
+    each other: the last wins.
 
     Raises:
         OutputError: the file cannot be written.
     """
+    if not is_local(path) and not FileSystems.get_filesystem(path).has_dirs():
+        with _sending(path) as file:
+            yield file
+        return
     directory, name = FileSystems.split(path)
     temporary = join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
     with _writing(path):
@@ -306,11 +318,42 @@ def replacing(path: str) -> Iterator[HashingFile]:
 
 
 @contextlib.contextmanager
+def _sending(path: str) -> Iterator[HashingFile]:
+    """Write an object: nothing of it is in the store before all of it is known.
+
+    An upload that fails leaves no object: stores keep one only when it was sent to its end.
+    """
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
+        yield (file := HashingFile(held, path))
+        file.close()
+        held.seek(0)
+        with _writing(path):
+            raw = FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+            try:
+                shutil.copyfileobj(held, raw, CHUNK)
+            except BaseException:
+                # What is closed, if only by the garbage collector, counts as sent to its end.
+                with contextlib.suppress(Exception):
+                    raw.close()
+                with contextlib.suppress(Exception):
+                    FileSystems.delete([path])
+                raise
+            raw.close()
+
+
+@contextlib.contextmanager
 def _writing(path: str) -> Iterator[None]:
     try:
         yield
+    except JobError:
+        raise
     except OSError as error:
-        raise OutputError(f"{path}: cannot write: {reason(error)}") from error
+        raise OutputError(f"{path}: cannot write: {reason(error)}{_remedy(error)}") from error
+    except Exception as error:
+        if is_local(path):
+            raise
+        # The clients of stores have errors of their own.
+        raise OutputError(f"{path}: cannot write: {of_client(error)}") from error
 
 
 def write(path: str, data: bytes) -> Written:
@@ -373,6 +416,20 @@ def digest(path: str) -> Written:
 def exists(path: str) -> bool:
     """Whether there is something at ``path`` that can be read."""
     return bool(FileSystems.exists(path))
+
+
+def _remedy(error: OSError) -> str:
+    """What helps against an error of writing, where that is known."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ": make room, then finish the job with --resume"
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return ": make it writable, or choose another directory"
+    return ""
+
+
+def of_client(error: Exception) -> str:
+    """What the client of a store says is wrong, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
 
 
 def reason(error: OSError) -> str:

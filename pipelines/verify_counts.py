@@ -91,7 +91,11 @@ def _compare(
         special_tokens=counts.special_tokens,
         track_order=counts.order_span is not None,
     )
-    options = ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field)
+    options = ReadOptions(
+        text_field=inputs.text_field,
+        id_field=inputs.id_field,
+        max_record_bytes=inputs.max_record_size,
+    )
     counter = job.counter()
     documents = size = failures = 0
     with SlotWriter(counters_path, 0) as slot:

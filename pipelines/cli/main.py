@@ -1,7 +1,8 @@
 """The entry point: commands, exit statuses, and one line for whatever goes wrong.
 
 Exit status: 0 done, 1 the job failed, 2 the command line or the configuration is wrong, 130 it was
-interrupted from the keyboard, 143 it was terminated while its job was on another runner.
+interrupted from the keyboard, 143 it was terminated (SIGTERM) while
+a job ran.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from pipelines.cli.command import (
 from pipelines.cli.logs import LOG_FORMATS, is_json, use_format
 from pipelines.settings import (
     FORMATS,
+    MAX_RECORD,
     STAGINGS,
     CountsInput,
     Execution,
@@ -93,6 +94,16 @@ def input_options(*, required: bool) -> Callable[[Any], Any]:
             cls=Described,
             default_is="id where there is one, else the file and the place in it",
             help="Field or column of the document's id.",
+        ),
+        click.option(
+            "--max-record-size",
+            type=Size(),
+            default=MAX_RECORD,
+            metavar="SIZE",
+            cls=Described,
+            default_is="1GiB",
+            help="A longer record is a bad one, also where a compressed file unpacks to it; it is "
+            "passed over in little memory.",
         ),
     )
 
@@ -336,6 +347,7 @@ def input_settings(ctx: click.Context) -> InputSettings:
         id_field=values["id_field"],
         split_size=values.get("split_size"),  # `verify` has neither
         max_failures=values.get("max_failures", 0),
+        max_record_size=values["max_record_size"],
     )
 
 

@@ -15,6 +15,7 @@ from bpe import _native
 from bpe._arrow import text_column
 from pipelines.documents.types import parse_type
 from pipelines.errors import ConfigError
+from pipelines.settings import LARGEST_RECORD, MAX_RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 4 << 20
 RAW_BYTES = 64 << 10
-LARGEST_LIMIT = 2_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +60,13 @@ class ReadOptions:
     text_field: str = "text"
     id_field: str | None = None
     keep: tuple[KeptColumn, ...] = ()
-    max_record_bytes: int = 1 << 30
+    max_record_bytes: int = MAX_RECORD
     block_bytes: int = BLOCK_BYTES
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_record_bytes <= LARGEST_LIMIT:
+        if not 1 <= self.max_record_bytes <= LARGEST_RECORD:
             raise ConfigError(
-                f"max_record_bytes {self.max_record_bytes} is not between 1 and {LARGEST_LIMIT} "
+                f"max_record_bytes {self.max_record_bytes} is not between 1 and {LARGEST_RECORD} "
                 "(one value of a Parquet file holds no more)"
             )
         if self.block_bytes < 1:
@@ -126,6 +126,24 @@ class BadRecord:
             reason=reason,
             raw=bytes(raw[:RAW_BYTES]),
             size=len(raw) if size is None else size,
+        )
+
+    @classmethod
+    def lost(cls, source: FileRange, place: int, reason: str, raw: bytes = b"") -> BadRecord:
+        """What ``source`` held from ``place`` on, as far as is known: the file itself is gone."""
+        begin = min(max(place, source.start), source.end)
+        if source.compression != "none" or source.format == "parquet":
+            begin = source.start  # the place is not one of the bytes as stored
+        size = source.end - begin
+        return cls(
+            name=source.name,
+            path=source.path,
+            place=place,
+            unit="byte",
+            reason=f"{reason}: {size} bytes of it, as stored, are lost; inputs must stay as they "
+            "are while a job runs",
+            raw=bytes(raw[:RAW_BYTES]),
+            size=size,
         )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from bpe import _native
 from pipelines.documents.block import RAW_BYTES, BadRecord, Block, ReadOptions, text_block
 from pipelines.documents.compression import ByteStream, DamagedDataError, UnpackedStream
-from pipelines.documents.stored import StoredFile
+from pipelines.documents.stored import LostFileError, StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,14 +66,24 @@ def read_lines(source: FileRange, options: ReadOptions) -> Iterator[Block]:
 def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     """Cut the lines that begin in ``source`` into pieces of about ``options.block_bytes``.
 
-    Lines over ``options.max_record_bytes`` are bad records; so is what damage has cut off.
+    Lines over ``options.max_record_bytes`` are bad records; so is what damage has cut off, and
+    what was in a file that is gone or another by now.
     Memory: a few blocks, or twice the longest line within the limit while it is put together.
     """
-    with StoredFile(source) as stored:
+    try:
+        stored_file = StoredFile(source)
+    except LostFileError as lost:
+        yield _lost(source, lost)
+        return
+    with stored_file as stored:
         unpacked = None
         begin, end = 0, source.end
         if source.compression == "none":
-            found = _first_line(stored, source)
+            try:
+                found = _first_line(stored, source)
+            except LostFileError as lost:
+                yield _lost(source, lost)
+                return
             if found is None:
                 yield Lines(place=end, data=b"", bad=(), input_bytes=source.size)
                 return
@@ -88,6 +98,12 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
                 taken = now
         if taken < source.size:
             yield Lines(place=end, data=b"", bad=(), input_bytes=source.size - taken)
+
+
+def _lost(source: FileRange, lost: LostFileError) -> Lines:
+    """Nothing but the news that the file is not what was planned."""
+    bad = BadRecord.lost(source, source.start, lost.reason)
+    return Lines(place=source.start, data=b"", bad=(bad,), input_bytes=source.size)
 
 
 def _first_line(stored: StoredFile, source: FileRange) -> int | None:
@@ -169,6 +185,9 @@ def _pieces(
         except DamagedDataError as damage:
             yield place, b"", (BadRecord.of(source, place, str(damage), line.raw, line.size),)
             return
+        except LostFileError as lost:
+            yield place, b"", (BadRecord.lost(source, place, lost.reason, line.raw),)
+            return
         if not chunk:
             break
         # The first line end at or behind the last byte of the range ends its last line.
@@ -217,6 +236,6 @@ def _too_long(
 ) -> BadRecord:
     reason = (
         f"the record has {size} bytes, more than the {options.max_record_bytes} that a record may "
-        "have: cut it into documents, or raise the limit"
+        "have: cut it into documents, or raise --max-record-size"
     )
     return BadRecord.of(source, place, reason, raw, size)

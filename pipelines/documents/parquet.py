@@ -25,7 +25,7 @@ from pipelines.documents.block import (
     without,
 )
 from pipelines.documents.parquet_columns import find_columns, is_text, kept_column
-from pipelines.documents.stored import StoredFile
+from pipelines.documents.stored import LostFileError, StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,23 @@ _ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
 
 def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    """The documents of the row groups that begin in ``source``."""
+    """The documents of the row groups that begin in ``source``.
+
+    What was in a file that is gone or another by now is one bad record, after those already read.
+    """
+    row = taken = 0
+    try:
+        for block in _read(source, options):
+            row = block.places[-1].as_py() + 1 if len(block) else row
+            taken += block.input_bytes
+            yield block
+    except LostFileError as lost:
+        reason = f"{lost.reason}, after row {row - 1}" if row else lost.reason
+        bad = BadRecord.lost(source, source.start, reason)
+        yield _Rows.none(row).block(source, options, bad=[bad], input_bytes=source.size - taken)
+
+
+def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
     with StoredFile(source) as stored:
         try:
             file = pq.ParquetFile(
@@ -119,7 +135,7 @@ class _Rows:
                 reasons[row] = (
                     f"the record has {sizes[row].as_py()} bytes, more than the "
                     f"{options.max_record_bytes} that a record may have: cut it into documents, "
-                    "or raise the limit"
+                    "or raise --max-record-size"
                 )
         if ids is not None:
             ids, problems = _usable_ids(ids, options)

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 _FAILURES = (OSError, BeamIOError)
 
 
+class LostFileError(InputError):
+    """A file that is not what it was when the job was planned: what it held is lost to the job.
+
+    Attributes:
+        reason: what became of it, without its name.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}: run the job again on inputs that stay as they are")
+        self.reason = reason
+
+
 class StoredFile:
     """The bytes of a file as stored; every failure is an InputError that names the file.
 
@@ -34,10 +46,7 @@ class StoredFile:
                 source.path, compression_type=CompressionTypes.UNCOMPRESSED
             )
         except FileNotFoundError as error:
-            raise InputError(
-                f"{source.path} was there when the job was planned and is gone now: run the job "
-                "again on inputs that stay as they are"
-            ) from error
+            raise self._lost("is gone now") from error
         except (*_FAILURES, ValueError) as error:
             raise InputError(f"{source.path} cannot be opened: {error}") from error
         try:
@@ -69,12 +78,15 @@ class StoredFile:
     def read(self, size: int) -> bytes:
         """The next ``size`` bytes; fewer only where the file ends.
 
+        What was appended to the file after the plan was made is not read.
+
         Raises:
-            InputError: the file cannot be read, or ends before the planned size.
+            LostFileError: the file ends before the planned size.
+            InputError: it cannot be read.
         """
         pieces: list[bytes] = []
-        missing = size
         try:
+            missing = min(size, max(self._source.file_size - self._file.tell(), 0))
             while missing and (piece := self._file.read(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
@@ -95,12 +107,15 @@ class StoredFile:
         """The offset of the next byte to be read."""
         return int(self._file.tell())
 
+    def _lost(self, now: str) -> LostFileError:
+        return LostFileError(
+            self._source.path,
+            f"the file had {self._source.file_size} bytes when the job was planned and {now}",
+        )
+
     def _check_size(self) -> None:
         self.seek(0, io.SEEK_END)
         size, planned = self.tell(), self._source.file_size
         if size != planned:
-            raise InputError(
-                f"{self._source.path} had {planned} bytes when the job was planned and has {size} "
-                "now: run the job again on inputs that stay as they are"
-            )
+            raise self._lost(f"has {size} now")
         self.seek(0)

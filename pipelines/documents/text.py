@@ -21,7 +21,7 @@ from pipelines.documents.block import (
     without,
 )
 from pipelines.documents.compression import DamagedDataError, UnpackedStream
-from pipelines.documents.stored import StoredFile
+from pipelines.documents.stored import LostFileError, StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,6 +51,13 @@ def read_texts(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[B
 
 
 def _read(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
+    try:
+        return _whole(source, options)
+    except LostFileError as lost:
+        return BadRecord.lost(source, 0, lost.reason)
+
+
+def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
     limit = options.max_record_bytes
     data = b""
     with StoredFile(source) as stored:
@@ -70,7 +77,7 @@ def _read(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
         reason = (
             f"the file has {'at least ' if source.compression != 'none' else ''}{size} bytes of "
             f"text, more than the {limit} that a record may have: cut it into documents (or read "
-            "it as lines), or raise the limit"
+            "it as lines), or raise --max-record-size"
         )
         return BadRecord.of(source, 0, reason, data, size)
     return data

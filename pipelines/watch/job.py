@@ -239,7 +239,11 @@ def watch_count(
         arrivals = Arrivals(places, output=directory, settings=watch)
         reading = Reading(
             directory=directory,
-            options=ReadOptions(text_field=inputs.text_field, id_field=inputs.id_field),
+            options=ReadOptions(
+                text_field=inputs.text_field,
+                id_field=inputs.id_field,
+                max_record_bytes=inputs.max_record_size,
+            ),
             max_failures=inputs.max_failures,
         )
         settings = {

@@ -15,7 +15,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.inputs import find_inputs
 from pipelines.settings import InputSettings
 from pipelines.splits import plan_splits
-from tests.pipelines.corpus_files import COMPRESSIONS, pack, read, whole
+from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -269,8 +269,41 @@ class TestChangedFiles:
             path.unlink()
         else:
             path.write_bytes(data[:-1] if change == "shrink" else data + b"x")
-        with pytest.raises(InputError, match=r"corpus\.file.*run the job again"):
-            list(read_blocks(source, ReadOptions()))
+        found = read(source)
+        (bad,) = found.bad
+        assert found.documents == []
+        assert (bad.name, bad.place, bad.unit) == ("corpus.file", 0, "byte")
+        assert bad.size == len(data)
+        assert f"had {len(data)} bytes when the job was planned and" in bad.reason
+
+    @pytest.mark.parametrize("format_", ["lines", "jsonl", "parquet"])
+    def test_each_range_of_a_file_that_is_gone_says_what_is_lost(
+        self, tmp_path: Path, format_: FileFormat
+    ) -> None:
+        path = tmp_path / "corpus.file"
+        write(path, format_, TEXTS)
+        source = whole(path, format_)
+        path.unlink()
+        half = source.file_size // 2
+        found = read(cut(source, 0, half), cut(source, half, source.file_size))
+        assert [bad.place for bad in found.bad] == [0, half]
+        assert sum(bad.size for bad in found.bad) == source.file_size
+
+    @pytest.mark.parametrize("format_", ["lines", "jsonl"])
+    def test_what_is_appended_while_a_file_is_read_is_not_read(
+        self, tmp_path: Path, format_: FileFormat
+    ) -> None:
+        path = tmp_path / "corpus.file"
+        write(path, format_, ["some text"] * 100_000)
+        path.write_bytes(path.read_bytes().rstrip(b"\n"))  # the last line has no end
+        source = whole(path, format_)
+        blocks = read_blocks(source, ReadOptions(block_bytes=1000))
+        rows = len(next(blocks))
+        with path.open("ab") as file:
+            file.write(b"\x00 more")
+        rest = list(blocks)
+        assert rows + sum(map(len, rest)) == 100_000
+        assert not any(block.bad for block in rest)
 
     @pytest.mark.parametrize("format_", ["lines", "jsonl"])
     def test_a_file_that_shrinks_while_it_is_read_is_named(
@@ -280,11 +313,15 @@ class TestChangedFiles:
         write(path, format_, ["some text"] * 100_000)
         source = whole(path, format_)
         blocks = read_blocks(source, ReadOptions(block_bytes=1000))
-        next(blocks)
+        first = next(blocks)
         with path.open("r+b") as file:
             file.truncate(source.file_size // 2)
-        with pytest.raises(InputError, match=r"corpus\.file had .* bytes"):
-            list(blocks)
+        read_before_and_after = [first, *blocks]
+        (bad,) = (bad for block in read_before_and_after for bad in block.bad)
+        rows = sum(map(len, read_before_and_after))
+        assert 0 < rows < 100_000
+        assert "bytes when the job was planned and has" in bad.reason
+        assert bad.size >= source.file_size // 2
 
     def test_a_folder_in_the_place_of_a_file_is_named(self, tmp_path: Path) -> None:
         path = tmp_path / "corpus.file"

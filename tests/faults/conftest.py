@@ -1,0 +1,70 @@
+"""A corpus that takes a while, a tokenizer for it, and what undisturbed jobs make of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.settings import InputSettings
+from tests.pipelines.corpora import encode, sentence, small_tokenizer, train, tree, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A folder with ``corpus``, ``t.json``, and what jobs made of them: ``model`` and ``ids``."""
+
+    folder: Path
+    split: int
+
+    @property
+    def corpus(self) -> Path:
+        return self.folder / "corpus"
+
+    @property
+    def inputs(self) -> InputSettings:
+        return InputSettings(patterns=(str(self.corpus),), split_size=self.split)
+
+    def command(self, name: str, output: Path, *more: str) -> list[str | Path]:
+        """``bpe NAME`` on the corpus."""
+        how: list[str | Path] = ["--tokenizer", self.folder / "t.json"]
+        if name != "encode":
+            how = ["--vocab-size", "300"] if name == "train" else []
+        where: list[str | Path] = [
+            "--input",
+            self.corpus,
+            "--output",
+            output,
+            "--split-size",
+            str(self.split),
+        ]
+        return [name, *where, *how, "--workers", "2", "--quiet", *more]
+
+    def made(self, name: str) -> dict[str, bytes]:
+        """What ``bpe NAME`` makes, every file."""
+        return tree({"encode": self.folder / "ids", "train": self.folder / "model"}[name])
+
+
+def run_undisturbed(folder: Path, documents: int) -> Undisturbed:
+    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(documents)])
+    small_tokenizer(folder / "t.json")
+    found = Undisturbed(folder, split=3000)
+    encode(found.inputs, folder / "t.json", folder / "ids")
+    train(folder / "model", inputs=found.inputs)
+    return found
+
+
+@pytest.fixture(scope="package")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """Jobs of some hundred parts, which take long enough to be disturbed."""
+    return run_undisturbed(tmp_path_factory.mktemp("undisturbed"), documents=1500)
+
+
+@pytest.fixture(scope="package")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """Jobs of a few parts."""
+    return run_undisturbed(tmp_path_factory.mktemp("small"), documents=40)

@@ -1,0 +1,90 @@
+"""Counts, trains on and encodes a poisoned corpus in a process of its own, and says what it took.
+
+python -m tests.faults.poisoned_job FOLDER '{"documents": ..., "limit": ..., ...}' [BEAM OPTION...]
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from pipelines import jobs
+from pipelines.progress import NoProgress
+from pipelines.settings import (
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
+from tests.faults.poison import Poisoned, write_poisoned, write_poisoned_lines
+
+
+class Strikes(NoProgress):
+    """Changes the corpus when a job says what it has planned, before anything of it is read."""
+
+    def __init__(self, corpus: Poisoned) -> None:
+        self._corpus = corpus
+        self._struck = False
+
+    def log(self, message: str) -> None:
+        if not self._struck:
+            self._struck = True
+            self._corpus.strike()
+
+
+def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, Any]:
+    """Both commands that read a corpus, each on a corpus of its own."""
+    found: dict[str, Any] = {}
+    lines = given.pop("lines")
+    write = write_poisoned_lines if lines else write_poisoned
+    for name in ("count", "encode"):
+        corpus = write(folder / name, **given)
+        inputs = InputSettings(
+            patterns=(str(corpus.folder),),
+            format="lines" if lines else "auto",
+            max_failures=corpus.failures,
+            max_record_size=given["limit"],
+            split_size=100_000,
+        )
+        output = OutputSettings(directory=str(folder / f"{name}-out"))
+        if name == "count":
+            done: Any = jobs.train(
+                inputs=inputs,
+                pretokens=PretokenSettings(),
+                training=TrainSettings(vocab_size=300),
+                output=output,
+                execution=execution,
+                progress=Strikes(corpus),
+            )
+        else:
+            done = jobs.encode(
+                inputs=inputs,
+                tokenizer=str(folder / "count-out" / "tokenizer.json"),
+                output=output,
+                execution=execution,
+                progress=Strikes(corpus),
+            )
+        found[name] = {
+            "documents": done.documents,
+            "failures": done.failures,
+            "expected": corpus.bad,
+            "texts": corpus.texts,
+            "lost_bytes": corpus.lost_bytes,
+        }
+    return found
+
+
+if __name__ == "__main__":
+    _, place, settings, *beam_args = sys.argv
+    result = run(
+        Path(place), json.loads(settings), Execution(workers=2, beam_args=tuple(beam_args))
+    )
+    result["peak_kib"] = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    print(json.dumps(result))

@@ -1,0 +1,72 @@
+"""``bpe`` as a process that is disturbed while it runs, and always taken down."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.cli.process import BPE, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PATIENCE = 120  # seconds; a busy machine is no fault
+PROCESSES = ("--", "--direct_running_mode=multi_processing")
+
+
+@contextlib.contextmanager
+def running(*arguments: str | Path, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """Start ``bpe``; it and the workers it started are gone when the block ends."""
+    process = subprocess.Popen(
+        [*BPE, *arguments],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its own group: nobody else's processes
+        process.communicate()
+
+
+def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Wait for ``condition``, as long as the process may still bring it about."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, f"it ended before: {process.communicate()}"
+        assert time.monotonic() < end, "it never came about"
+        time.sleep(0.005)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
+    """Wait for the end: the exit status, and the lines of stderr that are errors of ours."""
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert "Traceback" not in errors, errors
+    lines = [line for line in errors.splitlines() if line.startswith("bpe: error:")]
+    return process.returncode, lines
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """The worker processes that a job has started (Linux)."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == process.pid and b"sdk_worker_main" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return sorted(found)
+
+
+def temporaries(directory: Path) -> list[str]:
+    """What writers left half written below ``directory``."""
+    return [path.name for path in directory.rglob(".*.tmp")]

@@ -1,0 +1,120 @@
+"""A poisoned corpus: what is good comes through, what is bad is set aside, in bounded memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines import jobs
+from pipelines.errors import RecordError
+from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
+from tests.cli.process import ROOT, environment
+from tests.faults.poison import BAD_LINES, EVERY, write_poisoned
+from tests.faults.poisoned_job import Strikes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SHORT = {"documents": 12_000, "limit": 1 << 20, "long_line": 20_000_000}
+LONG = {"documents": 60_000, "limit": 64 << 20, "long_line": 500_000_000}
+PROCESSES = "--direct_running_mode=multi_processing"
+
+
+def run(folder: Path, *beam_args: str, **settings: Any) -> dict[str, Any]:
+    """Run the job in a process of its own, so that its memory is its own."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tests.faults.poisoned_job"),
+            *(str(folder), json.dumps(settings), *beam_args),
+        ],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def dead_letters(directory: Path) -> list[dict[str, Any]]:
+    """All of them, in the order of the parts."""
+    return [
+        json.loads(line)
+        for path in sorted((directory / "dead-letters").iterdir())
+        for line in path.read_bytes().splitlines()
+    ]
+
+
+def check_dead(found: list[dict[str, Any]], expected: Iterable[list[Any]], lost_bytes: int) -> None:
+    """Each bad record is there once, with its file, its place and the reason."""
+    found = sorted(found, key=lambda record: (record["file"], record["place"]))
+    wanted = sorted(map(tuple, expected))
+    assert [(record["file"], record["place"]) for record in found] == [
+        (file, place) for file, place, _ in wanted
+    ]
+    for record, (_, _, reason) in zip(found, wanted, strict=True):
+        assert reason in record["reason"], record
+    lost = [record for record in found if "when the job was planned" in record["reason"]]
+    assert sum(record["size"] for record in lost) == lost_bytes
+
+
+def check(folder: Path, result: dict[str, Any], *, peak_mib: int) -> None:
+    for name, counted in result.items():
+        if name == "peak_kib":
+            continue
+        assert counted["documents"] == len(counted["texts"]), name
+        assert counted["failures"] == len(counted["expected"]), name
+        out = folder / f"{name}-out" / ("counts" if name == "count" else "")
+        check_dead(dead_letters(out), counted["expected"], counted["lost_bytes"])
+        assert jobs.verify(directory=str(out)).documents == counted["documents"]
+    decoded = io.BytesIO()
+    jobs.decode(directory=str(folder / "encode-out"), stream=decoded)
+    texts = [json.loads(line)["text"] for line in decoded.getvalue().splitlines()]
+    assert texts == result["encode"]["texts"]
+    assert result["peak_kib"] < peak_mib << 10
+
+
+@pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
+def test_the_good_records_come_through(tmp_path: Path, lines: bool) -> None:
+    check(tmp_path, run(tmp_path, lines=lines, **SHORT), peak_mib=1000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("beam_args", [(), (PROCESSES,)], ids=["threads", "processes"])
+@pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
+def test_a_line_of_500_mb_and_bombs(
+    tmp_path: Path, lines: bool, beam_args: tuple[str, ...]
+) -> None:
+    check(tmp_path, run(tmp_path, *beam_args, lines=lines, **LONG), peak_mib=1800)
+
+
+def test_all_ways_are_in_the_corpus(tmp_path: Path) -> None:
+    corpus = write_poisoned(tmp_path / "corpus", documents=12_000, limit=1000, long_line=1 << 20)
+    reasons = {reason for _, _, reason in corpus.bad}
+    assert {reason for _, reason in BAD_LINES} <= reasons
+    records = sum(name == "a.jsonl" for name, _, _ in corpus.bad)
+    assert records * EVERY == 12_000
+
+
+@pytest.mark.parametrize("name", ["i.jsonl", "j.jsonl", "k.txt", "l.parquet"])
+def test_without_leave_a_lost_file_ends_the_job(tmp_path: Path, name: str) -> None:
+    corpus = write_poisoned(tmp_path / "corpus", documents=10, limit=1000, long_line=1 << 20)
+    inputs = InputSettings(patterns=(str(corpus.folder / name),))
+    with pytest.raises(RecordError, match=rf"{name}, record at byte 0: the file had \d+ bytes"):
+        jobs.count(
+            inputs=inputs,
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory=str(tmp_path / "out")),
+            execution=Execution(workers=1),
+            progress=Strikes(corpus),
+        )
+    assert not (tmp_path / "out" / "manifest.json").exists()
