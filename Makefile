@@ -21,9 +21,13 @@ install: $(VENV)/.core ## .venv with the package, its C++ core and the test extr
 # A copy of the packages and the tests with a core of its own. The tests of the core run in it;
 # libasan must be loaded before Python, libstdc++ with it so that its exceptions are intercepted.
 SANITIZED := build/sanitize
-IN_SANITIZED = cd $(SANITIZED)/tree && \
-    BPE_SHARED=/nonexistent ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+IN_SANITIZED = cd $(SANITIZED)/tree && BPE_SHARED=/nonexistent UBSAN_OPTIONS=print_stacktrace=1 \
     LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
+# Leaks are looked for where a process ends by itself, which those of pytest-xdist do not. Objects of
+# Python must come from malloc, or what they alone point to would seem lost.
+NO_LEAKS := ASAN_OPTIONS=detect_leaks=0
+LEAKS := PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=1 \
+    LSAN_OPTIONS=suppressions=tests/bpe/lsan-suppressions.txt:print_suppressions=0
 
 # Files of tests are dealt to processes whole: what a file sets up is set up once.
 TEST_WORKERS ?= 2
@@ -45,12 +49,12 @@ test-cluster: cluster ## jobs on Flink and Prism with faults on purpose, about h
 	BPE_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest -v tests/cluster -m "long or not long"
 
 fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: ten minutes, or FUZZ=seconds
-	$(IN_SANITIZED) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),600) \
+	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),600) \
 	    --input-file $(CURDIR)/build/fuzz/input
 	BPE_FUZZ=5000 $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
 
 fuzz-short: $(SANITIZED)/.built ## a minute of it
-	$(IN_SANITIZED) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
+	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
 	    --input-file $(CURDIR)/build/fuzz/input
 
 test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores: the long form
@@ -76,7 +80,7 @@ SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
     encode_cut encode_dropout encode_multibyte encode_word_piece encoder_core formats_fuzz never_split \
     pretokenize tokenizer train train_models train_pruned train_reference train_repeated_strings))
 sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan
-	$(IN_SANITIZED) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
+	$(IN_SANITIZED) $(NO_LEAKS) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
 	    $(SANITIZE_TESTS)
 
 # The peers have an environment of their own, with what our package needs; the package itself is
