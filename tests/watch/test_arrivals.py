@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.cli import watch_options
 from pipelines.errors import ConfigError, InputError
 from pipelines.watch.arrivals import Arrivals, Place, state
-from pipelines.watch.settings import DriftSettings, WatchSettings
+from pipelines.watch.settings import COMPLETE_WHEN, DriftSettings, WatchSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +75,10 @@ def test_patterns_that_cannot_be_watched_are_refused(tmp_path: Path) -> None:
         WatchSettings(settle=-1)
     with pytest.raises(ConfigError, match="--baseline"):
         DriftSettings(warn_unseen=5)
+
+
+def test_the_command_line_has_all_rules_of_completeness() -> None:
+    assert watch_options.COMPLETE_WHEN == COMPLETE_WHEN
 
 
 def test_a_file_settles(tmp_path: Path) -> None:
