@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import CountsError
 from pipelines import storage
-from pipelines.directory import is_folder, refuse_occupied, training_failed
+from pipelines.directory import is_folder, refuse_links, refuse_occupied, training_failed
 from pipelines.encoding import check_special_tokens
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.inputs import find_inputs
@@ -59,6 +59,7 @@ def check_run(
             pretokenizer=pretokens.cut,
             special_tokens=pretokens.special_tokens,
         )
+        refuse_links(storage.located(output.directory), [COUNTS, "encoded"])
         failed = training_failed(storage.located(output.directory))
         refuse_occupied(output, keep=[COUNTS] if failed else ())
         if encoding.keep:

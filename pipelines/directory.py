@@ -338,6 +338,20 @@ def _dead_letters(directory: str) -> list[storage.Entry]:
     ]
 
 
+def refuse_links(directory: str, names: Iterable[str]) -> None:
+    """Refuse folders of an output directory that are links, which may lead out of it.
+
+    Raises:
+        OutputError: one is.
+    """
+    for name in names:
+        if storage.is_local(directory) and Path(directory, name).is_symlink():
+            raise OutputError(
+                f"{join(directory, name)} is a link, which may lead out of {directory}: remove it, "
+                "or choose another directory"
+            )
+
+
 def is_folder(directory: str, name: str) -> bool:
     """Whether ``name`` is a real folder of ``directory``: a link may lead out of it."""
     if not storage.is_local(directory):

@@ -24,6 +24,7 @@ from pipelines.directory import (
     is_folder,
     locked,
     prepare,
+    refuse_links,
     refuse_occupied,
     remove_ours,
 )
@@ -295,6 +296,7 @@ def train(
         _check_submission(execution, progress, reads=[*reads, *counted], writes=directory)
         with locked(directory):
             if counting is not None:  # before this training leaves its plan
+                refuse_links(directory, [COUNTS])
                 refuse_occupied(output, keep=[COUNTS])
                 inner = over_what_failed(counting, inner)
                 refuse_occupied(inner)

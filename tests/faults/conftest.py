@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.settings import InputSettings
-from tests.pipelines.corpora import encode, sentence, small_tokenizer, train, tree, write_jsonl
+from tests.faults.running import outcome
+from tests.pipelines.corpora import encode, sentence, small_tokenizer, train, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ class Undisturbed:
 
     def made(self, name: str) -> dict[str, bytes]:
         """What ``bpe NAME`` makes, every file."""
-        return tree({"encode": self.folder / "ids", "train": self.folder / "model"}[name])
+        return outcome({"encode": self.folder / "ids", "train": self.folder / "model"}[name])
 
 
 def run_undisturbed(folder: Path, documents: int) -> Undisturbed:

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.output import TIMINGS
 from tests.cli.process import BPE, environment
+from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,6 +67,15 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
             if parent == process.pid and b"sdk_worker_main" in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return sorted(found)
+
+
+def outcome(directory: Path) -> dict[str, bytes]:
+    """Every file below ``directory`` but how long the work took, which is never the same."""
+    return {name: data for name, data in tree(directory).items() if not _is_timing(name)}
+
+
+def _is_timing(name: str) -> bool:
+    return name.rpartition("/")[2] == TIMINGS
 
 
 def temporaries(directory: Path) -> list[str]:

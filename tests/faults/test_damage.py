@@ -11,7 +11,8 @@ import pytest
 from pipelines import jobs
 from pipelines.errors import InputError, JobError, VerificationError
 from tests.cli.process import bpe
-from tests.pipelines.corpora import count, encode, tree
+from tests.faults.running import outcome
+from tests.pipelines.corpora import count, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ def test_a_damaged_part_is_found_and_made_again(
         assert again.resumed_parts == again.parts - 1
     else:
         assert not count(small.inputs, out, resume=True).resumed
-    assert tree(out) == tree(source)
+    assert outcome(out) == outcome(source)
 
 
 def no_json(path: Path, undisturbed: Undisturbed) -> None:
@@ -115,7 +116,7 @@ def test_a_damaged_manifest_is_found_and_made_again(
         encode(small.inputs, small.folder / "t.json", out, resume=True)
     else:
         count(small.inputs, out, resume=True)
-    assert tree(out) == tree(source)
+    assert outcome(out) == outcome(source)
 
 
 def test_verify_and_resume_on_the_command_line(small: Undisturbed, tmp_path: Path) -> None:
@@ -126,4 +127,4 @@ def test_verify_and_resume_on_the_command_line(small: Undisturbed, tmp_path: Pat
     assert done.stderr.splitlines()[-1].startswith("bpe: error:")
     assert part.name in done.stderr
     bpe(*small.command("encode", out, "--resume"))
-    assert tree(out) == small.made("encode")
+    assert outcome(out) == small.made("encode")

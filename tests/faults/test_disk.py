@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
-from tests.faults.running import PROCESSES, temporaries
-from tests.pipelines.corpora import tree
+from tests.faults.running import PROCESSES, outcome, temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +73,7 @@ def fill(undisturbed: Undisturbed, disk: Path, name: str, *more: str) -> None:
     assert not (out / "manifest.json").exists()
     room(disk, "16m")
     bpe(*undisturbed.command(name, out, "--resume"))
-    assert tree(out) == undisturbed.made(name)
+    assert outcome(out) == undisturbed.made(name)
 
 
 def test_a_read_only_output_is_named(undisturbed: Undisturbed, small_disk: Path) -> None:
@@ -90,7 +89,7 @@ def test_a_read_only_output_is_named(undisturbed: Undisturbed, small_disk: Path)
     assert "Read-only file system: make it writable" in done.stderr
     subprocess.run(["mount", "-o", "remount,rw,size=16m", small_disk], check=True)
     bpe(*undisturbed.command("encode", small_disk / "out", "--resume"))
-    assert tree(small_disk / "out") == undisturbed.made("encode")
+    assert outcome(small_disk / "out") == undisturbed.made("encode")
 
 
 def test_an_output_without_permission_is_named(undisturbed: Undisturbed, tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
-from tests.faults.running import PROCESSES, ended, running, temporaries, until, workers_of
-from tests.pipelines.corpora import tree
+from tests.faults.running import PROCESSES, ended, outcome, running, temporaries, until, workers_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +30,7 @@ def check_resumed(undisturbed: Undisturbed, name: str, out: Path) -> None:
     for path in parts(out):  # under a final name, complete
         assert path.read_bytes() == expected[str(path.relative_to(out))]
     bpe(*undisturbed.command(name, out, "--resume"))
-    assert tree(out) == expected
+    assert outcome(out) == expected
     assert temporaries(out) == []
 
 

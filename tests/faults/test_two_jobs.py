@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
-from tests.faults.running import PROCESSES, ended, running, until
-from tests.pipelines.corpora import tree
+from tests.faults.running import PROCESSES, ended, outcome, running, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +40,7 @@ def test_the_second_of_two_jobs_is_refused(
             )
         os.killpg(first.pid, signal.SIGCONT)
         assert ended(first) == (0, [])
-    assert tree(out) == undisturbed.made(name)
+    assert outcome(out) == undisturbed.made(name)
 
 
 def test_a_job_that_was_killed_holds_nothing(undisturbed: Undisturbed, tmp_path: Path) -> None:
@@ -51,4 +50,4 @@ def test_a_job_that_was_killed_holds_nothing(undisturbed: Undisturbed, tmp_path:
         first.kill()
         ended(first)
         bpe(*undisturbed.command("encode", out, "--resume"))
-    assert tree(out) == undisturbed.made("encode")
+    assert outcome(out) == undisturbed.made("encode")
