@@ -41,7 +41,9 @@ class Encoder {
       : words_(std::move(vocabulary), merges, special, whole_words, model),
         decoder_(words_.vocabulary(), words_.model(), words_.is_special()),
         has_scheme_(!scheme.empty()),
-        scheme_(has_scheme_ ? scheme_from_name(scheme) : Scheme::none) {}
+        scheme_(has_scheme_ ? scheme_from_name(scheme) : Scheme::none) {
+    idle_.push_back(words_.new_workspace());  // ready before the first text comes
+  }
 
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;

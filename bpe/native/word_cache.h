@@ -37,17 +37,9 @@ class WordCache {
     bool is_long() const { return high >> 56 == kLong; }
   };
 
-  explicit WordCache(size_t words = 0) { resize(std::bit_ceil(std::max(2 * words, kFewest))); }
-
-  WordCache copy() const {
-    WordCache copied;
-    copied.entries_ = entries_.copy();
-    copied.end_ = copied.entries_.data() + entries_.size();
-    copied.mask_ = mask_;
-    copied.size_ = size_;
-    copied.forgot_ = forgot_;
-    copied.memory_ = memory_;
-    return copied;
+  // With room for so many words, and about as many again before it grows.
+  explicit WordCache(size_t words = 0) {
+    resize(std::clamp(std::bit_ceil(4 * words), kFewest, kMostEntries));
   }
 
   // [word, word + size) is not empty; bytes behind it up to `readable` may be read.

@@ -29,8 +29,7 @@ namespace bpe {
 // Everything an encoding call writes to while it runs.
 struct Workspace {
   WordCache cache;
-  bool knows_tokens =
-      false;  // a word that is a token, but for huge ones, was in the cache at first
+  bool knows_tokens = false;  // whether all words that are tokens, but for huge ones, were in it
   Merger merger;
 };
 
@@ -64,7 +63,6 @@ class WordEncoder {
       add_merge(i / 3, merges[i], merges[i + 1], merges[i + 2]);
     if (model_.kind == Model::Kind::bytes)
       characters_.emplace(vocabulary_, vocabulary_.byte_ids(), merges_, merges);
-    remember_tokens();
   }
 
   WordEncoder(const WordEncoder&) = delete;
@@ -101,11 +99,27 @@ class WordEncoder {
     return model_.unknown;
   }
 
-  // A workspace whose cache holds the tokens, which are most words of a text.
+  // A workspace whose cache holds the tokens that are sure to encode to themselves, which are most
+  // words of a text.
   std::unique_ptr<Workspace> new_workspace() const {
     auto workspace = std::make_unique<Workspace>();
-    workspace->cache = known_.copy();
-    workspace->knows_tokens = knows_tokens_;
+    if (model_.kind != Model::Kind::bytes) return workspace;
+    const size_t longest = whole_words_ ? WordCache::kMaxBytes : 1;
+    const size_t most = WordCache::kMostEntries / 4;
+    workspace->cache = WordCache(whole_words_ ? std::min(vocabulary_.size(), most) : 0);
+    workspace->knows_tokens = whole_words_;
+    size_t known = 0;
+    for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
+      const Bytes token = vocabulary_[id];
+      if (token.empty() || token.size() > longest || is_special_[id]) continue;
+      if (++known > most) {
+        workspace->knows_tokens = false;
+        break;
+      }
+      const uint8_t* const end = token.data() + token.size();
+      workspace->cache.insert(workspace->cache.key(token.data(), token.size(), end), token,
+                              {&id, 1});
+    }
     return workspace;
   }
 
@@ -204,27 +218,6 @@ class WordEncoder {
   };
 
  private:
-  // Puts the tokens that are sure to encode to themselves into the cache that workspaces begin
-  // with.
-  void remember_tokens() {
-    if (model_.kind != Model::Kind::bytes) return;
-    const size_t longest = whole_words_ ? WordCache::kMaxBytes : 1;
-    const size_t most = WordCache::kMostEntries / 4;
-    known_ = WordCache(whole_words_ ? std::min(vocabulary_.size(), most) : 0);
-    knows_tokens_ = whole_words_;
-    size_t known = 0;
-    for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
-      const Bytes token = vocabulary_[id];
-      if (token.empty() || token.size() > longest || is_special_[id]) continue;
-      if (++known > most) {
-        knows_tokens_ = false;
-        break;
-      }
-      const uint8_t* const end = token.data() + token.size();
-      known_.insert(known_.key(token.data(), token.size(), end), token, {&id, 1});
-    }
-  }
-
   void add_merge(size_t number, uint32_t left, uint32_t right, uint32_t result) {
     const auto fail = [&](const std::string& what) {
       throw std::invalid_argument("merge " + std::to_string(number) + " (" + std::to_string(left) +
@@ -288,8 +281,6 @@ class WordEncoder {
   std::optional<WordPieces> word_pieces_;
   MergeTable merges_;
   std::optional<Characters> characters_;  // for a model of bytes
-  WordCache known_;
-  bool knows_tokens_ = false;  // as in a workspace
   bool whole_words_;
 };
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -42,12 +41,6 @@ class ZeroedArray {
       : data_(static_cast<T*>(std::calloc(size, sizeof(T)))), size_(size) {
     if (!data_ && size > 0) throw std::bad_alloc();
     advise_huge_pages(data(), size * sizeof(T));
-  }
-
-  ZeroedArray copy() const {
-    ZeroedArray copied(size_);
-    if (size_ > 0) std::memcpy(copied.data(), data(), size_ * sizeof(T));
-    return copied;
   }
 
   size_t size() const { return size_; }
