@@ -27,6 +27,7 @@ NAMES = (
     "diff",
     "show",
     "words",
+    "report",
     "completion",
 )
 COUNT = ("count", "--input", "a.txt", "--output", "out")
