@@ -34,7 +34,7 @@ from pipelines.output import (
     read_json_object,
 )
 from pipelines.storage import join
-from pipelines.watch.remove import is_watched, remove_watched
+from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -165,6 +165,7 @@ def remove_temporaries(directory: str) -> None:
 def remove_ours(directory: str) -> None:
     """Remove the files that an earlier job left in ``directory``, and nothing else."""
     if is_watched(directory):
+        refuse_links(directory, FOLDERS)
         remove_watched(directory)
     found = [*storage.entries(directory), *_dead_letters(directory)]
     claims = _Claims(directory)

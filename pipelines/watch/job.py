@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.counting import SHARDS, count_job
-from pipelines.directory import locked, occupied, refuse_inputs_inside, remove_ours
+from pipelines.directory import locked, occupied, refuse_inputs_inside, refuse_links, remove_ours
 from pipelines.directory import remove_temporaries as remove_temporaries_in
 from pipelines.documents import ReadOptions
 from pipelines.encoding import check_tokens, encode_job, load_tokenizer, tokenizer_json
@@ -30,7 +30,7 @@ from pipelines.watch.drift import Baseline, Series, trained_bytes_per_token
 from pipelines.watch.encoding import EncodeWatch, EncodeWork, settled_columns
 from pipelines.watch.encoding import clean as clean_encoded
 from pipelines.watch.keeper import CountKeeper, EncodeKeeper
-from pipelines.watch.remove import WATCH_KEY, is_watched
+from pipelines.watch.remove import FOLDERS, WATCH_KEY, is_watched
 from pipelines.watch.run import run_until_stopped
 from pipelines.watch.settings import DriftSettings, WatchSettings
 from pipelines.watch.transform import add_watching
@@ -343,6 +343,7 @@ def _prepare(output: OutputSettings, plan: Plan, *, reads: list[str]) -> bool:
     """
     directory = storage.located(output.directory)
     refuse_inputs_inside(directory, [f"{path.rstrip('/')}/" for path in reads[:1]] + reads[1:])
+    refuse_links(directory, FOLDERS)
     storage.make_directory(directory)
     remove_temporaries_in(directory)
     found = storage.entries(directory)

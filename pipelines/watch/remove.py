@@ -12,6 +12,7 @@ from pipelines.watch import log
 from pipelines.watch.log import DRIFT
 
 WATCH_KEY = "watch"  # of the settings of a plan: the patterns
+FOLDERS = (log.LOG, log.SETS, DRIFT, DEAD_LETTERS)
 
 
 def is_watched(directory: str) -> bool:

@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.errors import OutputError
+from pipelines.jobs import count
+from pipelines.settings import (
+    EncodeSettings,
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
+from pipelines.watch.job import watch_count, watch_encode
 from tests.cli.process import bpe
 from tests.pipelines.corpora import small_tokenizer
 from tests.watch.drops import running, taken, wait_for
@@ -110,6 +120,38 @@ def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path)
     summary = json.loads(bpe(*ENCODE, *IDLE, "--max-failures", "3", cwd=folder).stdout)
     assert summary["failures"] == 3
     assert ids(folder) == ["a0", "a1"]
+
+
+@pytest.mark.parametrize("name", ["log", "sets", "drift", "dead-letters"])
+def test_linked_folders_of_the_output_are_refused(folder: Path, name: str) -> None:
+    away, out = folder / "away", folder / "out"
+    key = "0" * 20
+    (away / key).mkdir(parents=True)
+    for file in (f"{key}.json", f"part-{key}-00000-of-00001.jsonl", "2026-01-01.jsonl"):
+        (away / file).write_text("{}\n")
+    (away / key / "manifest.json").write_text("{}\n")
+    before = sorted(away.rglob("*"))
+    out.mkdir()
+    plan = {"program": "beam-bpe", "kind": "counts", "settings": {"watch": ["in/*.jsonl"]}}
+    (out / ".plan.json").write_text(json.dumps(plan))
+    (out / name).symlink_to(away)
+    inputs = InputSettings(patterns=(str(folder / "in"),))
+    here = Execution(workers=1)
+    for overwrite in (False, True):
+        output = OutputSettings(directory=str(out), overwrite=overwrite)
+        with pytest.raises(OutputError, match=f"out/{name} is a link, which may lead out of"):
+            watch_count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=here)
+        with pytest.raises(OutputError, match=f"out/{name} is a link, which may lead out of"):
+            watch_encode(
+                inputs=inputs,
+                tokenizer=str(folder / "tokenizer.json"),
+                output=output,
+                execution=here,
+                encoding=EncodeSettings(),
+            )
+    with pytest.raises(OutputError, match=f"out/{name} is a link, which may lead out of"):
+        count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=here)
+    assert sorted(away.rglob("*")) == before
 
 
 def test_rows_chunks_and_columns(folder: Path) -> None:
