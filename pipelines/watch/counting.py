@@ -15,8 +15,10 @@ from typing_extensions import override
 from bpe.counts import combine
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput, CountsPart, Totals
+from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.counting import CountJob, count_split, merged, write_manifest, write_shard
+from pipelines.errors import JobError
 from pipelines.output import DEAD_LETTERS, MANIFEST, json_bytes
 from pipelines.storage import join
 from pipelines.train import load_counts
@@ -87,8 +89,8 @@ class CountWork(Work):
 
     @override
     def find(self, name: str, key: str) -> Entry | None:
-        found = [entry for _, entry in self.entries() if _holds(entry, name)]
-        return found[-1] if found else None
+        found = self._holding(name)
+        return found[-1][1] if found else None
 
     @override
     def nothing(self, key: str) -> Entry:
@@ -151,26 +153,43 @@ class CountWork(Work):
         if before is None:
             log.write_entry(self.directory, key, entry)
             return
+        with log.changing(self.directory):
+            self._replace(entry, key)
+
+    def _replace(self, entry: Entry, key: str) -> None:
+        """Let an entry appear in place of what its input was before."""
         (source,) = entry["inputs"]
-        (id_, then) = [item for item in self.entries() if _holds(item[1], source["name"])][-1]
+        held = self._holding(source["name"])
+        (id_, then) = held[-1]
         entry["revision"] = then["revision"] + 1
-        if len(then["inputs"]) == 1:
+        if len(held) == len(then["inputs"]) == 1:
             entry["replaces"] = [id_]
             log.write_entry(self.directory, key, entry)
-            with self._lock:
-                self._bad -= then["bad"]
-            log.remove_entry(self.directory, id_)
-            remove_set(self.directory, then)
-            self._remove_letters(then)
-            return
+            if len(self._holding(source["name"])) == 1:
+                with self._lock:
+                    self._bad -= then["bad"]
+                log.remove_entry(self.directory, id_)
+                remove_set(self.directory, then)
+                self._remove_letters(then)
+                return
+            # Another process has added it up just now. An id has one entry for good.
+            log.remove_entry(self.directory, key)
+            key = digest_id(key, id_)
         # Counts that were added up cannot be taken apart.
-        remove_set(self.directory, entry)
-        self._remove_letters(entry)
+        self.discard(entry)
         with self._lock:
             self._bad -= entry["bad"]
+        noted = [(old, one) for old, one in held if one["failed"] is not None]
         reason = "it was changed after it was counted: the counts are of what it held before"
-        entry.update(self.nothing(key), failed=reason, revision=entry["revision"])
+        entry.update(self.nothing(entry["key"]), failed=reason, revision=entry["revision"])
+        entry["replaces"] = [old for old, _ in noted]
         log.write_entry(self.directory, key, entry)
+        for old, one in noted:
+            log.remove_entry(self.directory, old)
+            self._remove_letters(one)
+
+    def _holding(self, name: str) -> list[tuple[str, Entry]]:
+        return [item for item in self.entries() if _holds(item[1], name)]
 
     @override
     def discard(self, entry: Entry) -> None:
@@ -235,19 +254,26 @@ def compact(directory: str, job: CountJob, cache: dict[str, Entry]) -> None:
     """
     if job.track_order:
         return
-    levels: dict[int, list[tuple[str, Entry]]] = {}
-    for id_, entry in sorted(log.read_log(directory, cache).items()):
-        if entry["set"] is not None:
-            levels.setdefault(entry["level"], []).append((id_, entry))
-    for level, found in sorted(levels.items()):
-        if len(found) >= FAN_IN:
-            _merge(directory, job, level, found[:FAN_IN])
+    with log.changing(directory):
+        levels: dict[int, list[tuple[str, Entry]]] = {}
+        for id_, entry in sorted(log.read_log(directory, cache).items()):
+            if entry["set"] is not None:
+                levels.setdefault(entry["level"], []).append((id_, entry))
+        for level, found in sorted(levels.items()):
+            if len(found) >= FAN_IN:
+                _merge(directory, job, level, found[:FAN_IN])
 
 
 def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Entry]]) -> None:
     entries = [entry for _, entry in found]
-    counts = combine([(load_counts(set_path(directory, one["set"])), 1) for one in entries])
+    ids = {id_ for id_, _ in found}
     key = digest_id(*(id_ for id_, _ in found))
+    try:
+        counts = combine([(load_counts(set_path(directory, one["set"])), 1) for one in entries])
+    except (JobError, CountsError):
+        if _is_replaced(directory, ids, by=key):
+            return  # they are looked at again
+        raise
     write_set(set_path(directory, key), counts, job)
     entry = {
         "key": key,
@@ -262,9 +288,21 @@ def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Ent
         "inputs": [source for one in entries for source in one["inputs"]],
     }
     log.write_entry(directory, key, entry)
+    if _is_replaced(directory, ids, by=key):
+        log.remove_entry(directory, key)
+        remove_set(directory, entry)
+        return
     for id_, one in found:
         log.remove_entry(directory, id_)
         remove_set(directory, one)
+
+
+def _is_replaced(directory: str, ids: set[str], *, by: str) -> bool:
+    """Whether a worker in another process has replaced one of these entries meanwhile."""
+    others = (entry for id_, entry in log.read_log(directory).items() if id_ != by)
+    return any(ids & set(entry["replaces"]) for entry in others) or not ids <= set(
+        log.entry_names(directory)
+    )
 
 
 def write_set(directory: str, counts: PretokenCounts, job: CountJob) -> None:

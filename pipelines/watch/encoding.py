@@ -157,9 +157,10 @@ class EncodeWork(Work):
         if before is None:
             log.write_entry(self.directory, id_, entry)
             return
-        then = self.find(source["name"], key) or dict(self.entries())[id_]
-        entry["revision"] = then["revision"] + 1
-        log.write_entry(self.directory, id_, entry)
+        with log.changing(self.directory):
+            then = self.find(source["name"], key) or dict(self.entries())[id_]
+            entry["revision"] = then["revision"] + 1
+            log.write_entry(self.directory, id_, entry)
         with self._lock:
             self._bad -= then["bad"]
         kept = set(_files(entry))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from typing import Any
 
 from pipelines import storage
@@ -33,8 +34,19 @@ _SERIES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 _KEY = re.compile(r"[0-9a-f]{20}")
 _ENTRY = re.compile(r"[0-9a-f]{20}\.json")
 _TRIES = 20
+_LOCKS: dict[str, threading.RLock] = {}
+_LOCKS_LOCK = threading.Lock()
 
 Entry = dict[str, Any]
+
+
+def changing(directory: str) -> threading.RLock:
+    """Keeps other threads of this process from replacing entries of a directory's log.
+
+    Whoever reads entries, and takes away some of them for what was read, holds it meanwhile.
+    """
+    with _LOCKS_LOCK:
+        return _LOCKS.setdefault(directory, threading.RLock())
 
 
 def digest_id(*texts: str) -> str:
@@ -219,11 +231,12 @@ def read_manifest(directory: str) -> dict[str, Any]:
 
 def compact(directory: str) -> None:
     """Move the entries of the log into the manifest; one process at a time may do so."""
-    log = read_log(directory)
-    manifest = json.loads(storage.read(join(directory, MANIFEST)))
-    together = with_entries(manifest, newest(entries_of(manifest), log))
-    if together != manifest:
-        storage.write(join(directory, MANIFEST), json_bytes(together))
-    for id_, entry in log.items():
-        if read_entry(directory, id_) == entry:
-            remove_entry(directory, id_)
+    with changing(directory):
+        log = read_log(directory)
+        manifest = json.loads(storage.read(join(directory, MANIFEST)))
+        together = with_entries(manifest, newest(entries_of(manifest), log))
+        if together != manifest:
+            storage.write(join(directory, MANIFEST), json_bytes(together))
+        for id_, entry in log.items():
+            if read_entry(directory, id_) == entry:
+                remove_entry(directory, id_)
