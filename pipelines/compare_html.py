@@ -190,7 +190,7 @@ def _bar(value: float | None, most: float, *, best: bool = False) -> str:
     if value is None:
         return "<td></td>"
     name = "bar best" if best else "bar"
-    return f'<td class="{name}" style="--share: {value / most:.1%}">{value:,.2f}</td>'
+    return f'<td class="{name}" style="--share: {value / (most or 1):.1%}">{value:,.2f}</td>'
 
 
 def _tokens(tokens: Iterable[str]) -> str:

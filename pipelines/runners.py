@@ -89,7 +89,9 @@ class WorkerError(Exception):
 
 
 def _packed(error: JobError) -> str:
-    value = {"kind": type(error).__name__, "message": str(error)}
+    """``error`` as text: its class, or the nearest one above it that `_unpacked` knows."""
+    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _BUILT_HERE)
+    value = {"kind": kind, "message": str(error)}
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode("ascii")
 
 

@@ -321,7 +321,8 @@ def replacing(path: str) -> Iterator[HashingFile]:
 def _sending(path: str) -> Iterator[HashingFile]:
     """Write an object: nothing of it is in the store before all of it is known.
 
-    An upload that fails leaves no object: stores keep one only when it was sent to its end.
+    An upload that fails leaves what was there before, or no object: stores keep one only when it
+    was sent to its end.
     """
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
         yield (file := HashingFile(held, path))
@@ -332,10 +333,10 @@ def _sending(path: str) -> Iterator[HashingFile]:
             try:
                 shutil.copyfileobj(held, raw, CHUNK)
             except BaseException:
-                # What is closed, if only by the garbage collector, counts as sent to its end.
+                # What is closed, if only by the garbage collector, counts as sent to its end. Where
+                # that fails too, nothing was sent, and what was there before is there still.
                 with contextlib.suppress(Exception):
                     raw.close()
-                with contextlib.suppress(Exception):
                     FileSystems.delete([path])
                 raise
             raw.close()

@@ -15,6 +15,7 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 import bpe
 from bpe.errors import PretokenizerError, TrainingError
 from pipelines import errors
+from pipelines.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.runners import Failures, WorkerError, error_in, job_errors, options, run
 from pipelines.settings import Execution
@@ -72,6 +73,13 @@ def test_an_error_survives_as_text(kind: type[JobError]) -> None:
     found = error_in(RuntimeError(text))
     assert type(found) is kind
     assert str(found) == message
+
+
+def test_an_error_of_a_kind_of_its_own_survives_as_the_kind_above() -> None:
+    found = error_in(RuntimeError(repr(WorkerError.of(LostFileError("a.txt", "is gone")))))
+    assert type(found) is InputError
+    assert "a.txt" in str(found)
+    assert "is gone" in str(found)
 
 
 def test_an_error_is_found_behind_others() -> None:
