@@ -193,8 +193,8 @@ function makeScanner(scheme, unicode) {
     "qwen2": prefixed,
     "words": (text, at, end) => skip(text, at, end, LETTER | NUMBER | SYMBOL),
     "spaces": (text, at, end) => {
-      const space = text.indexOf(0x20, at);
-      return space < 0 || space > end ? end : space;
+      while (at < end && text[at] !== 0x20) ++at;  // not indexOf(), which goes on behind the end
+      return at;
     },
     "bert": bert,
     "none": (text, at, end) => end,

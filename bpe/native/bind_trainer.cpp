@@ -93,7 +93,7 @@ void add_character_words(Trainer& trainer, const py::buffer& data_object,
 py::tuple word_characters(const py::buffer& data_object, const py::buffer& offsets_object) {
   const View<uint8_t> data(data_object);
   const View<int64_t> offsets(offsets_object);
-  Characters found;
+  WordCharacters found;
   {
     py::gil_scoped_release release;
     const WordColumn words{span_of(data), span_of(offsets)};
@@ -101,7 +101,7 @@ py::tuple word_characters(const py::buffer& data_object, const py::buffer& offse
     found = characters_of(words);
   }
   const auto malformed =
-      found.malformed == Characters::kNone ? py::object(py::none()) : py::int_(found.malformed);
+      found.malformed == WordCharacters::kNone ? py::object(py::none()) : py::int_(found.malformed);
   return py::make_tuple(Buffer(std::move(found.first)), Buffer(std::move(found.rest)), malformed);
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -131,7 +132,10 @@ class Encoder {
     ~Lease() {
       if (std::uncaught_exceptions() > exceptions_) return;
       const std::lock_guard lock(encoder_.mutex_);
-      encoder_.idle_.push_back(std::move(workspace_));
+      try {
+        encoder_.idle_.push_back(std::move(workspace_));
+      } catch (const std::bad_alloc&) {  // then it is not kept
+      }
     }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;

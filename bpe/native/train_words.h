@@ -50,7 +50,7 @@ struct WordColumn {
 inline constexpr size_t kCodePoints = 0x110000;
 
 // The characters that words begin with, and those that stand behind others; each ascending.
-struct Characters {
+struct WordCharacters {
   std::vector<uint32_t> first;
   std::vector<uint32_t> rest;
   size_t malformed = kNone;  // the first word that is not UTF-8
@@ -58,8 +58,8 @@ struct Characters {
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 };
 
-inline Characters characters_of(const WordColumn& words) {
-  Characters found;
+inline WordCharacters characters_of(const WordColumn& words) {
+  WordCharacters found;
   std::vector<bool> first(kCodePoints), rest(kCodePoints);
   for (size_t word = 0; word < words.words(); ++word) {
     const bool well_formed = words.each_character(word, [&](uint32_t code_point, bool is_first) {
