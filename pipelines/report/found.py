@@ -8,6 +8,7 @@ from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output import COUNTS, MANIFEST, TOKENIZER, TRAINING, read_json_object
 from pipelines.storage import join
+from pipelines.watch.log import COUNTS_KIND
 
 ENCODED = "encoded"  # where bpe run puts it
 
@@ -77,6 +78,8 @@ def _is_file(path: str) -> bool:
 def _kind(directory: str) -> str | None:
     value = read_json_object(join(directory, MANIFEST)) or {}
     kind = value.get("kind")
+    if kind == COUNTS_KIND:
+        return "counts"
     return kind if isinstance(kind, str) else None
 
 

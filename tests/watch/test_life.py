@@ -93,6 +93,8 @@ def test_counts_of_a_file_that_changes_are_counted_again(folder: Path) -> None:
     write(folder, "a", ["over the lazy dog"])
     bpe(*COUNT, *IDLE, cwd=folder)
     bpe("verify", "out", "--input", "in/*.jsonl", cwd=folder)
+    bpe("report", "out", cwd=folder)
+    assert '<section id="pre-tokens">' in (folder / "out" / "report.html").read_text("utf-8")
 
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
