@@ -21,6 +21,7 @@ from pipelines.progress import NoProgress
 from pipelines.reading import Reading
 from pipelines.runners import Failures, job_errors, options
 from pipelines.storage import join
+from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary
 from pipelines.train import read_counts_manifest
 from pipelines.watch import counting, log
@@ -128,6 +129,13 @@ def watch_encode(
         arrivals = Arrivals(places, output=directory, settings=watch)
         if drift.baseline is not None:
             _check_baseline(drift.baseline, loaded)
+        check_submission(
+            options(execution),
+            execution,
+            reads=[arrivals.root] if drift.baseline is None else [arrivals.root, drift.baseline],
+            writes=directory,
+            say=progress.log,
+        )
         with locked(directory):
             then = None if output.overwrite else _reading_then(directory)
             there = [
@@ -224,6 +232,7 @@ def watch_count(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
+    progress = progress or NoProgress()
     if prune_below != 1:
         raise ConfigError(
             "--prune-below does not go with --watch: a pre-token that is rare so far may become "
@@ -253,6 +262,13 @@ def watch_count(
             "shards": shards,
             **reading.options.to_json(),
         }
+        check_submission(
+            options(execution),
+            execution,
+            reads=[arrivals.root],
+            writes=directory,
+            say=progress.log,
+        )
         with locked(directory):
             plan = _plan("counts", settings, inputs, arrivals)
             if _prepare(output, plan, reads=[arrivals.root]):
@@ -265,7 +281,7 @@ def watch_count(
                 arrivals=arrivals,
                 settings=watch,
                 max_failures=inputs.max_failures,
-                progress=progress or NoProgress(),
+                progress=progress,
             )
             keeper.job = job
             factory = _CountFactory(

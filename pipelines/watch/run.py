@@ -18,6 +18,8 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
 from pipelines.errors import JobError
 from pipelines.runners import Failures, error_in, is_local, options
+from pipelines.submission.submit import ready
+from pipelines.submission.workers import workers_of
 from pipelines.watch.transform import STOPPED
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def run_until_stopped(
         made.view_as(DirectOptions).direct_running_mode = "in_memory"
     else:
         made.view_as(StandardOptions).streaming = True
+        ready(made, execution, workers_of(made))
     folder = tempfile.mkdtemp(prefix="bpe-watch-") if local else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
     stopping, signalled = threading.Event(), threading.Event()
@@ -99,8 +102,17 @@ _STOP_MESSAGE = "the job was stopped"  # of `Failures.stop`
 
 
 def _run_elsewhere(pipeline: beam.Pipeline, stopping: threading.Event) -> None:
-    """Run on a runner that has its own processes, and take the job back when asked to."""
+    """Run on a runner that has its own processes; take the job back when asked to, or on errors."""
     result = pipeline.run()
+    try:
+        _wait_elsewhere(result, stopping)
+    except BaseException:
+        with contextlib.suppress(Exception):  # it may be over by now
+            result.cancel()
+        raise
+
+
+def _wait_elsewhere(result: Any, stopping: threading.Event) -> None:
     ended: list[Any] = []
 
     def wait() -> None:
