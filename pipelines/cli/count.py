@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.train_options import preset_option, prune_option
@@ -72,7 +73,8 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         )
         show_summary(ctx, watch=watched)
         return
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     summary = jobs.count(
         inputs=inputs,
