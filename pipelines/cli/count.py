@@ -53,6 +53,7 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     watching = settle_input(ctx)
     inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
     output, execution = options.output_settings(ctx), options.execution(ctx)
+    settings = options.count_settings(ctx)
     watch = watch_settings(ctx) if watching else None
     if not watching:
         refuse_watching(ctx)
@@ -65,11 +66,9 @@ def count(ctx: click.Context, /, **_: Any) -> None:
             pretokens=pretokens,
             output=output,
             execution=execution,
+            settings=settings,
             watch=watch,
             progress=options.progress(ctx),
-            track_order=ctx.params["track_order"],
-            prune_below=ctx.params["prune_below"],
-            shards=ctx.params["shards"],
         )
         show_summary(ctx, watch=watched)
         return
@@ -81,9 +80,7 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         pretokens=pretokens,
         output=output,
         execution=execution,
+        settings=settings,
         progress=options.progress(ctx),
-        track_order=ctx.params["track_order"],
-        prune_below=ctx.params["prune_below"],
-        shards=ctx.params["shards"],
     )
     show_summary(ctx, count=summary)

@@ -73,11 +73,13 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         inputs=inputs,
         pretokens=pretokens,
         output=counts_output,
+        settings=jobs.CountSettings(
+            track_order=ctx.params["track_order"] or training.ties == "first-seen",
+            prune_below=training.prune_below,
+            shards=ctx.params["shards"],
+        ),
         execution=execution,
         progress=progress,
-        track_order=ctx.params["track_order"] or training.ties == "first-seen",
-        prune_below=training.prune_below,
-        shards=ctx.params["shards"],
     )
     trained = jobs.train(
         inputs=None,

@@ -13,10 +13,11 @@ from pipelines.jobs.decoding import decode
 from pipelines.jobs.encoding import encode
 from pipelines.jobs.training import train
 from pipelines.jobs.verifying import verify
-from pipelines.settings import CountsInput, EncodeSettings
+from pipelines.settings import CountSettings, CountsInput, EncodeSettings
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 
 __all__ = [
+    "CountSettings",
     "CountSummary",
     "CountsInput",
     "EncodeSettings",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bpe.errors import CountsError
 from pipelines.checks import folder_of, over_what_failed
 from pipelines.count import add_counting
-from pipelines.counting import SHARDS, plan_counting
+from pipelines.counting import plan_counting
 from pipelines.directory import (
     locked,
     prepare,
@@ -19,6 +19,7 @@ from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output import MANIFEST, PLAN, read_json_object
 from pipelines.progress import NoProgress
 from pipelines.runners import job_errors, options
+from pipelines.settings import CountSettings
 from pipelines.storage import join
 from pipelines.summaries import CountSummary
 from pipelines.timings import save_timing
@@ -42,10 +43,8 @@ def count(
     pretokens: PretokenSettings,
     output: OutputSettings,
     execution: Execution,
+    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
     progress: Progress | None = None,
-    track_order: bool = False,
-    prune_below: int = 1,
-    shards: int = SHARDS,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 
@@ -54,10 +53,8 @@ def count(
         pretokens: how text is cut.
         output: the directory.
         execution: where the work is done.
+        settings: what the counts hold.
         progress: told how far it is.
-        track_order: keep where each pre-token was first seen, for ties ``first-seen``.
-        prune_below: pre-tokens that occur fewer times are dropped.
-        shards: files of counts.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -69,9 +66,7 @@ def count(
             inputs=inputs,
             pretokens=pretokens,
             output=output,
-            track_order=track_order,
-            prune_below=prune_below,
-            shards=shards,
+            settings=settings,
         )
         check_job(
             execution,

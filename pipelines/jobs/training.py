@@ -23,7 +23,7 @@ from pipelines.jobs.execution import check_job, see_arrived
 from pipelines.output import COUNTS, MANIFEST, TOKENIZER
 from pipelines.progress import NoProgress
 from pipelines.runners import job_errors, options, run
-from pipelines.settings import CountsInput, Execution
+from pipelines.settings import CountSettings, CountsInput, Execution
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 from pipelines.timings import save_timing
@@ -92,8 +92,9 @@ def train(
                 inputs=inputs,
                 pretokens=pretokens,
                 output=inner,
-                track_order=training.ties == "first-seen",
-                prune_below=training.prune_below,
+                settings=CountSettings(
+                    track_order=training.ties == "first-seen", prune_below=training.prune_below
+                ),
             )
             counts = (CountsInput(directory=inner.directory),)
         job = TrainJob(
