@@ -41,9 +41,12 @@ def start(*, taskmanagers: int, slots: int) -> None:
         service.start(layout)
     except (ServiceError, ProgramError) as error:
         _fail(error)
+    options = f"--runner PortableRunner --stage none -- {' '.join(layout.options)}"
+    if layout == Layout():
+        options = "--config configs/runners/flink-standalone.yaml"
     click.echo(
         f"""\
-jobs:  bpe … --runner PortableRunner --stage none -- {" ".join(layout.options)}
+jobs:  bpe … {options}
 watch: http://127.0.0.1:{layout.web}
 logs:  {service.folder()}
 stop:  python -m cluster stop"""

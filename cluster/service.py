@@ -1,11 +1,14 @@
 """A standalone Flink that stays until it is stopped: what ``start`` and ``stop`` do.
 
-A process in the background holds all others; they end with it, whatever it ends of.
+A process in the background holds all others; they end with it, whatever it ends of. It also holds
+a lock for its life, on the file that says which process it is: a number alone may by now be that of
+another process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -15,11 +18,11 @@ import subprocess
 import sys
 import threading
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from cluster import cache, workers
 from cluster.flink import Flink, JobServer, flags
-from cluster.processes import HOST, is_running, wait_until
+from cluster.processes import HOST, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,8 +69,12 @@ def folder() -> Path:
     return cache.root() / "running"
 
 
-def _state() -> Path:
-    return folder() / "ready.json"
+def _ready() -> Path:
+    return folder() / "ready"
+
+
+def _lock() -> Path:
+    return cache.root() / "running.pid"
 
 
 def start(layout: Layout) -> None:
@@ -76,8 +83,19 @@ def start(layout: Layout) -> None:
     Raises:
         ServiceError: one runs already, a port is taken, or something does not start.
     """
-    if running() is not None:
-        raise ServiceError("a cluster is running: stop it first (python -m cluster stop)")
+    cache.root().mkdir(parents=True, exist_ok=True)
+    with _lock().open("a+", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ServiceError(
+                "a cluster is running: stop it first (python -m cluster stop)"
+            ) from error
+        lock.truncate(0)
+        _start(layout, lock)
+
+
+def _start(layout: Layout, lock: TextIO) -> None:
     for port in (layout.web, layout.jobs, layout.artifacts, layout.expansion, layout.pool):
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -95,10 +113,13 @@ def start(layout: Layout) -> None:
             stdout=said,
             stderr=said,
             env=workers.environment(),
+            pass_fds=(lock.fileno(),),  # it has the lock as long as it runs
             start_new_session=True,
         )
+    lock.write(str(process.pid))
+    lock.flush()
     try:
-        wait_until(lambda: _state().exists() or process.poll() is not None, "the cluster")
+        wait_until(lambda: _ready().exists() or process.poll() is not None, "the cluster")
     except BaseException:
         process.terminate()
         raise
@@ -123,27 +144,28 @@ def serve(layout: Layout) -> None:
         )
         held.enter_context(JobServer.start(folder(), master=flink.master, ports=ports))
         held.enter_context(workers.start_pool(folder(), port=layout.pool)[0])
-        written = _state().with_suffix(".tmp")
-        written.write_text(json.dumps({"process": os.getpid()}), "utf-8")
-        written.replace(_state())
+        _ready().touch()
         over.wait()
-    _state().unlink(missing_ok=True)
 
 
 def running() -> int | None:
-    """The process that holds the cluster; None where none runs."""
+    """The process that holds the cluster, 0 if there is none yet; None where none runs."""
     try:
-        process = int(json.loads(_state().read_text("utf-8"))["process"])
-    except (FileNotFoundError, ValueError, KeyError):
-        return None
-    return process if is_running(process) else None
+        with _lock().open(encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        pass
+    except BlockingIOError:
+        return int(_lock().read_text("ascii") or 0)
+    return None
 
 
 def stop() -> bool:
     """Take the cluster down and remove its logs; whether there was one."""
+    wait_until(lambda: running() != 0, "the beginning of the cluster")
     process = running()
     if process is not None:
         os.kill(process, signal.SIGTERM)
-        wait_until(lambda: not is_running(process), "the end of the cluster")
+        wait_until(lambda: running() is None, "the end of the cluster")
     shutil.rmtree(folder(), ignore_errors=True)
     return process is not None

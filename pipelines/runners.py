@@ -347,8 +347,8 @@ def _run_there(
         pipeline = beam.Pipeline(options=made)
         build(pipeline, Failures())
         try:
-            result = pipeline.run()
-            cancelling.submitted(result)
+            name = made.view_as(GoogleCloudOptions).job_name
+            result = cancelling.submit(pipeline.run, name=name)
             say(where_to_look(result, made, workers))
             state = Waiter(result, lambda: _observe(result, stage)).wait()
         except Exception as error:

@@ -24,6 +24,7 @@ import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.endpoints import check_s3
 from pipelines.errors import ConfigError, InputError, JobError, OutputError
 
 if TYPE_CHECKING:
@@ -76,10 +77,11 @@ def is_local(path: str) -> bool:
 
 
 def check_filesystem(path: str) -> None:
-    """Refuse a path of a filesystem that is unknown, or whose packages are not installed.
+    """Refuse a path of a filesystem that is unknown, or cannot be used here.
 
     Raises:
         ConfigError: it is one; the message names the extra to install.
+        JobError: no server answers where S3 is said to be.
     """
     scheme = FileSystems.get_scheme(path)
     if scheme is None:
@@ -97,9 +99,11 @@ def check_filesystem(path: str) -> None:
             f"one of {schemes}"
         )
     try:
-        FileSystems.get_filesystem(path)
+        found = FileSystems.get_filesystem(path)
     except (ValueError, OSError) as error:
         raise ConfigError(f"{path}: {scheme}:// cannot be used: {error}") from error
+    if scheme == "s3":
+        check_s3(path, found._options)  # noqa: SLF001 - those that its requests are made with
 
 
 def _is_installed(module: str) -> bool:
@@ -131,11 +135,10 @@ def join(directory: str, *names: str) -> str:
     return str(FileSystems.join(directory, *names))
 
 
-def entries(directory: str, *, beginning: str = "") -> list[Entry]:
+def entries(directory: str) -> list[Entry]:
     """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
 
-    On object stores only the objects right below ``directory`` are listed. Names may be asked for
-    by their ``beginning``.
+    On object stores only the objects right below ``directory`` are listed.
 
     Raises:
         OutputError: ``directory`` is a file, or cannot be listed.
@@ -143,7 +146,7 @@ def entries(directory: str, *, beginning: str = "") -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                listed = [_local_entry(one) for one in found if one.name.startswith(beginning)]
+                listed = [_local_entry(entry) for entry in found]
         else:
             listed = [
                 Entry(
@@ -151,7 +154,7 @@ def entries(directory: str, *, beginning: str = "") -> list[Entry]:
                     kind="file",
                     size=int(file.size_in_bytes),
                 )
-                for result in FileSystems.match([f"{directory}/{beginning}*"])
+                for result in FileSystems.match([f"{directory}/*"])
                 for file in result.metadata_list
             ]
     except FileNotFoundError:

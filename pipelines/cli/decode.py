@@ -8,7 +8,6 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
-from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.progress import many
 from pipelines.settings import Execution
@@ -35,8 +34,7 @@ def decode(ctx: click.Context, /, directory: str) -> None:
     --runner.
     """
     set_up_logging()
-    with loading():
-        from pipelines import jobs
+    from pipelines import jobs
 
     documents = jobs.decode(
         directory=directory,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
-from pipelines.submission.logs import OWN_HANDLER
+from pipelines.submission.logs import OWN_HANDLER, shown_stderr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +17,11 @@ else:
 
 
 class _CurrentStderr(_Handler):
-    """Writes where ``sys.stderr`` points at the moment, so that a progress bar is not torn."""
+    """Writes where stderr is at the moment, so that a progress bar is not torn."""
 
     @property
     def stream(self) -> TextIO:
-        return sys.stderr
+        return shown_stderr()
 
     @stream.setter
     def stream(self, _: TextIO) -> None: ...

@@ -8,7 +8,6 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, Source, choose, source
-from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.train_options import (
@@ -63,8 +62,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     counts = options.counts_inputs(ctx)
     execution = options.execution(ctx)
     set_up_logging()
-    with loading():
-        from pipelines import jobs
+    from pipelines import jobs
 
     if counts and source(ctx, "pretokenizer") is Source.PRESET:
         jobs.check_cut(counts=counts, pretokens=pretokens, execution=execution)

@@ -9,7 +9,6 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
-from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.tokenizer_options import tokenizer_options
@@ -59,8 +58,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
         return
     inputs = options.input_settings(ctx) if ctx.params["input"] else None
     set_up_logging()
-    with loading():
-        from pipelines import jobs
+    from pipelines import jobs
 
     summary = jobs.verify(
         directory=ctx.params["path"],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import sys
 import tempfile
 import threading
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +20,23 @@ if TYPE_CHECKING:
 # the error in the end says it in a line.
 OWN_HANDLER = "bpe"
 _OURS = ("bpe", "pipelines")
+_SOURCES = tuple(f"{Path(__file__).resolve().parents[2] / name}{os.sep}" for name in _OURS)
 _ERRORS_KEPT = 200
+
+
+class _Aside(io.TextIOWrapper):
+    """Takes what is printed on stderr while a job runs.
+
+    Attributes:
+        shown: what was stderr before.
+    """
+
+    shown: TextIO
+
+
+def shown_stderr() -> TextIO:
+    """The stderr that users see, also while what is printed there goes to the log of a job."""
+    return sys.stderr.shown if isinstance(sys.stderr, _Aside) else sys.stderr
 
 
 class JobLog(logging.Handler):
@@ -26,7 +44,7 @@ class JobLog(logging.Handler):
 
     Attributes:
         path: the file; removed by `close` unless `keep` was called.
-        stream: the open file.
+        stream: the open file, which can stand in for stderr.
         errors: the texts of the first errors.
     """
 
@@ -36,7 +54,8 @@ class JobLog(logging.Handler):
         self.path = Path(name)
         self.errors: list[str] = []
         self._kept = False
-        self.stream = os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace")
+        self.stream = _Aside(os.fdopen(handle, "wb"), "utf-8", "backslashreplace")
+        self.stream.shown = shown_stderr()
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -99,7 +118,8 @@ def job_log() -> Iterator[JobLog]:
     if commanded:  # workers of this process print tracebacks too, beside what they log
         sys.stderr = log.stream
     try:
-        yield log
+        with _own_warnings_logged():
+            yield log
     except BaseException:
         if commanded:  # Beam's threads lose their connections one after the other, and say so
             threading.excepthook = lambda _: None
@@ -112,3 +132,29 @@ def job_log() -> Iterator[JobLog]:
         for handler, shown in filters:
             handler.removeFilter(shown)
         log.close()
+
+
+@contextlib.contextmanager
+def _own_warnings_logged() -> Iterator[None]:
+    """Log the warnings of this package: what is printed on stderr would be put aside."""
+    before = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if file is None and filename.startswith(_SOURCES):
+            logging.getLogger(_OURS[0]).warning("%s", message)
+        else:
+            before(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        if warnings.showwarning is show:
+            warnings.showwarning = before

@@ -2,14 +2,18 @@
 
 From a source tree (a clone, an editable install) pip builds a wheel; of an installed distribution
 the files that its RECORD names become the wheel that they came from. What was made once is kept
-in the user's cache directory, under a name that depends on every byte it was made of.
+in the user's cache directory (``XDG_CACHE_HOME``, else ``~/.cache``), under a name that depends on
+every byte it was made of. Where that cannot be written, it is made for each command anew, which
+says so.
 """
 
 from __future__ import annotations
 
+import atexit
 import base64
 import contextlib
 import csv
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -74,7 +78,7 @@ def wheel(say: Callable[[str], None]) -> Path:
     """
     tree = source_tree()
     if tree is None:
-        return _kept("installed", _installed_digest(), _repack)
+        return _kept("installed", _installed_digest(), _repack, say=say)
     digest = _digest(_files_of(tree), tree)
 
     def build(folder: Path) -> None:
@@ -85,14 +89,18 @@ def wheel(say: Callable[[str], None]) -> Path:
         _build_wheel(copied, folder)
         shutil.rmtree(copied)
 
-    return _kept("wheel", digest, build)
+    return _kept("wheel", digest, build, say=say)
 
 
-def sources() -> Path:
+def sources(say: Callable[[str], None]) -> Path:
     """A copy of the sources, for ``--setup_file``: its ``setup.py``.
+
+    Args:
+        say: told where they cannot be kept.
 
     Raises:
         ConfigError: the package is installed without its sources, or what builds them is missing.
+        JobError: they cannot be copied.
     """
     tree = source_tree()
     if tree is None:
@@ -109,7 +117,7 @@ def sources() -> Path:
     def copy(folder: Path) -> None:
         _copy(tree, folder / "tree")
 
-    return _kept("sources", _digest(_files_of(tree), tree), copy) / "setup.py"
+    return _kept("sources", _digest(_files_of(tree), tree), copy, say=say) / "setup.py"
 
 
 def fits() -> str:
@@ -120,13 +128,18 @@ def fits() -> str:
     return f"CPython {sys.version_info[0]}.{sys.version_info[1]}, {system}{libc}"
 
 
-def _kept(kind: str, digest: str, make: Callable[[Path], None]) -> Path:
+def _kept(
+    kind: str, digest: str, make: Callable[[Path], None], *, say: Callable[[str], None]
+) -> Path:
     """What ``make`` puts into a folder (one thing), made once for each digest."""
-    place = _cache() / f"{kind}-{digest[:32]}"
-    with contextlib.suppress(FileNotFoundError):
+    cache, why_not = _cache()
+    place = cache / f"{kind}-{digest[:32]}"
+    with contextlib.suppress(OSError):
         if found := _only(place):
             return found
-    folder = Path(tempfile.mkdtemp(prefix=".making-", dir=place.parent))
+    if why_not:
+        say(f"{why_not}: what is made for the workers is not kept (XDG_CACHE_HOME=DIR chooses)")
+    folder = Path(tempfile.mkdtemp(prefix=".making-", dir=cache))
     try:
         make(folder)
         if _only(folder) is None:
@@ -134,11 +147,16 @@ def _kept(kind: str, digest: str, make: Callable[[Path], None]) -> Path:
         with contextlib.suppress(OSError):  # another process was faster: its result is the same
             folder.rename(place)
         found = _only(place)
-        if found is None:
-            raise JobError(f"{place}: cannot keep the package for the workers there")
-        return found
+    except OSError as error:
+        raise JobError(
+            f"{cache}: cannot make the package for the workers there ({error.strerror or error}): "
+            "make room, choose another place with XDG_CACHE_HOME=DIR, or use --package FILE"
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if found is None:
+        raise JobError(f"{place}: cannot keep the package for the workers there")
+    return found
 
 
 def _only(folder: Path) -> Path | None:
@@ -146,14 +164,27 @@ def _only(folder: Path) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
-def _cache() -> Path:
-    """A folder of this user that is kept; of this process where there is none."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base, DISTRIBUTION, "packages")
+def _cache() -> tuple[Path, str]:
+    """A folder of this user that is kept; where there is none, one of this process, and why."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        user = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+    except RuntimeError as error:
+        return _own_folder(), str(error)
+    folder = user / DISTRIBUTION / "packages"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="beam-bpe-packages-"))
+        with tempfile.TemporaryFile(dir=folder):
+            return folder, ""
+    except OSError as error:
+        return _own_folder(), f"{folder} cannot be written ({error.strerror or error})"
+
+
+@functools.cache
+def _own_folder() -> Path:
+    """Removed with the end of this process, when the job has been submitted."""
+    folder = Path(tempfile.mkdtemp(prefix="beam-bpe-packages-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 

@@ -52,7 +52,7 @@ def stage(
     if how == "auto" and not needs_package(made, workers):
         return
     if how == "sdist":
-        setup.setup_file = str(package.sources())
+        setup.setup_file = str(package.sources(say))
         _isolate(made)
         say(f"staging the sources of beam-bpe for the {workers}, which compile them")
         return

@@ -81,7 +81,7 @@ def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], N
     if workers.runner == "PortableRunner":
         raise ConfigError(
             "--runner PortableRunner needs the address of a job server: "
-            "-- --job_endpoint=HOST:PORT (docs/runners.md)"
+            "-- --job_endpoint=HOST:PORT (docs/running.md)"
         )
     prism = made.view_as(PrismRunnerOptions)
     if workers.runner == "PrismRunner" and not prism.prism_location:
@@ -89,7 +89,7 @@ def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], N
         if found is None:
             raise ConfigError(
                 "--runner PrismRunner: no program prism on the PATH, and none is downloaded "
-                "unasked: build it (docs/runners.md), and name it with -- --prism_location=FILE "
+                "unasked: build it (docs/running.md), and name it with -- --prism_location=FILE "
                 "or a running one with -- --job_endpoint=HOST:PORT"
             )
         prism.prism_location = found

@@ -7,7 +7,7 @@ import signal
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 from apache_beam.metrics import MetricsFilter
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pipelines.submission.workers import Workers
 
+Result = TypeVar("Result")
 POLL_SECONDS = 1.0
 _CANCEL_SECONDS = 60.0
 _REACH_SECONDS = 15
@@ -33,6 +34,7 @@ _REACH_SECONDS = 15
 # answer, five minutes by default, and takes the job for failed.
 _STREAM_SECONDS = 365 * 24 * 3600
 _OVER = frozenset({"DONE", "FAILED", "CANCELLED", "UPDATED", "DRAINED"})
+_WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 def reach_job_server(made: PipelineOptions, workers: Workers) -> None:
@@ -56,7 +58,7 @@ def reach_job_server(made: PipelineOptions, workers: Workers) -> None:
         if time.monotonic() > until:
             raise JobError(
                 f"no job server answers at {endpoint} ({error.strerror or error}): start it, or "
-                f"correct --job_endpoint (docs/runners.md says how for {workers.runner})"
+                f"correct --job_endpoint (docs/running.md says how for {workers.runner})"
             ) from error
         time.sleep(0.5)
 
@@ -149,10 +151,6 @@ class Waiter:
         self._poll()
         return self._state
 
-    def join(self, seconds: float) -> None:
-        """Let a job that was taken back end, where it does so within this time."""
-        self._over.wait(seconds)
-
     def _finish(self) -> None:
         try:
             self._state = self._result.wait_until_finish()
@@ -179,7 +177,7 @@ class Waiter:
 def cancelled_by_signals(name: str, *, say: Callable[[str], None]) -> Iterator[Cancelling]:
     """Let Ctrl-C (SIGINT) and SIGTERM take a submitted job back from its runner.
 
-    The block submits and waits; it tells what is yielded of the job once it is submitted.
+    The block submits the job through what is yielded, and waits.
 
     Args:
         name: of the runner.
@@ -217,30 +215,79 @@ class Cancelling:
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
         self._name = name
         self._say = say
+        self._sent = ""
         self._result: Any = None
         self.interrupt: Any = None
 
-    def submitted(self, result: Any) -> None:
-        """There is a job now.
+    def submit(self, hand_over: Callable[[], Result], *, name: str) -> Result:
+        """Call what hands a job over to its runner, and return the result.
+
+        Until it returns, the runner may have the job, and nobody here knows what it calls it. So a
+        signal is kept for the moment when the job can be cancelled; a second one is not.
 
         Beam's job servers that run as children take SIGINT for themselves, and would be gone
-        before the job could be cancelled: what was there before them gets it again.
+        before the job could be cancelled: what was there before them gets it again afterwards.
+
+        Args:
+            hand_over: submits the job.
+            name: of the job, by which it can be found on its runner.
         """
-        self._result = result
+        self._sent = name
+        with self._signals_kept():
+            result = hand_over()
+            self._result = result
+        return result
+
+    @contextlib.contextmanager
+    def _signals_kept(self) -> Iterator[None]:
+        effects: dict[int, Any] = {}
         if self.interrupt is not None:
-            signal.signal(signal.SIGINT, self.interrupt)
+            effects[signal.SIGINT] = self.interrupt
+        if signal.getsignal(signal.SIGTERM) == self.terminated:
+            effects[signal.SIGTERM] = self.terminated
+        kept: list[int] = []
+
+        def give_back() -> None:
+            for number, effect in effects.items():
+                signal.signal(number, effect)
+
+        def keep(number: int, _: object) -> None:
+            kept.append(number)
+            if len(kept) > 1:
+                give_back()
+                effects[number](number, None)
+            self._say(
+                f"{_WORDS[number]} while the job is submitted: it is cancelled once the runner has "
+                "it (a second time: this command ends at once, and the job may go on)"
+            )
+
+        for number, effect in effects.items():
+            if callable(effect):  # a shell may have us ignore it
+                signal.signal(number, keep)
+        try:
+            yield
+        finally:
+            give_back()
+            if len(kept) == 1:
+                effects[kept[0]](kept[0], None)
 
     def terminated(self, *_: object) -> None:
         """SIGTERM arrived."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the process
-        raise Interrupted("terminated", exit_status=143)
+        raise Interrupted(_WORDS[signal.SIGTERM], exit_status=143)
 
     def cancel(self, error: KeyboardInterrupt) -> Interrupted:
         """Cancel the job, wait until the runner says so, and say what became of it."""
-        word = str(error) or "interrupted"
+        word = str(error) or _WORDS[signal.SIGINT]
         status = error.exit_status if isinstance(error, Interrupted) else 130
         if self._result is None:
-            return Interrupted(f"{word} before the job was submitted", exit_status=status)
+            if not self._sent:
+                return Interrupted(f"{word} before the job was submitted", exit_status=status)
+            return Interrupted(
+                f"{word} while the job was submitted to {self._name}: it may run there, under the "
+                f"name {self._sent}: look for it on the runner's page, and cancel it there",
+                exit_status=status,
+            )
         job = f"job {job_id(self._result)} on {self._name}"
         self._say(f"{word}: cancelling {job}")
         try:

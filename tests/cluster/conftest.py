@@ -53,11 +53,19 @@ def flink_local(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def on_prism(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submission]:
-    """Prism; workers are threads of the command."""
+def prism_program(
+    pieces: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Program, Submission]]:
+    """Prism, whose workers are threads of the command; the process, and how to use it."""
     program, endpoint = prism.start(tmp_path_factory.mktemp("prism"))
     with program:
-        yield Submission.of(f"--job_endpoint={endpoint}", environment="LOOPBACK")
+        yield program, Submission.of(f"--job_endpoint={endpoint}", environment="LOOPBACK")
+
+
+@pytest.fixture(scope="module")
+def on_prism(prism_program: tuple[Program, Submission]) -> Submission:
+    """Prism; workers are threads of the command."""
+    return prism_program[1]
 
 
 @pytest.fixture(scope="session")

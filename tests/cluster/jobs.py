@@ -36,6 +36,11 @@ class Submission:
             workers.append(f"--environment_config={config}")
         return cls(("--runner", "PortableRunner", "--stage", stage, "--", *flags, *workers))
 
+    @property
+    def for_beam(self) -> tuple[str, ...]:
+        """Those of the options that go to Beam."""
+        return self.options[self.options.index("--") + 1 :]
+
     def __add__(self, flags: tuple[str, ...]) -> Submission:
         return Submission((*self.options, *flags))
 

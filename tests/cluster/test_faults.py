@@ -13,11 +13,10 @@ import pytest
 from tests.cluster.slow_job import SPLITS, SlowJob, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.cluster.conftest import Pool, Standalone
-    from tests.cluster.jobs import Submission
     from tests.cluster.slow_job import Running
 
 pytestmark = pytest.mark.long
@@ -50,17 +49,36 @@ def moments(running: Running, seed: str) -> Iterator[random.Random]:
                 yield chance
 
 
+def kill_taskmanager(standalone: Standalone, pool: Pool, chance: random.Random) -> bool:
+    """Kill one that has work, and start another; whether there was one."""
+    if busy := standalone.flink.busy():
+        standalone.flink.replace(chance.choice(busy))
+    return bool(busy)
+
+
+def kill_worker(standalone: Standalone, pool: Pool, chance: random.Random) -> bool:
+    """Kill a Python worker; whether there was one."""
+    if workers := pool.workers():
+        os.kill(chance.choice(workers), signal.SIGKILL)
+    return bool(workers)
+
+
 @pytest.mark.parametrize("step", STEPS)
-def test_taskmanagers_are_killed(
-    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
+@pytest.mark.parametrize("kill", [kill_taskmanager, kill_worker])
+def test_the_job_starts_again_where_a_process_is_killed(
+    slow: SlowJob,
+    standalone: Standalone,
+    pool: Pool,
+    tmp_path: Path,
+    kill: Callable[[Standalone, Pool, random.Random], bool],
+    step: Step,
 ) -> None:
     restarts = 0
     with slow.started(step, tmp_path / "out", standalone.external(pool, parallelism=2)) as running:
-        for chance in moments(running, "taskmanager"):
-            if not (busy := standalone.flink.busy()):
+        for chance in moments(running, kill.__name__):
+            since = time.time()
+            if not kill(standalone, pool, chance):
                 break
-            since = time.time()
-            standalone.flink.replace(chance.choice(busy))
             restarts += standalone.flink.wait_for_restart(since=since)
         running.finish()
     assert restarts > 1
@@ -68,50 +86,20 @@ def test_taskmanagers_are_killed(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_python_workers_are_killed(
-    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
+@pytest.mark.parametrize("who", ["command", "job server"])
+def test_the_job_is_resumed_where_nobody_waits_for_it(
+    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, who: str, step: Step
 ) -> None:
-    restarts = 0
-    submission = standalone.external(pool, parallelism=2)
-    with slow.started(step, tmp_path / "out", submission) as running:
-        for chance in moments(running, "worker"):
-            since = time.time()
-            os.kill(chance.choice(pool.workers()), signal.SIGKILL)
-            restarts += standalone.flink.wait_for_restart(since=since)
-        running.finish()
-    assert restarts > 1
-    slow.check(step, tmp_path / "out")
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_the_command_is_killed(
-    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
-) -> None:
-    submission = standalone.external(pool, parallelism=2)
-    with slow.started(step, tmp_path / "out", submission) as running:
+    output = tmp_path / "out"
+    with slow.started(step, output, standalone.external(pool, parallelism=2)) as running:
         assert running.reaches(SPLITS // 4)
-        running.kill()
-    resume(slow, step, tmp_path / "out", submission, standalone)
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_the_job_server_is_killed(
-    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, step: Step
-) -> None:
+        if who == "command":
+            running.kill()
+        else:
+            standalone.server.program.kill()
+            assert "Traceback" not in running.fail()
+            standalone.restart_server()
     submission = standalone.external(pool, parallelism=2)
-    with slow.started(step, tmp_path / "out", submission) as running:
-        assert running.reaches(SPLITS // 4)
-        standalone.server.program.kill()
-        assert "Traceback" not in running.fail()
-    standalone.restart_server()
-    submission = standalone.external(pool, parallelism=2)
-    resume(slow, step, tmp_path / "out", submission, standalone)
-
-
-def resume(
-    slow: SlowJob, step: Step, output: Path, submission: Submission, standalone: Standalone
-) -> None:
-    """Finish a step whose first job may still be running, and check that nothing is done twice."""
     with slow.started(step, output, submission, "--resume") as running:
         before = running.files()
         summary = running.finish()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from cluster import cache
+from tests.cluster.jobs import Submission
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cluster.jobs import Job, Submission
+    from tests.cluster.jobs import Job
 
 
 def test_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
@@ -17,6 +22,24 @@ def test_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
 
 def test_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
     job.run(tmp_path / "out", on_prism)
+    job.check(tmp_path / "out")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("runner", ["FlinkRunner", "PrismRunner"])
+def test_runners_by_their_own_names(
+    job: Job, flink_local: Submission, on_prism: Submission, tmp_path: Path, runner: str
+) -> None:
+    server = flink_local if runner == "FlinkRunner" else on_prism
+    flags = [one for one in server.for_beam if not one.startswith("--environment_type")]
+    job.run(tmp_path / "out", Submission(("--runner", runner, "--", *flags)))
+    job.check(tmp_path / "out")
+
+
+@pytest.mark.long
+def test_a_prism_that_beam_starts(job: Job, pieces: None, tmp_path: Path) -> None:
+    started = f"--prism_location={cache.prism()}"
+    job.run(tmp_path / "out", Submission(("--runner", "PrismRunner", "--", started)))
     job.check(tmp_path / "out")
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import grpc
@@ -21,8 +26,8 @@ from tests.pipelines.corpora import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+    from cluster.processes import Program
     from tests.cluster.jobs import Job
 
 SLOW = ("--pattern", r"\w|\W", "--split-size", "100KB")  # a pattern of one's own, in Python
@@ -62,10 +67,39 @@ def state_of(submission: Submission, job: str) -> str:
     return str(api.JobState.Enum.Name(found.state))
 
 
-def interrupted(
-    submission: Submission, corpus: Path, folder: Path, number: signal.Signals
-) -> tuple[int, str, str]:
-    """Send a signal to a command whose job runs: exit status, what it said, the job."""
+@dataclass(frozen=True)
+class Counting:
+    """A command whose job runs elsewhere, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        return self.log.read_text("utf-8")
+
+    def says(self, pattern: str) -> re.Match[str]:
+        """Wait until it says so."""
+        wait_until(
+            lambda: self.process.poll() is not None or re.search(pattern, self.said()) is not None,
+            pattern,
+            seconds=PATIENCE,
+            tail=self.said,
+        )
+        found = re.search(pattern, self.said())
+        assert found is not None, self.said()
+        return found
+
+    def ended(self, status: int) -> str:
+        """Wait for the end; what it said last."""
+        self.process.wait(PATIENCE)
+        assert self.process.returncode == status, self.said()
+        assert "Traceback" not in self.said()
+        return self.said().rstrip().splitlines()[-1]
+
+
+@contextlib.contextmanager
+def counting(submission: Submission, corpus: Path, folder: Path) -> Iterator[Counting]:
+    """Start a command that takes signals as in a terminal; it is gone at the end of the block."""
     log = folder / "log"
     arguments = ["count", "--input", str(corpus), "--output", str(folder / "counts"), *SLOW]
     with (
@@ -80,42 +114,100 @@ def interrupted(
         ) as process,
     ):
         try:
-            said = re.compile(r"bpe: job (\S+) on PortableRunner")
-            wait_until(
-                lambda: process.poll() is not None or said.search(log.read_text()) is not None,
-                "a job",
-                seconds=PATIENCE,
-                tail=log.read_text,
-            )
-            found = said.search(log.read_text())
-            assert found is not None, log.read_text()
-            job = found[1]
-            wait_until(lambda: state_of(submission, job) == "RUNNING", "work", seconds=PATIENCE)
-            process.send_signal(number)
-            process.wait(PATIENCE)
+            yield Counting(process, log)
         finally:
             process.kill()
-    return process.returncode, log.read_text(), job
+
+
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 def check_cancelled(
     submission: Submission, corpus: Path, folder: Path, number: signal.Signals
 ) -> None:
-    status, said, job = interrupted(submission, corpus, folder, number)
-    word = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
-    assert status == 128 + number
-    last = said.rstrip().splitlines()[-1]
-    assert last == (
-        f"bpe: error: {word}: job {job} on PortableRunner was cancelled: the runner says "
-        "CANCELLED; start again with --resume"
-    )
-    assert "Traceback" not in said
+    with counting(submission, corpus, folder) as command:
+        job = command.says(r"bpe: job (\S+) on PortableRunner")[1]
+        wait_until(lambda: state_of(submission, job) == "RUNNING", "work", seconds=PATIENCE)
+        command.process.send_signal(number)
+        assert command.ended(128 + number) == (
+            f"bpe: error: {WORDS[number]}: job {job} on PortableRunner was cancelled: the runner "
+            "says CANCELLED; start again with --resume"
+        )
     assert state_of(submission, job) == "CANCELLED"
     assert not (folder / "counts" / "manifest.json").exists()
 
 
 def test_an_interrupt_cancels_the_job(on_prism: Submission, corpus: Path, tmp_path: Path) -> None:
     check_cancelled(on_prism, corpus, tmp_path, signal.SIGINT)
+
+
+@contextlib.contextmanager
+def stopped(program: Program) -> Iterator[None]:
+    """A program that does nothing for a while, and whose system takes connections all the same."""
+    os.kill(program.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(program.pid, signal.SIGCONT)
+
+
+def connections(process: int, endpoint: str) -> set[str]:
+    """The open sockets of a process that are connected to an address of this machine (Linux)."""
+    port = f":{int(endpoint.rpartition(':')[2]):04X}"
+    tables = [Path("/proc/net", name).read_text() for name in ("tcp", "tcp6")]
+    lines = [line.split() for table in tables for line in table.splitlines()]
+    there = {f"socket:[{one[9]}]" for one in lines if one[2].endswith(port) and one[3] == "01"}
+    own = set()
+    with contextlib.suppress(OSError):  # one is closed at this moment, or all
+        own = {str(one.readlink()) for one in Path(f"/proc/{process}/fd").iterdir()}
+    return there & own
+
+
+def wait_for_submission(command: Counting, endpoint: str) -> None:
+    """Wait until it is connected for more than the moment in which it asks whether it can be."""
+    now: set[str] = set()
+
+    def connected() -> bool:
+        nonlocal now
+        before, now = now, connections(command.process.pid, endpoint)
+        return command.process.poll() is not None or bool(before & now)
+
+    wait_until(connected, "a submission", seconds=PATIENCE, tail=command.said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="connections are seen in /proc")
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
+def test_a_signal_while_the_job_is_submitted_cancels_it(
+    prism_program: tuple[Program, Submission], corpus: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    program, submission = prism_program
+    with counting(submission, corpus, tmp_path) as command:
+        with stopped(program):
+            wait_for_submission(command, endpoint_of(submission))
+            command.process.send_signal(number)
+            command.says(f"bpe: {WORDS[number]} while the job is submitted: it is cancelled once")
+        job = command.says(r"cancelling job (\S+) on PortableRunner")[1]
+        last = command.ended(128 + number)
+    assert f"job {job} on PortableRunner was cancelled: the runner says CANCELLED" in last
+    assert state_of(submission, job) == "CANCELLED"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="connections are seen in /proc")
+def test_a_second_signal_does_not_wait_for_the_submission(
+    prism_program: tuple[Program, Submission], corpus: Path, tmp_path: Path
+) -> None:
+    program, submission = prism_program
+    with counting(submission, corpus, tmp_path) as command, stopped(program):
+        wait_for_submission(command, endpoint_of(submission))
+        command.process.send_signal(signal.SIGINT)
+        command.says("while the job is submitted")
+        command.process.send_signal(signal.SIGINT)
+        last = command.ended(130)
+    assert "interrupted while the job was submitted to PortableRunner: it may run there" in last
+    assert re.search(r"under the name bpe-count-\d{8}-\d{6}: look for it", last)
 
 
 @pytest.mark.long

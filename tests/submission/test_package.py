@@ -92,9 +92,34 @@ def test_an_installed_package_is_put_together_again(
 
 def test_sources_can_be_built_elsewhere(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    setup = package.sources()
+    setup = package.sources(print)
     folder = setup.parent
     assert setup.name == "setup.py"
     assert (folder / "bpe" / "native" / "scanner.h").is_file()
     assert (folder / "configs" / "presets" / "words.yaml").is_file()
     assert not list(folder.rglob("*.so"))
+
+
+def test_where_nothing_can_be_kept_the_command_says_so(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    said: list[str] = []
+    setup = package.sources(said.append)
+    assert setup.is_file()
+    assert not setup.is_relative_to(cache)
+    (line,) = said
+    assert line.startswith(f"{tmp_path / 'file'}/beam-bpe/packages cannot be written (Not a dir")
+    assert package.sources(said.append) == setup
+    assert len(said) == 1  # once for a process
+
+
+def test_a_cache_of_no_absolute_name_is_not_used(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    assert package.sources(print).is_relative_to(cache / ".cache")
+    assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from cluster.service import Layout
 from pipelines.cli.command import beam_args
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
@@ -27,6 +28,7 @@ FILES = {
     "local": "local",
     "prism": "loopback",
     "flink": "external",
+    "flink-standalone": "external",
     "flink-kubernetes": "external",
     "spark": "external",
     "dataflow": "dataflow",
@@ -53,6 +55,12 @@ def test_the_files_go_with_every_command(command: click.Command, name: str) -> N
     runner = "FnApiRunner" if made.runner == "DirectRunner" else made.runner
     workers = workers_of(PipelineOptions([f"--runner={runner}", *made.beam_args]))
     assert workers.kind == FILES[name]
+
+
+def test_a_cluster_of_this_machine_is_as_its_file_says() -> None:
+    made = execution(context(count, "--config", str(RUNNERS / "flink-standalone.yaml")))
+    assert (made.runner, made.stage) == ("PortableRunner", "none")
+    assert sorted(made.beam_args) == sorted(Layout().options)
 
 
 def test_of_several_files_the_last_one_wins(tmp_path: Path) -> None:

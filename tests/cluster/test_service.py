@@ -1,0 +1,59 @@
+"""The cluster that stays until it is stopped, as docs/running.md has people start it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cluster import cache, service
+from cluster.processes import free_ports
+from tests.cluster.jobs import Job, Submission
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a cluster of its own, beside one that the user may be running."""
+    root = cache.root()
+    apart = tmp_path / "cluster"
+    apart.mkdir()
+    for path in root.glob("*") if root.exists() else ():
+        if path.name not in ("running", "running.pid"):
+            (apart / path.name).symlink_to(path)
+    monkeypatch.setenv("BPE_CLUSTER", str(apart))
+    return apart
+
+
+def test_a_process_that_has_got_the_number_of_a_cluster_is_left_alone(apart: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        (apart / "running.pid").write_text(str(other.pid))
+        assert service.running() is None
+        assert not service.stop()
+        assert other.poll() is None
+        other.kill()
+
+
+@pytest.mark.long
+def test_a_cluster_is_started_used_and_stopped(
+    pieces: None, apart: Path, job: Job, tmp_path: Path
+) -> None:
+    web, jobs, artifacts, expansion, pool = free_ports(5)
+    layout = service.Layout(web=web, jobs=jobs, artifacts=artifacts, expansion=expansion, pool=pool)
+    service.start(layout)
+    try:
+        assert service.running()
+        with pytest.raises(service.ServiceError, match="a cluster is running"):
+            service.start(layout)
+        options = ("--runner", "PortableRunner", "--stage", "none", "--", *layout.options)
+        job.run(tmp_path / "out", Submission(options))
+        job.check(tmp_path / "out")
+    finally:
+        assert service.stop()
+    assert service.running() is None
+    assert not service.folder().exists()
+    assert not service.stop()

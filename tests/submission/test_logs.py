@@ -1,0 +1,48 @@
+"""What a command shows of what is said while its job runs elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.process import environment
+
+CODE = """
+import logging, sys, warnings
+from pipelines.cli import logs
+logs.use_format(sys.argv[1])
+logs.set_up_logging()
+from bpe.presets import special
+from pipelines.submission.logs import job_log
+with job_log() as log:
+    logging.getLogger("pipelines.jobs").warning("ours")
+    warnings.warn_explicit("also ours", UserWarning, special.__file__, 1)
+    logging.getLogger("apache_beam").warning("of Beam")
+    warnings.warn_explicit("of a library", UserWarning, "/elsewhere/library.py", 1)
+    print("a traceback", file=sys.stderr)
+    log.flush()
+    print(log.path.read_text())
+print("afterwards", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_warnings_of_this_package_reach_the_user(form: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, form],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for said in ("ours", "also ours", "of Beam", "a traceback"):
+        assert said in done.stdout
+    lines = done.stderr.splitlines()
+    assert lines[-1] == "afterwards"
+    if form == "text":
+        assert lines[:-1] == ["bpe: WARNING: ours", "bpe: WARNING: also ours"]
+    else:
+        assert [line.count("WARNING") for line in lines[:-1]] == [1, 1]
+        assert '"also ours"' in lines[1]
