@@ -31,7 +31,7 @@ LEAKS := PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=1 \
 
 # Files of tests are dealt to processes whole: what a file sets up is set up once.
 TEST_WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations=25 --durations-min=5
 
 test: install ## all tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)

@@ -32,9 +32,10 @@ from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_table, run_to_ipc
 from bpe.pretokenize import Pretokenizer
 from pipelines.count import add_merging
-from pipelines.counting import SHARDS, CountJob
+from pipelines.counting import CountJob
 from pipelines.elements import pack
 from pipelines.runners import Failures
+from pipelines.settings import SHARDS
 
 RESULTS = ROOT / "benchmarks" / "results" / "merge_step.json"
 

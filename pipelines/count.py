@@ -19,7 +19,6 @@ from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import Totals
 from bpe.errors import EncodingError
 from pipelines.counting import (
-    SHARDS,
     count_job,
     count_plan,
     count_split,
@@ -34,7 +33,14 @@ from pipelines.directory import prepare
 from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError, RecordError
 from pipelines.runners import Failures, counter, job_errors
-from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, several
+from pipelines.settings import (
+    SHARDS,
+    CountSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    several,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -320,17 +326,11 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
             special_tokens=several("special_tokens", special_tokens),
         )
         self._output = OutputSettings(directory=output, overwrite=overwrite)
-        self._order = track_order
-        self._prune_below = prune_below
-        self._shards = shards
+        self._settings = CountSettings(
+            track_order=track_order, prune_below=prune_below, shards=shards
+        )
         with job_errors():
-            self._job = count_job(
-                self._pretokens,
-                self._output,
-                track_order=track_order,
-                prune_below=prune_below,
-                shards=shards,
-            )
+            self._job = count_job(self._pretokens, self._output, self._settings)
 
     def expand(self, source: Any) -> beam.PCollection[dict[str, Any]]:
         """Plan the job, prepare the directory, and add the steps."""
@@ -342,9 +342,7 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
                 inputs=self._inputs,
                 pretokens=self._pretokens,
                 output=self._output,
-                track_order=self._order,
-                prune_below=self._prune_below,
-                shards=self._shards,
+                settings=self._settings,
             )
             prepare(self._output, counting.plan, reads=[file.path for file in counting.files])
             return add_counting(source.pipeline, counting, failures)

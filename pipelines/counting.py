@@ -35,6 +35,7 @@ from pipelines.inputs import find_inputs
 from pipelines.output import DEAD_LETTERS, MANIFEST, Plan, describe_inputs, part_name
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.runners import Failures, counter
+from pipelines.settings import SHARDS, CountSettings
 from pipelines.splits import plan_splits
 from pipelines.storage import join
 
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
     from pipelines.splits import Split
 
-SHARDS = 16
 FLUSH_BYTES = 256 << 20  # of a counter in memory
 # Where order is tracked, a document's place is its file's number and its place in the file.
 _FILE_BITS, _PLACE_BITS = 22, 40
@@ -262,9 +262,7 @@ def plan_counting(
     inputs: InputSettings,
     pretokens: PretokenSettings,
     output: OutputSettings,
-    track_order: bool = False,
-    prune_below: int = 1,
-    shards: int = SHARDS,
+    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
 ) -> Counting:
     """Find the inputs and plan the job; nothing is written.
 
@@ -273,12 +271,10 @@ def plan_counting(
         ConfigError: a setting is wrong.
         bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
     """
-    job = count_job(
-        pretokens, output, track_order=track_order, prune_below=prune_below, shards=shards
-    )
+    job = count_job(pretokens, output, settings)
     files = find_inputs(inputs)
     splits = plan_splits(files, inputs.split_size)
-    if track_order and len(files) >> _FILE_BITS:
+    if settings.track_order and len(files) >> _FILE_BITS:
         raise ConfigError(
             f"{len(files)} files are too many to keep the order of documents (ties first-seen): "
             "put them together, or use other ties"
@@ -304,10 +300,7 @@ def plan_counting(
 def count_job(
     pretokens: PretokenSettings,
     output: OutputSettings,
-    *,
-    track_order: bool,
-    prune_below: int,
-    shards: int,
+    settings: CountSettings,
 ) -> CountJob:
     """The job that these settings mean.
 
@@ -318,9 +311,9 @@ def count_job(
         directory=storage.located(output.directory),
         pretokenizer=pretokens.cut,
         special_tokens=pretokens.special_tokens,
-        track_order=track_order,
-        prune_below=prune_below,
-        shards=shards,
+        track_order=settings.track_order,
+        prune_below=settings.prune_below,
+        shards=settings.shards,
     )
 
 

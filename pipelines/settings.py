@@ -33,6 +33,7 @@ MAX_PACK = 1 << 20
 MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
 MAX_SEED = (1 << 63) - 1
+SHARDS = 16  # of counts
 
 
 class InputArguments(TypedDict, total=False):
@@ -160,6 +161,21 @@ class PretokenSettings:
             normalizer=self.normalizer,
             never_split=self.never_split,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSettings:
+    """What counts hold, and in how many files.
+
+    Attributes:
+        track_order: keep where each pre-token was first seen, for ties ``first-seen``.
+        prune_below: pre-tokens that occur fewer times are dropped.
+        shards: files of counts.
+    """
+
+    track_order: bool = False
+    prune_below: int = 1
+    shards: int = SHARDS
 
 
 _WEIGHTS = "use a whole number (3), a decimal (0.5) or a fraction (1/3)"

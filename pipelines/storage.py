@@ -135,10 +135,11 @@ def join(directory: str, *names: str) -> str:
     return str(FileSystems.join(directory, *names))
 
 
-def entries(directory: str) -> list[Entry]:
+def entries(directory: str, *, beginning: str = "") -> list[Entry]:
     """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
 
-    On object stores only the objects right below ``directory`` are listed.
+    On object stores only the objects right below ``directory`` are listed. Names may be asked for
+    by their ``beginning``.
 
     Raises:
         OutputError: ``directory`` is a file, or cannot be listed.
@@ -146,7 +147,7 @@ def entries(directory: str) -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                listed = [_local_entry(entry) for entry in found]
+                listed = [_local_entry(one) for one in found if one.name.startswith(beginning)]
         else:
             listed = [
                 Entry(
@@ -154,7 +155,7 @@ def entries(directory: str) -> list[Entry]:
                     kind="file",
                     size=int(file.size_in_bytes),
                 )
-                for result in FileSystems.match([f"{directory}/*"])
+                for result in FileSystems.match([f"{directory}/{beginning}*"])
                 for file in result.metadata_list
             ]
     except FileNotFoundError:

@@ -23,6 +23,7 @@ from pipelines.splits import plan_splits
 from pipelines.storage import join
 from pipelines.train import load_counts, read_counts_manifest
 from pipelines.verify import check_names
+from pipelines.watch import log
 
 if TYPE_CHECKING:
     from bpe.counts import PretokenCounts
@@ -46,17 +47,8 @@ def verify_counts(
     root = storage.located(directory)
     read_counts_manifest(root)
     try:
-        manifest = read_counts_manifest(root)
-        dead = storage.entries(join(root, DEAD_LETTERS)) if manifest.totals.failures else []
-        check_names(
-            root,
-            expected={part.file for part in manifest.parts},
-            dead={f"{DEAD_LETTERS}/{entry.name}" for entry in dead},
-        )
-        counts = load_counts(root)
-        records = sum(
-            storage.read(join(root, DEAD_LETTERS, entry.name)).count(b"\n") for entry in dead
-        )
+        counts, dead = _counts_and_dead_letters(root)
+        records = sum(storage.read(join(root, *name.split("/"))).count(b"\n") for name in dead)
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
     # Counts that were added up in memory and saved have failures, but no dead letters.
@@ -68,6 +60,30 @@ def verify_counts(
     if inputs is not None:
         _compare(root, counts, inputs, counters_path)
     return counts
+
+
+def _counts_and_dead_letters(root: str) -> tuple[PretokenCounts, list[str]]:
+    """The counts, and the files of bad records that are of them."""
+    watched = log.is_watched_counts(root)
+    while True:
+        then = log.read_log(root) if watched else {}
+        manifest = read_counts_manifest(root)
+        dead: list[str] = []
+        if watched:
+            made = [entry for entry in then.values() if entry["set"] is not None]
+            dead = [one["file"] for entry in made for one in entry["dead_letters"]]
+        elif manifest.totals.failures:
+            found = storage.entries(join(root, DEAD_LETTERS))
+            dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in found]
+        check_names(
+            root,
+            expected={part.file for part in manifest.parts},
+            dead=set(dead),
+            watched=watched,
+        )
+        counts = load_counts(root)
+        if not watched or log.read_log(root) == then:  # else files came meanwhile
+            return counts, dead
 
 
 def _compare(

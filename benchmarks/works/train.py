@@ -48,7 +48,7 @@ def works(scale: Scale) -> list[Work]:
         ),
         cells=(
             Ratio(measure="merges", against="gigatoken", must=3, aim=5),
-            Ratio(measure="merges", against="rustbpe", must=3, aim=5),
+            Ratio(measure="merges", against="rustbpe", must=3, aim=5, ours=f"{OURS}, id-min"),
         ),
         rounds=3,
     )

@@ -175,6 +175,13 @@ class PairTable {
     }
   }
 
+  // Asks for the memory that find() will look at: first the slot, some time later the record.
+  void prefetch_slot(SymbolPair pair) const { __builtin_prefetch(&slots_[slot_of(pair)]); }
+  void prefetch_record(SymbolPair pair) const {
+    const uint32_t record = slots_[slot_of(pair)];
+    if (record != kMissing) __builtin_prefetch(&records_[record], 1);
+  }
+
   // A pair can get postings a second time only when a merge makes a string that was there
   // before; what comes later than the first lies here.
   void add_postings(uint32_t i, Postings postings) {

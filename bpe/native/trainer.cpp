@@ -16,6 +16,9 @@ int64_t least_queued(const TrainerOptions& options) {
   return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
 }
 
+// Loops over words and pairs wait for memory: so many steps before, it is asked for.
+constexpr size_t kAhead = 16;
+
 }  // namespace
 
 Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
@@ -52,33 +55,29 @@ bool Trainer::step(size_t merges) {
 void Trainer::count_pairs() {
   counted_ = true;
   tokens_left_ = initial_tokens();
-  const auto each_symbol = [this](auto&& visit) {
-    Position i = 1;
-    for (size_t word = 0; word < words_.words(); ++word, ++i)
-      for (; words_.is_symbol(i); ++i) visit(i, word);
-  };
-  const auto each_pair = [&](auto&& visit) {
-    each_symbol([&](Position i, size_t word) {
-      if (words_.is_symbol(i + 1)) visit(SymbolPair{words_.at(i), words_.at(i + 1)}, i, word);
+  const auto each_pair = [this](auto&& visit) {
+    words_.each_word([&](Position first, Position end, int64_t count) {
+      for (Position i = first; i + 1 < end; ++i)
+        visit(SymbolPair{words_.at(i), words_.at(i + 1)}, i, count);
     });
   };
-  each_pair([this](SymbolPair pair, Position, size_t word) {
+  each_pair([this](SymbolPair pair, Position, int64_t count) {
     PairRecord& record = pairs_[pairs_.find_or_add(pair)];
-    record.count += words_.word_count(word);
+    record.count += count;
     ++record.postings.size;
   });
   for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
     Postings& postings = pairs_[pair].postings;
     postings = pairs_.arena().take(postings.size);
   }
-  each_pair([this](SymbolPair pair, Position i, size_t) {
+  each_pair([this](SymbolPair pair, Position i, int64_t) {
     Postings& postings = pairs_[pairs_.find(pair)].postings;
     postings.begin()[postings.cursor++] = i;
   });
   for (uint32_t pair = 0; pair < pairs_.size(); ++pair) pairs_[pair].postings.cursor = 0;
   if (options_.by_score) {
-    each_symbol([this](Position i, size_t word) {
-      by_score_.count_symbol(words_.at(i), words_.word_count(word));
+    words_.each_word([this](Position first, Position end, int64_t count) {
+      for (Position i = first; i < end; ++i) by_score_.count_symbol(words_.at(i), count);
     });
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) by_score_.gained(pair);
   } else {
@@ -179,15 +178,10 @@ void Trainer::merge(const Candidate& chosen) {
   if (options_.ties != Ties::huggingface) pairs_.drop_postings(chosen.pair);
   pairs_[chosen.pair].merge = static_cast<uint32_t>(merges_.size());
   merges_.push_back({pair, token, chosen.count, 0});
-  constexpr size_t kAhead = 16;  // the loop waits for memory: ask for it early
-  for (size_t k = 0; k < positions_.size(); ++k) {
-    if (k + kAhead < positions_.size()) words_.prefetch(positions_[k + kAhead]);
-    const Position i = positions_[k];
-    if (!occurs(words_, pair, i)) continue;
-    merge_at(i, words_.after(i), chosen.pair, token);
-    if (repeats_string_ && options_.ties != Ties::huggingface) merge_known_around(i);
-  }
-  file_gains();
+  if (repeats_string_)
+    merge_one_by_one(pair, chosen.pair, token);
+  else
+    merge_all(pair, chosen.pair, token);
   queue_gains();
   merges_.back().tokens_left = tokens_left_;
 }
@@ -210,6 +204,70 @@ void Trainer::collect_positions(const Candidate& chosen) {
   std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
 }
 
+// Of a token that was not there before, so that all the pairs it is part of are new.
+void Trainer::merge_all(SymbolPair pair, uint32_t chosen, uint32_t token) {
+  int64_t merged = 0;
+  for (size_t k = 0; k < positions_.size(); ++k) {
+    if (k + kAhead < positions_.size()) words_.prefetch(positions_[k + kAhead]);
+    const Position i = positions_[k];
+    if (!occurs(words_, pair, i)) continue;
+    const Position j = words_.after(i);
+    const int64_t count = words_.count(i);
+    const Position before = words_.previous(i), behind = words_.next(j);
+    if (before != WordArray::kNone) before_.add(words_.at(before), before, count);
+    if (behind != WordArray::kNone) behind_.add(words_.at(behind), i, count);
+    words_.merge(i, j, token);
+    merged += count;
+  }
+  // Calls visit(neighbour, pair) for the pair of each neighbour, which is in the cache by then.
+  const auto each = [this](Neighbours& side, auto&& pair_with, auto&& visit) {
+    std::vector<Neighbours::Neighbour>& all = side.all();
+    for (size_t n = 0; n < all.size(); ++n) {
+      if (n + kAhead < all.size()) pairs_.prefetch_slot(pair_with(all[n + kAhead].symbol));
+      if (n + kAhead / 2 < all.size())
+        pairs_.prefetch_record(pair_with(all[n + kAhead / 2].symbol));
+      visit(all[n], pair_with(all[n].symbol));
+    }
+  };
+  // Gains come first: what a merge brings may be lost to the next one in the same word.
+  const auto gain_all = [&](Neighbours& side, auto&& pair_with) {
+    each(side, pair_with, [this](Neighbours::Neighbour& neighbour, SymbolPair gained) {
+      neighbour.gained = pairs_.find_or_add(gained);
+      pairs_[neighbour.gained].count = neighbour.count;
+      gained_.push_back(neighbour.gained);
+    });
+  };
+  const auto lose_all = [&](Neighbours& side, auto&& pair_with) {
+    each(side, pair_with, [this](const Neighbours::Neighbour& neighbour, SymbolPair lost) {
+      lose(lost, neighbour.count);
+    });
+  };
+  gain_all(before_, [token](uint32_t symbol) { return SymbolPair{symbol, token}; });
+  gain_all(behind_, [token](uint32_t symbol) { return SymbolPair{token, symbol}; });
+  lose_all(before_, [pair](uint32_t symbol) { return SymbolPair{symbol, pair.left}; });
+  lose_all(behind_, [pair](uint32_t symbol) { return SymbolPair{pair.right, symbol}; });
+  for (Neighbours* const side : {&before_, &behind_}) {
+    for (Neighbours::Neighbour& neighbour : side->all()) {
+      Postings& postings = pairs_[neighbour.gained].postings;
+      postings = pairs_.arena().take(neighbour.occurrences);
+      neighbour.postings = postings.begin();
+    }
+    side->write_positions();
+    side->clear();
+  }
+  used_up(pair, chosen, token, merged);
+}
+
+// Of a token that has been made before: at once, pairs that are merges already may come of it.
+void Trainer::merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token) {
+  for (const Position i : positions_) {
+    if (!occurs(words_, pair, i)) continue;
+    merge_at(i, words_.after(i), chosen, token);
+    if (options_.ties != Ties::huggingface) merge_known_around(i);
+  }
+  file_gains();
+}
+
 void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   const SymbolPair symbols = pairs_[pair].pair;
   const int64_t count = words_.count(i);
@@ -219,13 +277,18 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   words_.merge(i, j, token);
   if (before != WordArray::kNone) gain({words_.at(before), token}, before, count);
   if (behind != WordArray::kNone) gain({token, words_.at(behind)}, i, count);
+  used_up(symbols, pair, token, count);
+}
+
+// So many occurrences of a pair have become a token.
+void Trainer::used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t count) {
   // Hugging Face's trainer leaves the count of the pair it merges as it was, and meets it again
   // with that count if the pair comes back.
-  if (options_.ties != Ties::huggingface) pairs_[pair].count -= count;
+  if (options_.ties != Ties::huggingface) pairs_[chosen].count -= count;
   tokens_left_ -= count;
   if (options_.by_score) {
-    by_score_.count_symbol(symbols.left, -count);
-    by_score_.count_symbol(symbols.right, -count);
+    by_score_.count_symbol(pair.left, -count);
+    by_score_.count_symbol(pair.right, -count);
     by_score_.count_symbol(token, count);
   }
 }
@@ -279,14 +342,12 @@ void Trainer::file_gains() {
     Postings& postings = newest(pair);
     postings.begin()[postings.size - pairs_[pair].pending--] = i;
   }
-  if (repeats_string_) {  // otherwise gains come in ascending order, each once
-    for (const uint32_t pair : gained_) {
-      Postings& postings = newest(pair);
-      Position* const begin = postings.begin();
-      std::sort(begin, begin + postings.size);
-      const Position* const end = std::unique(begin, begin + postings.size);
-      pairs_.arena().shorten(postings, static_cast<uint32_t>(end - begin));
-    }
+  for (const uint32_t pair : gained_) {  // a position may come twice, and before a lower one
+    Postings& postings = newest(pair);
+    Position* const begin = postings.begin();
+    std::sort(begin, begin + postings.size);
+    const Position* const end = std::unique(begin, begin + postings.size);
+    pairs_.arena().shorten(postings, static_cast<uint32_t>(end - begin));
   }
   gains_.clear();
 }

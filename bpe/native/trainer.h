@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "count_queue.h"
+#include "neighbours.h"
 #include "pair_table.h"
 #include "score_queue.h"
 #include "tie_breaker.h"
@@ -107,7 +108,10 @@ class Trainer {
   uint32_t token_for(SymbolPair pair);
   void merge(const Candidate& chosen);
   void collect_positions(const Candidate& chosen);
+  void merge_all(SymbolPair pair, uint32_t chosen, uint32_t token);
+  void merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token);
   void merge_at(Position i, Position j, uint32_t pair, uint32_t token);
+  void used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t count);
   void merge_known_around(Position i);
   void gain(SymbolPair pair, Position i, int64_t count);
   void lose(SymbolPair pair, int64_t count);
@@ -133,9 +137,11 @@ class Trainer {
   bool counted_ = false;
   bool repeats_string_ = false;  // the merge under way makes a string that was there before
 
-  std::vector<Position> positions_;                   // of the pair being merged
-  std::vector<std::pair<uint32_t, Position>> gains_;  // (pair, position) of the merge under way
-  std::vector<uint32_t> gained_;                      // the pairs among them, each once
+  // Of the merge under way:
+  std::vector<Position> positions_;                   // where its pair may occur
+  Neighbours before_, behind_;                        // what stands beside it
+  std::vector<std::pair<uint32_t, Position>> gains_;  // (pair, position), where a string repeats
+  std::vector<uint32_t> gained_;                      // the pairs that it brought, each once
 };
 
 }  // namespace bpe

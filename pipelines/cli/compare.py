@@ -10,6 +10,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, WholeNumber
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_json
 
@@ -59,7 +60,8 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
     files = parse_tokenizers(tokenizers)
     inputs, execution = options.input_settings(ctx), options.execution(ctx)
     set_up_logging()
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
     from pipelines.cli.comparison import show_comparison
 
     result = jobs.compare(

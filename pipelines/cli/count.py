@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.train_options import preset_option, prune_option
@@ -52,6 +53,7 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     watching = settle_input(ctx)
     inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
     output, execution = options.output_settings(ctx), options.execution(ctx)
+    settings = options.count_settings(ctx)
     watch = watch_settings(ctx) if watching else None
     if not watching:
         refuse_watching(ctx)
@@ -64,24 +66,21 @@ def count(ctx: click.Context, /, **_: Any) -> None:
             pretokens=pretokens,
             output=output,
             execution=execution,
+            settings=settings,
             watch=watch,
             progress=options.progress(ctx),
-            track_order=ctx.params["track_order"],
-            prune_below=ctx.params["prune_below"],
-            shards=ctx.params["shards"],
         )
         show_summary(ctx, watch=watched)
         return
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     summary = jobs.count(
         inputs=inputs,
         pretokens=pretokens,
         output=output,
         execution=execution,
+        settings=settings,
         progress=options.progress(ctx),
-        track_order=ctx.params["track_order"],
-        prune_below=ctx.params["prune_below"],
-        shards=ctx.params["shards"],
     )
     show_summary(ctx, count=summary)

@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.progress import many
 from pipelines.settings import Execution
@@ -34,7 +35,8 @@ def decode(ctx: click.Context, /, directory: str) -> None:
     --runner.
     """
     set_up_logging()
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     documents = jobs.decode(
         directory=directory,

@@ -9,6 +9,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand
 from pipelines.cli.encode_options import encode_options, encode_settings
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.watch_options import (
@@ -80,7 +81,8 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         )
         show_summary(ctx, watch=watched)
         return
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     summary = jobs.encode(
         inputs=inputs,

@@ -24,6 +24,7 @@ from pipelines.settings import (
     FORMATS,
     MAX_RECORD,
     STAGINGS,
+    CountSettings,
     CountsInput,
     Execution,
     InputSettings,
@@ -362,6 +363,12 @@ def pretoken_settings(ctx: click.Context) -> PretokenSettings:
         never_split=values["never_split"],
         special_tokens=values["special_token"],
     )
+
+
+def count_settings(ctx: click.Context) -> CountSettings:
+    """What the counts hold, and in how many files."""
+    names = ("track_order", "prune_below", "shards")
+    return CountSettings(**{name: ctx.params[name] for name in names})
 
 
 def _normalizer(ctx: click.Context) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, use_job
 from pipelines.cli.encode_options import encode_options, encode_settings
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.train_options import (
@@ -57,7 +58,8 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     encoded_output = options.output_settings(ctx, "encoded")
     progress = options.progress(ctx)
     set_up_logging()
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     jobs.check_run(
         inputs=inputs,
@@ -71,11 +73,13 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         inputs=inputs,
         pretokens=pretokens,
         output=counts_output,
+        settings=jobs.CountSettings(
+            track_order=ctx.params["track_order"] or training.ties == "first-seen",
+            prune_below=training.prune_below,
+            shards=ctx.params["shards"],
+        ),
         execution=execution,
         progress=progress,
-        track_order=ctx.params["track_order"] or training.ties == "first-seen",
-        prune_below=training.prune_below,
-        shards=ctx.params["shards"],
     )
     trained = jobs.train(
         inputs=None,

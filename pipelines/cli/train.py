@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, Source, choose, source
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.train_options import (
@@ -62,7 +63,8 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     counts = options.counts_inputs(ctx)
     execution = options.execution(ctx)
     set_up_logging()
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     if counts and source(ctx, "pretokenizer") is Source.PRESET:
         jobs.check_cut(counts=counts, pretokens=pretokens, execution=execution)

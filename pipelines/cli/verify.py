@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
+from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
 from pipelines.cli.tokenizer_options import tokenizer_options
@@ -58,7 +59,8 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
         return
     inputs = options.input_settings(ctx) if ctx.params["input"] else None
     set_up_logging()
-    from pipelines import jobs
+    with loading():
+        from pipelines import jobs
 
     summary = jobs.verify(
         directory=ctx.params["path"],

@@ -151,6 +151,10 @@ class Waiter:
         self._poll()
         return self._state
 
+    def join(self, seconds: float) -> None:
+        """Let a job that was taken back end, where it does so within this time."""
+        self._over.wait(seconds)
+
     def _finish(self) -> None:
         try:
             self._state = self._result.wait_until_finish()

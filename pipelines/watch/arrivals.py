@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import posixpath
 import re
@@ -149,7 +150,7 @@ class Arrivals:
             return storage.exists(file.path + MARKER)
         now, settle = self._clock(), self._settings.settle
         with self._lock:
-            is_now = (file.size_in_bytes, file.last_updated_in_seconds)
+            is_now = stamp(file)
             # First seen, what the file says counts, unless the clock that it is from is ahead.
             was, since = self._seen.get(file.path, (is_now, min(now, is_now[1])))
             since = since if was == is_now else now
@@ -199,10 +200,20 @@ def state(path: str) -> FileMetadata | None:
         if is_local(path):
             status = Path(path).stat()
             return FileMetadata(path, status.st_size, status.st_mtime)
-        (result,) = FileSystems.match([path])
+        filesystem = FileSystems.get_filesystem(path)  # `match` would take the path for a pattern
+        return filesystem.metadata(path) if filesystem.exists(path) else None
     except (OSError, BeamIOError):
         return None
-    return next((file for file in result.metadata_list if file.path == path), None)
+
+
+def stamp(file: FileMetadata) -> tuple[int, float]:
+    """Size and time of change, to be compared with those of another look at the file.
+
+    Stores tell the time of an object in full when they list it, and in whole seconds when they are
+    asked for it alone (S3's headers), so there only these count.
+    """
+    changed = file.last_updated_in_seconds
+    return file.size_in_bytes, changed if is_local(file.path) else float(math.floor(changed))
 
 
 def common_folder(folders: list[str]) -> str:

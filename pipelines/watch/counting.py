@@ -7,6 +7,7 @@ are never many, and each count is copied a number of times that grows with the l
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,72 +26,59 @@ from pipelines.train import load_counts
 from pipelines.watch import log
 from pipelines.watch.encoding import splits_of
 from pipelines.watch.log import SETS, digest_id
-from pipelines.watch.work import Known, Taken, Work
+from pipelines.watch.work import Known, Taken, Task, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from bpe.counts import PretokenCounts
     from pipelines.inputs import InputFile
     from pipelines.reading import Reading
     from pipelines.runners import Failures
+    from pipelines.splits import Split
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry
 
+_LOGGER = logging.getLogger(__name__)
 FAN_IN = 16
 _LARGE = 64 << 20  # bytes of a file whose set has all shards
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountWatch:
-    """What a worker must know to count files as they arrive; small, and picklable.
+class CountTask(Task):
+    """What a worker must know to count files as they arrive.
 
     Attributes:
         job: as in a batch; its directory is the one that is watched.
         reading: how files are read.
-        format: of the files, or ``auto``.
-        split_size: of large files, or None.
     """
 
     job: CountJob
     reading: Reading
-    format: str
-    split_size: int | None = None
+
+    @override
+    def work(self, arrivals: Arrivals, failures: Failures, run: str | None) -> CountWork:
+        return CountWork(self, arrivals=arrivals, failures=failures, run=run)
 
 
 class CountWork(Work):
-    """Counts files.
-
-    Args:
-        watch: what is asked for.
-        arrivals: the files.
-        failures: says when to stop.
-        alone: whether no other process takes files.
-    """
+    """Counts files; the arguments are those of `Work`."""
 
     def __init__(
-        self, watch: CountWatch, *, arrivals: Arrivals, failures: Failures, alone: bool
+        self, task: CountTask, *, arrivals: Arrivals, failures: Failures, run: str | None
     ) -> None:
-        self._watch = watch
-        self._cache: dict[str, Entry] = {}
-        super().__init__(
-            directory=watch.job.directory,
-            arrivals=arrivals,
-            asked=watch.format,
-            max_failures=watch.reading.max_failures,
-            failures=failures,
-            alone=alone,
-        )
+        self._job = task.job
+        self._reading = task.reading
+        self._log = log.LogReader(task.directory)
+        super().__init__(task, arrivals=arrivals, failures=failures, run=run)
 
     @override
-    def entries(self) -> Iterable[tuple[str, Entry]]:
-        found = log.read_log(self.directory, self._cache)
-        return sorted(found.items(), key=lambda item: (item[1]["revision"], item[0]))
+    def entries(self) -> Iterable[Entry]:
+        return sorted(self._log.read().values(), key=holds_last)
 
     @override
-    def find(self, name: str, key: str) -> Entry | None:
-        found = self._holding(name)
-        return found[-1][1] if found else None
+    def entries_for(self, name: str) -> Iterable[Entry]:
+        return [entry for entry in self.entries() if _holds(entry, name)]
 
     @override
     def nothing(self, key: str) -> Entry:
@@ -108,31 +96,29 @@ class CountWork(Work):
 
     @override
     def make(self, file: InputFile, key: str) -> Entry:
-        shards = self._watch.job.shards if file.size >= _LARGE else 1
-        job = replace(self._watch.job, directory=set_path(self.directory, key), shards=shards)
+        entry = {**self.nothing(key), "set": key}
+        try:
+            totals = self._count(file, key, entry["dead_letters"])
+        except Exception:
+            self.discard(entry)
+            raise
+        return {**entry, "bad": totals.failures, "totals": _totals(totals)}
+
+    def _count(self, file: InputFile, key: str, letters: list[Any]) -> Totals:
+        """Write the set of a file, and its dead letters, which are told as they are there."""
+        shards = self._job.shards if file.size >= _LARGE else 1
+        job = replace(self._job, directory=set_path(self.directory, key), shards=shards)
         runs: dict[int, list[bytes]] = {shard: [] for shard in range(shards)}
         totals = Totals()
-        letters = []
         counts = job.counter()
-        for split in splits_of(file, key, self._watch.split_size):
-            for result in count_split(split, job, self._watch.reading, self._failures, counts):
+        for split in splits_of(file, key, self._task.split_size):
+            for result in count_split(split, job, self._reading, self._failures, counts):
                 if isinstance(result, Totals):
                     totals += result
+                    if result.failures:
+                        letters.append(self._dead_letters(split))
                 else:
                     runs[result[0]].append(result[1])
-            name = f"{DEAD_LETTERS}/{split.file_name('jsonl')}"
-            path = join(self.directory, *name.split("/"))
-            if totals.failures and storage.exists(path):
-                written = storage.digest(path)
-                records = storage.read(path).count(b"\n")
-                letters.append(
-                    {
-                        "file": name,
-                        "records": records,
-                        "bytes": written.bytes,
-                        "sha256": written.sha256,
-                    }
-                )
         for shard, run in enumerate(counts.drain(shards)):
             runs[shard].append(run_to_ipc(run))
         storage.make_directory(job.directory)
@@ -140,69 +126,68 @@ class CountWork(Work):
         for shard, several in runs.items():
             results += write_shard(shard, merged(several), job)
         write_manifest(results, job, files=[CountedInput(name=file.name, size=file.size)])
+        return totals
+
+    def _dead_letters(self, split: Split) -> Any:
+        name = f"{DEAD_LETTERS}/{split.file_name('jsonl')}"
+        path = join(self.directory, *name.split("/"))
+        written = storage.digest(path)
         return {
-            **self.nothing(key),
-            "bad": totals.failures,
-            "set": key,
-            "totals": _totals(totals),
-            "dead_letters": letters,
+            "file": name,
+            "records": storage.read(path).count(b"\n"),
+            "bytes": written.bytes,
+            "sha256": written.sha256,
         }
 
     @override
-    def commit(self, entry: Entry, key: str, before: Known | None) -> None:
+    def commit(self, entry: Entry, before: Known | None) -> None:
         if before is None:
-            log.write_entry(self.directory, key, entry)
+            log.write_entry(self.directory, entry["key"], entry)
             return
         with log.changing(self.directory):
-            self._replace(entry, key)
+            self._replace(entry)
 
-    def _replace(self, entry: Entry, key: str) -> None:
+    def _replace(self, entry: Entry) -> None:
         """Let an entry appear in place of what its input was before."""
         (source,) = entry["inputs"]
-        held = self._holding(source["name"])
-        (id_, then) = held[-1]
-        entry["revision"] = then["revision"] + 1
-        if len(held) == len(then["inputs"]) == 1:
-            entry["replaces"] = [id_]
+        name, key = source["name"], entry["key"]
+        held = [(id_, one) for id_, one in self._log.read().items() if _holds(one, name)]
+        entry["revision"] = max([entry["revision"], *(one["revision"] + 1 for _, one in held)])
+        alone = [(id_, one) for id_, one in held if len(one["inputs"]) == 1]
+        entry["replaces"] = [id_ for id_, _ in alone]
+        if len(alone) == len(held):
             log.write_entry(self.directory, key, entry)
-            if len(self._holding(source["name"])) == 1:
-                with self._lock:
-                    self._bad -= then["bad"]
-                log.remove_entry(self.directory, id_)
-                remove_set(self.directory, then)
-                self._remove_letters(then)
+            if not self._is_added_up(name):
+                self._remove(alone)
                 return
-            # Another process has added it up just now. An id has one entry for good.
+            # Another process has added it up just now.
             log.remove_entry(self.directory, key)
-            key = digest_id(key, id_)
         # Counts that were added up cannot be taken apart.
         self.discard(entry)
         with self._lock:
             self._bad -= entry["bad"]
-        noted = [(old, one) for old, one in held if one["failed"] is not None]
+        noted = [(id_, one) for id_, one in alone if one["set"] is None]
         reason = "it was changed after it was counted: the counts are of what it held before"
-        entry.update(self.nothing(entry["key"]), failed=reason, revision=entry["revision"])
-        entry["replaces"] = [old for old, _ in noted]
-        log.write_entry(self.directory, key, entry)
-        for old, one in noted:
-            log.remove_entry(self.directory, old)
-            self._remove_letters(one)
+        entry.update(self.nothing(key), failed=reason, revision=entry["revision"])
+        entry["replaces"] = [id_ for id_, _ in noted]
+        log.write_entry(self.directory, digest_id(key, "noted"), entry)
+        self._remove(noted)
 
-    def _holding(self, name: str) -> list[tuple[str, Entry]]:
-        return [item for item in self.entries() if _holds(item[1], name)]
+    def _is_added_up(self, name: str) -> bool:
+        """Whether an entry of several inputs holds this one, if only until it is withdrawn."""
+        self._log.read()
+        return any(len(one["inputs"]) > 1 and _holds(one, name) for one in self._log.all.values())
+
+    def _remove(self, replaced: list[tuple[str, Entry]]) -> None:
+        for id_, entry in replaced:
+            log.remove_entry(self.directory, id_)
+            self.discard(entry)
 
     @override
     def discard(self, entry: Entry) -> None:
         remove_set(self.directory, entry)
-        self._remove_letters(entry)
-
-    def _remove_letters(self, entry: Entry) -> None:
         for letters in entry["dead_letters"]:
             storage.remove(join(self.directory, *letters["file"].split("/")))
-
-    @override
-    def id_of(self, name: str, key: str) -> str:
-        return key
 
     @override
     def taken(self, entry: Entry) -> Taken:
@@ -230,34 +215,53 @@ def remove_set(directory: str, entry: Entry) -> None:
 
 
 def clean(directory: str) -> None:
-    """Remove sets and dead letters that no entry names: what a killed job left."""
-    entries = log.read_log(directory)
-    for id_ in log.entry_names(directory):
-        if id_ not in entries:
-            log.remove_entry(directory, id_)  # another one replaces it
-    sets = {entry["set"] for entry in entries.values()}
-    for key in log.set_names(directory):
-        if key not in sets:
-            storage.remove_directory(set_path(directory, key))
+    """Remove sets and dead letters that no entry names, and entries whose sets are not there.
+
+    A killed job leaves the first. A job elsewhere that has lost its command may write an entry just
+    when its set is taken away: the input is counted again.
+    """
+    keys = log.set_names(directory)
+    found = [
+        f"{DEAD_LETTERS}/{one.name}"
+        for one in storage.entries(join(directory, DEAD_LETTERS))
+        if one.kind == "file" and log.is_part(one.name)
+    ]
+    reader = log.LogReader(directory)
+    entries = reader.read()
+    for id_ in reader.all.keys() - entries.keys():
+        log.remove_entry(directory, id_)  # another one replaces it
+    for key in set(keys) - {entry["set"] for entry in entries.values()}:
+        storage.remove_directory(set_path(directory, key))
     letters = {one["file"] for entry in entries.values() for one in entry["dead_letters"]}
-    for found in storage.entries(join(directory, DEAD_LETTERS)):
-        file = f"{DEAD_LETTERS}/{found.name}"
-        if found.kind == "file" and log.is_part(found.name) and file not in letters:
-            storage.remove(join(directory, DEAD_LETTERS, found.name))
+    for file in set(found) - letters:
+        storage.remove(join(directory, *file.split("/")))
+    for id_, entry in reader.read().items():
+        is_one = entry["set"] is not None and len(entry["inputs"]) == 1
+        if is_one and not storage.exists(join(set_path(directory, entry["set"]), MANIFEST)):
+            _LOGGER.warning("%s: its counts are not there any more", entry["inputs"][0]["name"])
+            log.remove_entry(directory, id_)
 
 
-def compact(directory: str, job: CountJob, cache: dict[str, Entry]) -> None:
+def compact(
+    directory: str, job: CountJob, reader: log.LogReader, among: Container[str] | None = None
+) -> None:
     """Add up sets of one level, where there are enough; one process at a time may do so.
 
     Where order is tracked nothing is: the order is that of the names of the inputs, and one whose
     name stands between two others may be still to come.
+
+    Args:
+        directory: that is watched.
+        job: the counts.
+        reader: of its log.
+        among: the entries that may be added up; None for all.
     """
     if job.track_order:
         return
     with log.changing(directory):
         levels: dict[int, list[tuple[str, Entry]]] = {}
-        for id_, entry in sorted(log.read_log(directory, cache).items()):
-            if entry["set"] is not None:
+        for id_, entry in reader.read().items():
+            if entry["set"] is not None and (among is None or id_ in among):
                 levels.setdefault(entry["level"], []).append((id_, entry))
         for level, found in sorted(levels.items()):
             if len(found) >= FAN_IN:
@@ -299,10 +303,10 @@ def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Ent
 
 def _is_replaced(directory: str, ids: set[str], *, by: str) -> bool:
     """Whether a worker in another process has replaced one of these entries meanwhile."""
-    others = (entry for id_, entry in log.read_log(directory).items() if id_ != by)
-    return any(ids & set(entry["replaces"]) for entry in others) or not ids <= set(
-        log.entry_names(directory)
-    )
+    reader = log.LogReader(directory)
+    reader.read()
+    others = [entry for id_, entry in reader.all.items() if id_ != by]
+    return any(ids & set(entry["replaces"]) for entry in others) or not ids <= reader.all.keys()
 
 
 def write_set(directory: str, counts: PretokenCounts, job: CountJob) -> None:
@@ -326,6 +330,11 @@ def write_head(directory: str, job: CountJob) -> None:
         log.WATCH: True,
     }
     storage.write(join(directory, MANIFEST), json_bytes(head))
+
+
+def holds_last(entry: Entry) -> tuple[bool, int, str]:
+    """Of entries of one input, that of the input alone says what it was last; then the revision."""
+    return len(entry["inputs"]) == 1, entry["revision"], entry["key"]
 
 
 def _holds(entry: Entry, name: str) -> bool:

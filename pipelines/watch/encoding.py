@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,15 @@ from pipelines.documents import KeptColumn
 from pipelines.encoding import encode_split, tokenizer_of
 from pipelines.errors import ConfigError
 from pipelines.kept import find_kept
-from pipelines.manifest import part_of
-from pipelines.output import DEAD_LETTERS, MANIFEST
-from pipelines.parts import finished_part
+from pipelines.manifest import EncodedManifest, part_of
+from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, json_bytes
 from pipelines.settings import EncodeSettings
 from pipelines.splits import Split, plan_splits
 from pipelines.storage import join
 from pipelines.watch import log
-from pipelines.watch.drift import Gauge
-from pipelines.watch.work import Known, Taken, Work, dead_letters_json
+from pipelines.watch.arrivals import state
+from pipelines.watch.drift import Baseline, Gauge
+from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,76 +33,58 @@ if TYPE_CHECKING:
     from pipelines.parts import FinishedPart
     from pipelines.runners import Failures
     from pipelines.watch.arrivals import Arrivals
-    from pipelines.watch.drift import Baseline
     from pipelines.watch.log import Entry
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeWatch:
-    """What a worker must know to encode files as they arrive; small, and picklable.
+class EncodeTask(Task):
+    """What a worker must know to encode files as they arrive.
 
     Attributes:
         job: as in a batch; its number of parts means nothing.
-        format: of the files, or ``auto``.
-        split_size: of large files, or None.
         baseline: the counts that tell unseen pre-tokens, or None.
     """
 
     job: EncodeJob
-    format: str
-    split_size: int | None = None
     baseline: str | None = None
+
+    @override
+    def work(self, arrivals: Arrivals, failures: Failures, run: str | None) -> EncodeWork:
+        return EncodeWork(self, arrivals=arrivals, failures=failures, run=run)
 
 
 class EncodeWork(Work):
-    """Encodes files.
-
-    Args:
-        watch: what is asked for.
-        arrivals: the files.
-        failures: says when to stop.
-        alone: whether no other process takes files.
-        baseline: tells unseen pre-tokens.
-    """
+    """Encodes files; the arguments are those of `Work`."""
 
     def __init__(
-        self,
-        watch: EncodeWatch,
-        *,
-        arrivals: Arrivals,
-        failures: Failures,
-        alone: bool,
-        baseline: Baseline | None,
+        self, task: EncodeTask, *, arrivals: Arrivals, failures: Failures, run: str | None
     ) -> None:
-        self._watch = watch
-        self._tokenizer: Tokenizer = tokenizer_of(watch.job)
+        self._job = task.job
+        self._tokenizer: Tokenizer = tokenizer_of(task.job)
+        baseline = None if task.baseline is None else Baseline(task.baseline)
         self._gauge = Gauge(self._tokenizer, baseline)
-        self._manifest = storage.Written(bytes=-1, sha256="")
-        super().__init__(
-            directory=watch.job.directory,
-            arrivals=arrivals,
-            asked=watch.format,
-            max_failures=watch.job.reading.max_failures,
-            failures=failures,
-            alone=alone,
-        )
+        self._manifest: tuple[int, float] | None = None
+        super().__init__(task, arrivals=arrivals, failures=failures, run=run)
 
     @override
-    def entries(self) -> Iterable[tuple[str, Entry]]:
-        found = log.read_manifest(self.directory)
-        return log.entries_of(found).items()
+    def entries(self) -> Iterable[Entry]:
+        # The manifest may be a newer one when it is read, never an older one.
+        self._manifest = self._state_of_manifest()
+        found = log.read_log(self.directory).values()
+        return log.newest(log.read_compacted(self.directory), found).values()
+
+    def _state_of_manifest(self) -> tuple[int, float] | None:
+        now = state(join(self.directory, MANIFEST))
+        return None if now is None else (now.size_in_bytes, now.last_updated_in_seconds)
 
     @override
-    def find(self, name: str, key: str) -> Entry | None:
-        entry = log.read_entry(self.directory, log.entry_id(name))
-        if entry is not None:
-            return entry
-        # Compacted meanwhile, perhaps.
-        manifest = storage.digest(join(self.directory, MANIFEST))
-        if manifest == self._manifest:
-            return None
-        self._manifest = manifest
-        return dict(self.entries()).get(log.entry_id(name))
+    def entries_for(self, name: str) -> Iterable[Entry]:
+        found = log.entries_for(self.directory, name)
+        if not found and self._state_of_manifest() != self._manifest:
+            self.load()  # it was moved there meanwhile, perhaps
+        return sorted(found, key=log.rank)
 
     @override
     def nothing(self, key: str) -> Entry:
@@ -120,62 +103,43 @@ class EncodeWork(Work):
     def make(self, file: InputFile, key: str) -> Entry:
         self._check_kept(file)
         measure = self._gauge.measure()
-        done = []
-        for split in splits_of(file, key, self._watch.split_size):
-            part = finished_part(
-                self.directory, split, fingerprint=self._watch.job.fingerprint(split)
-            )
-            if part is None:
+        done: list[FinishedPart] = []
+        try:
+            for split in splits_of(file, key, self._task.split_size):
                 part = encode_split(
-                    split,
-                    self._watch.job,
-                    self._tokenizer,
-                    self._failures,
-                    observe=measure.add,
+                    split, self._job, self._tokenizer, self._failures, observe=measure.add
                 )
-            done.append(part)
+                done.append(part)
+        except Exception:
+            self.discard(self._entry(key, done))
+            raise
+        return {**self._entry(key, done), "measured": measure.finish().to_json()}
+
+    def _entry(self, key: str, done: list[FinishedPart]) -> Entry:
         letters = [one for part in done for one in dead_letters_json(part.contents.dead_letters)]
         return {
             **self.nothing(key),
             "bad": sum(one["records"] for one in letters),
-            "measured": measure.finish().to_json(),
             "parts": [_part(part) for part in done],
             "dead_letters": letters,
         }
 
     def _check_kept(self, file: InputFile) -> None:
         """Refuse a file that has not the columns that pass through."""
-        keep = self._watch.job.reading.options.keep
+        keep = self._job.reading.options.keep
         if keep:
             names = tuple(f"{column.name}:{column.type}" for column in keep)
             find_kept([file], EncodeSettings(keep=names))
 
     @override
-    def commit(self, entry: Entry, key: str, before: Known | None) -> None:
+    def commit(self, entry: Entry, before: Known | None) -> None:
+        # What it replaces is removed by whoever brings the log together (`log.compact`).
         (source,) = entry["inputs"]
-        id_ = log.entry_id(source["name"])
-        if before is None:
-            log.write_entry(self.directory, id_, entry)
-            return
-        with log.changing(self.directory):
-            then = self.find(source["name"], key) or dict(self.entries())[id_]
-            entry["revision"] = then["revision"] + 1
-            log.write_entry(self.directory, id_, entry)
-        with self._lock:
-            self._bad -= then["bad"]
-        kept = set(_files(entry))
-        for file in _files(then):
-            if file not in kept:
-                storage.remove(join(self.directory, *file.split("/")))
+        log.write_entry(self.directory, log.entry_id(source["name"], entry["key"]), entry)
 
     @override
     def discard(self, entry: Entry) -> None:
-        for file in _files(entry):
-            storage.remove(join(self.directory, *file.split("/")))
-
-    @override
-    def id_of(self, name: str, key: str) -> str:
-        return log.entry_id(name)
+        log.remove_files(self.directory, entry)
 
     @override
     def taken(self, entry: Entry) -> Taken:
@@ -198,15 +162,47 @@ def splits_of(file: InputFile, key: str, split_size: int | None) -> list[Split]:
     ]
 
 
+def begin_encoded(job: EncodeJob, tokenizer: str) -> None:
+    """Write what a watched corpus has before any file has arrived; ``tokenizer`` is JSON."""
+    storage.write(join(job.directory, TOKENIZER), tokenizer.encode("utf-8"))
+    empty = EncodedManifest.of(
+        (),
+        tokenizer_sha256=job.tokenizer_sha256,
+        vocab_size=job.vocab_size,
+        id_type=job.id_type,
+        reading=job.reading.options,
+        rows=job.rows,
+    )
+    value = {**empty.to_json(), log.WATCH: []}
+    storage.write(join(job.directory, MANIFEST), json_bytes(value))
+
+
 def clean(directory: str) -> None:
-    """Remove parts and dead letters that no entry names: what a killed job left."""
-    manifest = log.read_manifest(directory)
-    named = {one["file"] for kind in ("parts", "dead_letters") for one in manifest[kind]}
-    for folder in ("", DEAD_LETTERS):
-        for entry in storage.entries(join(directory, folder) if folder else directory):
-            file = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.kind == "file" and log.is_part(entry.name) and file not in named:
-                storage.remove(join(directory, *file.split("/")))
+    """Remove parts and dead letters that no entry names, and entries whose parts are not there.
+
+    A killed job leaves the first. A job elsewhere that has lost its command may write an entry just
+    when its parts are taken away: the input is encoded again.
+    """
+    there = _parts_in(directory)
+    kept = log.compact(directory).values()
+    gone = there - {file for entry in kept for file in log.files_of(entry)}
+    for file in gone:
+        storage.remove(join(directory, *file.split("/")))
+    there = _parts_in(directory)
+    kept = log.compact(directory).values()
+    lost = [entry for entry in kept if not there.issuperset(log.files_of(entry))]
+    for entry in lost:
+        _LOGGER.warning("%s: its parts are not there any more", entry["inputs"][0]["name"])
+    log.drop(directory, lost)
+
+
+def _parts_in(directory: str) -> set[str]:
+    return {
+        f"{folder}/{entry.name}" if folder else entry.name
+        for folder in ("", DEAD_LETTERS)
+        for entry in storage.entries(join(directory, folder) if folder else directory)
+        if entry.kind == "file" and log.is_part(entry.name)
+    }
 
 
 def settled_columns(
@@ -239,7 +235,3 @@ def settled_columns(
 
 def _part(part: FinishedPart) -> dict[str, object]:
     return asdict(part_of(part))
-
-
-def _files(entry: Entry) -> list[str]:
-    return [one["file"] for kind in ("parts", "dead_letters") for one in entry[kind]]

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
-from pipelines.counting import SHARDS, count_job
+from pipelines.counting import count_job
 from pipelines.directory import locked, occupied, refuse_inputs_inside, refuse_links, remove_ours
 from pipelines.directory import remove_temporaries as remove_temporaries_in
 from pipelines.documents import ReadOptions
 from pipelines.encoding import check_tokens, encode_job, load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, OutputError
 from pipelines.inputs import input_file
-from pipelines.manifest import EncodedManifest, read_encoded
-from pipelines.output import MANIFEST, PLAN, TOKENIZER, Plan, fingerprint, json_bytes
+from pipelines.manifest import read_encoded
+from pipelines.output import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes
 from pipelines.output import read_json_object as read_json
 from pipelines.progress import NoProgress
 from pipelines.reading import Reading
-from pipelines.runners import Failures, job_errors, options
+from pipelines.runners import job_errors, options
+from pipelines.settings import CountSettings
 from pipelines.storage import join
 from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary
 from pipelines.train import read_counts_manifest
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place
-from pipelines.watch.counting import CountWatch, CountWork
-from pipelines.watch.drift import Baseline, Series, trained_bytes_per_token
-from pipelines.watch.encoding import EncodeWatch, EncodeWork, settled_columns
+from pipelines.watch.counting import CountTask
+from pipelines.watch.drift import Series, trained_bytes_per_token
+from pipelines.watch.encoding import EncodeTask, begin_encoded, settled_columns
 from pipelines.watch.encoding import clean as clean_encoded
 from pipelines.watch.keeper import CountKeeper, EncodeKeeper
 from pipelines.watch.remove import FOLDERS, WATCH_KEY, is_watched
 from pipelines.watch.run import run_until_stopped
 from pipelines.watch.settings import DriftSettings, WatchSettings
-from pipelines.watch.transform import add_watching
+from pipelines.watch.transform import WorkFactory, add_watching
+from pipelines.watch.work import RUN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.inputs import InputFile
+    from pipelines.output import Kind
     from pipelines.progress import Progress
     from pipelines.settings import (
         EncodeSettings,
@@ -46,49 +53,7 @@ if TYPE_CHECKING:
         PretokenSettings,
     )
     from pipelines.watch.keeper import Keeper
-    from pipelines.watch.transform import WorkFactory
-    from pipelines.watch.work import Work
-
-
-@dataclass(frozen=True)
-class _EncodeFactory:
-    watch: EncodeWatch
-    places: tuple[Place, ...]
-    settings: WatchSettings
-
-    @property
-    def tag(self) -> str:
-        return fingerprint([self.watch.job.settings, [asdict(place) for place in self.places]])
-
-    def make(self, failures: Failures) -> Work:
-        directory, baseline = self.watch.job.directory, self.watch.baseline
-        return EncodeWork(
-            self.watch,
-            arrivals=Arrivals(self.places, output=directory, settings=self.settings),
-            failures=failures,
-            alone=failures.path is not None,
-            baseline=None if baseline is None else Baseline(baseline),
-        )
-
-
-@dataclass(frozen=True)
-class _CountFactory:
-    watch: CountWatch
-    places: tuple[Place, ...]
-    settings: WatchSettings
-
-    @property
-    def tag(self) -> str:
-        return fingerprint([self.watch.job.directory, [asdict(place) for place in self.places]])
-
-    def make(self, failures: Failures) -> Work:
-        directory = self.watch.job.directory
-        return CountWork(
-            self.watch,
-            arrivals=Arrivals(self.places, output=directory, settings=self.settings),
-            failures=failures,
-            alone=failures.path is not None,
-        )
+    from pipelines.watch.work import Task
 
 
 def watch_encode(
@@ -118,78 +83,40 @@ def watch_encode(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    progress = progress or NoProgress()
     with job_errors():
         options(execution)
         loaded = load_tokenizer(tokenizer)
         check_tokens(loaded, encoding)
         text = tokenizer_json(loaded, tokenizer)
-        directory = storage.located(output.directory)
-        places = tuple(Place.of(pattern) for pattern in inputs.patterns)
-        arrivals = Arrivals(places, output=directory, settings=watch)
+        place = _Watched.at(storage.located(output.directory), inputs, execution, watch, progress)
         if drift.baseline is not None:
             _check_baseline(drift.baseline, loaded)
-        check_submission(
-            options(execution),
-            execution,
-            reads=[arrivals.root] if drift.baseline is None else [arrivals.root, drift.baseline],
-            writes=directory,
-            say=progress.log,
-        )
-        with locked(directory):
-            then = None if output.overwrite else _reading_then(directory)
-            there = [
-                input_file(one.path, arrivals.name(one.path), one.size_in_bytes, inputs.format)
-                for one in (arrivals.find() if encoding.keep and then is None else [])
-                if arrivals.is_complete(one)
-            ]
+        place.check([] if drift.baseline is None else [drift.baseline])
+        with locked(place.directory):
+            then = None if output.overwrite else _reading_then(place.directory)
             job = encode_job(
                 loaded,
                 text,
                 inputs=inputs,
                 output=output,
                 encoding=encoding,
-                keep=settled_columns(there, encoding, then),
+                keep=settled_columns(
+                    place.complete() if encoding.keep and then is None else [], encoding, then
+                ),
                 parts=0,
             )
-            plan = _plan("encoded", job.settings, inputs, arrivals)
-            if _prepare(output, plan, reads=[arrivals.root, tokenizer]):
-                clean_encoded(directory)
+            if place.prepare("encoded", job.settings, output, reads=[tokenizer]):
+                clean_encoded(place.directory)
             else:
-                storage.write(join(directory, TOKENIZER), text.encode("utf-8"))
-                empty = EncodedManifest.of(
-                    (),
-                    tokenizer_sha256=job.tokenizer_sha256,
-                    vocab_size=job.vocab_size,
-                    id_type=job.id_type,
-                    reading=job.reading.options,
-                    rows=job.rows,
-                )
-                value = {**empty.to_json(), log.WATCH: []}
-                storage.write(join(directory, MANIFEST), json_bytes(value))
-            keeper = EncodeKeeper(
-                "encode",
-                directory=directory,
-                arrivals=arrivals,
-                settings=watch,
-                max_failures=inputs.max_failures,
-                progress=progress,
-            )
-            keeper.series = Series(directory, drift, trained_bytes_per_token(tokenizer))
-            factory = _EncodeFactory(
-                EncodeWatch(
-                    job=job,
-                    format=inputs.format,
-                    split_size=inputs.split_size,
-                    baseline=None if drift.baseline is None else storage.located(drift.baseline),
-                ),
-                places,
-                watch,
-            )
-            why = _watch(factory, keeper, arrivals, execution=execution, watch=watch)
-        manifest = read_encoded(directory)
+                begin_encoded(job, text)
+            keeper = EncodeKeeper("encode", **place.for_keeper)
+            keeper.series = Series(place.directory, drift, trained_bytes_per_token(tokenizer))
+            baseline = None if drift.baseline is None else storage.located(drift.baseline)
+            task = EncodeTask(job=job, baseline=baseline, **place.for_task)
+            stopped = place.watch(task, keeper)
+        manifest = read_encoded(place.directory)
     return WatchSummary(
-        output=directory,
+        output=place.directory,
         kind="encoded",
         documents=manifest.totals.documents,
         bytes=manifest.totals.text_bytes,
@@ -198,7 +125,7 @@ def watch_encode(
         inputs=len(manifest.inputs),
         new_inputs=keeper.taken,
         failed_inputs=len(manifest.failed or ()),
-        stopped=why,
+        stopped=stopped,
         seconds=time.monotonic() - began,
     )
 
@@ -209,11 +136,9 @@ def watch_count(
     pretokens: PretokenSettings,
     output: OutputSettings,
     execution: Execution,
-    watch: WatchSettings = WatchSettings(),  # noqa: B008  # immutable
+    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
+    watch: WatchSettings = WatchSettings(),  # noqa: B008
     progress: Progress | None = None,
-    track_order: bool = False,
-    prune_below: int = 1,
-    shards: int = SHARDS,
 ) -> WatchSummary:
     """Count the pre-tokens of files as they arrive, until the job is told to stop.
 
@@ -222,32 +147,26 @@ def watch_count(
         pretokens: how text is cut.
         output: the directory; one that an earlier run of the same watch left is gone on with.
         execution: where the work is done.
+        settings: what the counts hold; the order is that of the files' names, and nothing can be
+            pruned, because what is rare so far may become frequent.
         watch: when a file is complete, and when to stop.
         progress: told what came.
-        track_order: keep where each pre-token was first seen, in the order of the files' names.
-        prune_below: must be 1: what is rare so far may become frequent.
-        shards: files of a set of counts that was brought together.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    progress = progress or NoProgress()
-    if prune_below != 1:
+    if settings.prune_below != 1:
         raise ConfigError(
             "--prune-below does not go with --watch: a pre-token that is rare so far may become "
             "frequent: give it to bpe train"
         )
     with job_errors():
         options(execution)
-        job = count_job(
-            pretokens, output, track_order=track_order, prune_below=prune_below, shards=shards
-        )
-        directory = job.directory
-        places = tuple(Place.of(pattern) for pattern in inputs.patterns)
-        arrivals = Arrivals(places, output=directory, settings=watch)
+        job = count_job(pretokens, output, settings)
+        place = _Watched.at(job.directory, inputs, execution, watch, progress)
         reading = Reading(
-            directory=directory,
+            directory=job.directory,
             options=ReadOptions(
                 text_field=inputs.text_field,
                 id_field=inputs.id_field,
@@ -255,47 +174,26 @@ def watch_count(
             ),
             max_failures=inputs.max_failures,
         )
-        settings = {
+        decides = {
             **job.pretokenizer.settings,
             "special_tokens": list(job.special_tokens),
-            "track_order": track_order,
-            "shards": shards,
+            "track_order": settings.track_order,
+            "shards": settings.shards,
             **reading.options.to_json(),
         }
-        check_submission(
-            options(execution),
-            execution,
-            reads=[arrivals.root],
-            writes=directory,
-            say=progress.log,
-        )
-        with locked(directory):
-            plan = _plan("counts", settings, inputs, arrivals)
-            if _prepare(output, plan, reads=[arrivals.root]):
-                counting.clean(directory)
+        place.check()
+        with locked(place.directory):
+            if place.prepare("counts", decides, output):
+                counting.clean(place.directory)
             else:
-                counting.write_head(directory, job)
-            keeper = CountKeeper(
-                "count",
-                directory=directory,
-                arrivals=arrivals,
-                settings=watch,
-                max_failures=inputs.max_failures,
-                progress=progress,
-            )
+                counting.write_head(place.directory, job)
+            keeper = CountKeeper("count", **place.for_keeper)
             keeper.job = job
-            factory = _CountFactory(
-                CountWatch(
-                    job=job, reading=reading, format=inputs.format, split_size=inputs.split_size
-                ),
-                places,
-                watch,
-            )
-            why = _watch(factory, keeper, arrivals, execution=execution, watch=watch)
-        entries = log.read_log(directory).values()
+            stopped = place.watch(CountTask(job=job, reading=reading, **place.for_task), keeper)
+        entries = log.read_log(place.directory).values()
     sums = [entry["totals"] for entry in entries]
     return WatchSummary(
-        output=directory,
+        output=place.directory,
         kind="counts",
         documents=sum(one["documents"] for one in sums),
         bytes=sum(one["bytes"] for one in sums),
@@ -304,38 +202,156 @@ def watch_count(
         inputs=sum(len(entry["inputs"]) for entry in entries if entry["failed"] is None),
         new_inputs=keeper.taken,
         failed_inputs=sum(entry["failed"] is not None for entry in entries),
-        stopped=why,
+        stopped=stopped,
         seconds=time.monotonic() - began,
     )
 
 
-def _watch(
-    factory: WorkFactory,
-    keeper: Keeper,
-    arrivals: Arrivals,
-    *,
-    execution: Execution,
-    watch: WatchSettings,
-) -> str:
-    keeper.begin()
-    why = run_until_stopped(
-        lambda pipeline, failures: add_watching(
-            pipeline,
-            factory,
-            failures,
-            patterns=arrivals.patterns,
-            interval=watch.interval,
-            stop_after=watch.stop_after,
-            threads=execution.worker_count,
-        ),
-        execution=execution,
-        keeper=keeper,
-    )
-    keeper.look(last=True)
-    return why
+@dataclass(frozen=True, kw_only=True)
+class _Watched:
+    """What a watch is, whatever is made of the files.
+
+    Attributes:
+        directory: of the output.
+        inputs: patterns of files, and how they are read.
+        execution: where the work is done.
+        settings: when a file is complete, and when to stop.
+        progress: told what came.
+        arrivals: the files.
+        run: tells this run from all others.
+    """
+
+    directory: str
+    inputs: InputSettings
+    execution: Execution
+    settings: WatchSettings
+    progress: Progress
+    arrivals: Arrivals
+    run: str
+
+    @classmethod
+    def at(
+        cls,
+        directory: str,
+        inputs: InputSettings,
+        execution: Execution,
+        settings: WatchSettings,
+        progress: Progress | None,
+    ) -> _Watched:
+        """A run of a watch that is about to begin."""
+        places = [Place.of(pattern) for pattern in inputs.patterns]
+        return cls(
+            directory=directory,
+            inputs=inputs,
+            execution=execution,
+            settings=settings,
+            progress=progress or NoProgress(),
+            arrivals=Arrivals(places, output=directory, settings=settings),
+            run=uuid.uuid4().hex,
+        )
+
+    def check(self, reads: Sequence[str] = ()) -> None:
+        """Refuse what cannot work where it is sent, before anything is written."""
+        check_submission(
+            options(self.execution),
+            self.execution,
+            reads=[self.arrivals.root, *reads],
+            writes=self.directory,
+            say=self.progress.log,
+        )
+
+    def complete(self) -> list[InputFile]:
+        """The files that are there and complete."""
+        arrivals = self.arrivals
+        return [
+            input_file(one.path, arrivals.name(one.path), one.size_in_bytes, self.inputs.format)
+            for one in arrivals.find()
+            if arrivals.is_complete(one)
+        ]
+
+    @property
+    def for_task(self) -> dict[str, Any]:
+        """What every `Task` has."""
+        inputs = self.inputs
+        return {
+            "directory": self.directory,
+            "format": inputs.format,
+            "max_failures": inputs.max_failures,
+            "split_size": inputs.split_size,
+        }
+
+    @property
+    def for_keeper(self) -> dict[str, Any]:
+        """What every `Keeper` has."""
+        return {
+            "directory": self.directory,
+            "arrivals": self.arrivals,
+            "settings": self.settings,
+            "max_failures": self.inputs.max_failures,
+            "progress": self.progress,
+        }
+
+    def prepare(
+        self, kind: Kind, decides: dict[str, Any], output: OutputSettings, reads: Sequence[str] = ()
+    ) -> bool:
+        """Make the directory ready; whether an earlier run of the same watch is gone on with.
+
+        Args:
+            kind: of the output.
+            decides: settings that decide the bytes that are written.
+            output: says whether to begin afresh.
+            reads: files that are read, beside the inputs.
+
+        Raises:
+            OutputError: the directory holds something else.
+        """
+        directory, root = self.directory, self.arrivals.root
+        plan = _plan(kind, decides, self.inputs, self.arrivals)
+        refuse_inputs_inside(directory, [f"{root.rstrip('/')}/", *reads])
+        refuse_links(directory, FOLDERS)
+        storage.make_directory(directory)
+        remove_temporaries_in(directory)
+        found = storage.entries(directory)
+        if found and output.overwrite:
+            remove_ours(directory)
+            found = storage.entries(directory)
+        goes_on = bool(found) and is_watched(directory)
+        goes_on = goes_on and storage.exists(join(directory, MANIFEST))
+        if goes_on:
+            then = read_json(join(directory, PLAN)) or {}
+            if different := plan.differences(then):
+                raise OutputError(
+                    f"{directory}: cannot go on: it was begun as another watch: "
+                    f"{'; '.join(different[:3])}: use --overwrite, or another directory"
+                )
+        elif found and not {entry.name for entry in found} <= {PLAN, TOKENIZER}:
+            raise occupied(directory, found)
+        storage.write(join(directory, PLAN), json_bytes({**plan.to_json(), RUN: self.run}))
+        return goes_on
+
+    def watch(self, task: Task, keeper: Keeper) -> str:
+        """Run the job until it is told to stop; returns why it ended."""
+        keeper.begin()
+        factory = WorkFactory(
+            task=task, places=self.arrivals.places, settings=self.settings, run=self.run
+        )
+        why = run_until_stopped(
+            lambda pipeline, failures: add_watching(
+                pipeline,
+                factory,
+                failures,
+                patterns=self.arrivals.patterns,
+                stop_after=self.settings.stop_after,
+                threads=self.execution.worker_count,
+            ),
+            execution=self.execution,
+            keeper=keeper,
+        )
+        keeper.look(last=True)
+        return why
 
 
-def _plan(kind: Any, settings: dict[str, Any], inputs: InputSettings, arrivals: Arrivals) -> Plan:
+def _plan(kind: Kind, settings: dict[str, Any], inputs: InputSettings, arrivals: Arrivals) -> Plan:
     root = arrivals.root
     patterns = [f"{place.folder[len(root) + 1 :]}/{place.glob}" for place in arrivals.places]
     return Plan(
@@ -349,35 +365,6 @@ def _plan(kind: Any, settings: dict[str, Any], inputs: InputSettings, arrivals: 
         },
         inputs={},
     )
-
-
-def _prepare(output: OutputSettings, plan: Plan, *, reads: list[str]) -> bool:
-    """Make the directory ready; whether an earlier run of the same watch is gone on with.
-
-    Raises:
-        OutputError: the directory holds something else.
-    """
-    directory = storage.located(output.directory)
-    refuse_inputs_inside(directory, [f"{path.rstrip('/')}/" for path in reads[:1]] + reads[1:])
-    refuse_links(directory, FOLDERS)
-    storage.make_directory(directory)
-    remove_temporaries_in(directory)
-    found = storage.entries(directory)
-    if found and output.overwrite:
-        remove_ours(directory)
-        found = storage.entries(directory)
-    goes_on = bool(found) and is_watched(directory) and storage.exists(join(directory, MANIFEST))
-    if goes_on:
-        then = read_json(join(directory, PLAN)) or {}
-        if different := plan.differences(then):
-            raise OutputError(
-                f"{directory}: cannot go on: it was begun as another watch: "
-                f"{'; '.join(different[:3])}: use --overwrite, or another directory"
-            )
-    elif found and not {entry.name for entry in found} <= {PLAN, TOKENIZER}:
-        raise occupied(directory, found)
-    storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
-    return goes_on
 
 
 def _reading_then(directory: str) -> Any:

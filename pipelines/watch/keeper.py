@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import override
 
 from pipelines import storage
 from pipelines.errors import RecordError
-from pipelines.output import MANIFEST
 from pipelines.progress import many, size_text
 from pipelines.reading import too_many
-from pipelines.storage import join
 from pipelines.watch import counting, log
+from pipelines.watch.arrivals import stamp
 from pipelines.watch.drift import Measured
 
 if TYPE_CHECKING:
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _COMPACT = 64  # entries at least that are moved at once
 _POLL = 1.0
+_AGAIN = 30.0  # seconds from one move to the next that has no other reason than replaced parts
 
 
 class Keeper(ABC):
@@ -63,92 +62,121 @@ class Keeper(ABC):
         self._settings = settings
         self._max_failures = max_failures
         self._progress = progress
-        self._told: dict[str, int] = {}
+        self._reader = log.LogReader(directory)
+        self._entries: Mapping[str, Entry] = {}
         self._idle_since = time.monotonic()
         self._listing: object = None
         self.error: Exception | None = None
         self.taken = 0  # inputs, since the job began
 
     @abstractmethod
-    def entries(self) -> Mapping[str, Entry]:
-        """All entries that there are, by id."""
+    def count(self, entries: Mapping[str, Entry]) -> tuple[int, int]:
+        """How many inputs and bad records there are, with these entries of the log."""
 
     @abstractmethod
-    def keep(self, entries: Mapping[str, Entry], *, last: bool) -> None:
+    def size_of(self, name: str) -> int | None:
+        """The size that an input had when it was taken; None where it was not."""
+
+    @abstractmethod
+    def keep(self, *, changed: bool, last: bool) -> None:
         """Bring the log together, and look at what came."""
 
     @abstractmethod
     def told(self, entries: list[Entry]) -> str:
         """What to say of inputs that came."""
 
+    def say(self, line: str) -> None:
+        """Tell whoever started the job."""
+        self._progress.log(line)
+
     def begin(self) -> None:
-        """Take what is there already as known."""
-        self._told = _inputs(self.entries())
+        """Take what is there already as known.
+
+        Raises:
+            RecordError: there are more bad records than there may be.
+        """
+        self._entries = self._reader.read()
+        _, bad = self.count(self._entries)
+        self._check(bad)
+
+    def _check(self, bad: int) -> None:
+        if bad > self._max_failures:
+            raise RecordError(too_many(f"{bad} bad records", self._max_failures))
 
     def run(self, stopping: threading.Event, stop: Callable[[], object]) -> None:
         """Do so until the event is set; ``stop`` ends the job."""
         began = time.monotonic()
         poll = min(_POLL, self._settings.interval)
+        # A store is asked for the log no more often than for files.
+        every = poll if storage.is_local(self._directory) else self._settings.interval
+        next_look = began
         try:
             while not stopping.wait(poll):
-                entries = self.look()
+                now = time.monotonic()
                 after, idle = self._settings.stop_after, self._settings.stop_idle
-                is_over = after is not None and time.monotonic() - began >= after
-                if is_over or (idle is not None and self._is_idle(entries)):
+                if now >= next_look:
+                    next_look = now + every
+                    self.look()
+                    if idle is not None and self._is_idle(idle):
+                        stop()
+                if after is not None and now - began >= after:
                     stop()
         except Exception as error:  # noqa: BLE001 - raised by the thread that waits
             self.error = error
             stop()
 
-    def look(self, *, last: bool = False) -> Mapping[str, Entry]:
+    def look(self, *, last: bool = False) -> None:
         """Look at the log once.
 
         Raises:
             RecordError: there are more bad records than there may be.
             JobError: something cannot be read or written.
         """
-        entries = self.entries()
-        now = _inputs(entries)
-        new = [
-            entry
-            for entry in entries.values()
-            if any(self._told.get(one["name"]) != entry["revision"] for one in entry["inputs"])
-            and len(entry["inputs"]) == 1
-        ]
-        if new:
-            self._idle_since = time.monotonic()
-            self.taken += len(new)
-            made = [entry for entry in new if entry["failed"] is None]
-            if made:
-                files = f"{many(len(made), 'file')} ({len(now):,} in all)"
-                self._progress.log(f"{self._name}: {files}: {self.told(made)}")
-            for entry in new:
-                if entry["failed"] is not None:
-                    _LOGGER.warning("%s: set aside: %s", self._name, entry["failed"])
-        self._told = now
-        bad = sum(entry["bad"] for entry in entries.values())
-        if bad > self._max_failures and not last:
-            raise RecordError(too_many(f"{bad} bad records", self._max_failures))
-        self.keep(entries, last=last)
-        return entries
+        before, entries = self._entries, self._reader.read()
+        changed = entries is not before
+        if changed:
+            self._entries = entries
+            inputs, bad = self.count(entries)
+            came = [entries[id_] for id_ in entries.keys() - before.keys()]
+            self._tell([entry for entry in came if len(entry["inputs"]) == 1], inputs)
+            if not last:
+                self._check(bad)
+        self.keep(changed=changed, last=last)
 
-    def _is_idle(self, entries: Mapping[str, Entry]) -> bool:
+    def _tell(self, came: list[Entry], inputs: int) -> None:
+        if not came:
+            return
+        self._idle_since = time.monotonic()
+        self.taken += len(came)
+        made = [entry for entry in came if entry["failed"] is None]
+        if made:
+            files = f"{many(len(made), 'file')} ({inputs:,} in all)"
+            self._progress.log(f"{self._name}: {files}: {self.told(made)}")
+        for entry in came:
+            if entry["failed"] is not None:
+                _LOGGER.warning("%s: set aside: %s", self._name, entry["failed"])
+
+    def _is_idle(self, idle: float) -> bool:
         """Whether all that is there was taken, and nothing changed for the time that was given."""
         found = self._arrivals.find()
-        listing = [(one.path, one.size_in_bytes, one.last_updated_in_seconds) for one in found]
-        sizes = {one["name"]: one["size"] for e in entries.values() for one in e["inputs"]}
+        listing = [(one.path, *stamp(one)) for one in found]
         open_ = any(
-            sizes.get(self._arrivals.name(one.path)) != one.size_in_bytes
+            self.size_of(self._arrivals.name(one.path)) != one.size_in_bytes
             and (self._settings.complete_when == "settled" or self._arrivals.is_complete(one))
             for one in found
         )
         if open_ or listing != self._listing:
             self._idle_since, self._listing = time.monotonic(), listing
-        return time.monotonic() - self._idle_since >= (self._settings.stop_idle or 0.0)
+        return time.monotonic() - self._idle_since >= idle
 
 
-def _inputs(entries: Mapping[str, Entry]) -> dict[str, int]:
-    return {one["name"]: entry["revision"] for entry in entries.values() for one in entry["inputs"]}
+class _Held(NamedTuple):
+    """What is kept of an entry that is in the manifest."""
+
+    rank: tuple[int, str]
+    size: int
+    bad: int
+    measured: Measured
 
 
 class EncodeKeeper(Keeper):
@@ -157,27 +185,53 @@ class EncodeKeeper(Keeper):
     series: Series
 
     @override
-    def entries(self) -> Mapping[str, Entry]:
-        return log.newest(self._base(), log.read_log(self._directory))
+    def begin(self) -> None:
+        self._next = 0.0
+        self._held_now(log.newest(log.read_compacted(self._directory)))
+        super().begin()
 
-    def _base(self) -> dict[str, Entry]:
-        # Nobody else writes it: it is read when it was written.
-        found = getattr(self, "_compacted", None)
-        if found is None:
-            manifest = json.loads(storage.read(join(self._directory, MANIFEST)))
-            found = log.entries_of(manifest)
-            self._compacted: dict[str, Entry] = found
-        return found
+    def _held_now(self, compacted: Mapping[str, Entry]) -> None:
+        """Nobody else writes the manifest: it is read when it was written."""
+        self._held = {name: _held(entry) for name, entry in compacted.items()}
+        self._bad = sum(one.bad for one in self._held.values())
+        self._sums = sum((one.measured for one in self._held.values()), Measured())
 
     @override
-    def keep(self, entries: Mapping[str, Entry], *, last: bool) -> None:
-        sums = sum((Measured(**entry["measured"]) for entry in entries.values()), Measured())
-        for warning in self.series.update(sums, now=time.time(), last=last):
+    def count(self, entries: Mapping[str, Entry]) -> tuple[int, int]:
+        self._new: dict[str, _Held] = {}
+        inputs, bad, sums = len(self._held), self._bad, self._sums
+        self._replaced = False
+        for entry in entries.values():
+            new = _held(entry)
+            name = entry["inputs"][0]["name"]
+            then = self._held.get(name)
+            if then is not None and then.rank >= new.rank:
+                continue
+            self._new[name] = new
+            bad, sums = bad + new.bad, sums + new.measured
+            if then is None:
+                inputs += 1
+            else:
+                bad, sums = bad - then.bad, sums - then.measured
+                self._replaced = True
+        self._all = sums
+        return inputs, bad
+
+    @override
+    def size_of(self, name: str) -> int | None:
+        held = self._new.get(name) or self._held.get(name)
+        return None if held is None else held.size
+
+    @override
+    def keep(self, *, changed: bool, last: bool) -> None:
+        for warning in self.series.update(self._all, now=time.time(), last=last):
             _LOGGER.warning("%s: the tokenizer fits less: %s", self._name, warning)
-        waiting = len(log.entry_names(self._directory))
-        if waiting and (last or waiting >= max(_COMPACT, len(self._base()) // 8)):
-            log.compact(self._directory)
-            del self._compacted
+        waiting, now = len(self._reader.all), time.monotonic()
+        # What was replaced is in the way of those who look at the parts alone.
+        is_due = now >= self._next and (self._replaced or waiting > len(self._entries))
+        if waiting and (last or is_due or waiting >= max(_COMPACT, len(self._held) // 8)):
+            self._next = now + _AGAIN
+            self._held_now(log.compact(self._directory, self._reader))
 
     @override
     def told(self, entries: list[Entry]) -> str:
@@ -187,20 +241,31 @@ class EncodeKeeper(Keeper):
         return f"{documents}, {size} of text, {many(sum(p['tokens'] for p in parts), 'token')}"
 
 
+def _held(entry: Entry) -> _Held:
+    (source,) = entry["inputs"]
+    return _Held(log.rank(entry), source["size"], entry["bad"], Measured(**entry["measured"]))
+
+
 class CountKeeper(Keeper):
     """Keeps counts; ``job`` is what they are."""
 
     job: CountJob
 
     @override
-    def entries(self) -> Mapping[str, Entry]:
-        if not hasattr(self, "_cache"):
-            self._cache: dict[str, Entry] = {}
-        return log.read_log(self._directory, self._cache)
+    def count(self, entries: Mapping[str, Entry]) -> tuple[int, int]:
+        ordered = sorted(entries.values(), key=counting.holds_last)
+        self._sizes = {one["name"]: one["size"] for e in ordered for one in e["inputs"]}
+        return len(self._sizes), sum(entry["bad"] for entry in ordered)
 
     @override
-    def keep(self, entries: Mapping[str, Entry], *, last: bool) -> None:
-        counting.compact(self._directory, self.job, self._cache)
+    def size_of(self, name: str) -> int | None:
+        return self._sizes.get(name)
+
+    @override
+    def keep(self, *, changed: bool, last: bool) -> None:
+        if changed:
+            # Only what was told of.
+            counting.compact(self._directory, self.job, self._reader, self._entries)
 
     @override
     def told(self, entries: list[Entry]) -> str:

@@ -1,8 +1,10 @@
 """The log of a watched directory: what was made of each input, one small JSON file for each.
 
 An entry is written under a temporary name and renamed, after everything that it names: a reader
-sees an input with all its parts or not at all. In an encoded corpus an entry has the name of its
-input (`entry_id`), so that a later one replaces it; now and then entries are moved into
+sees an input with all its parts or not at all. No file of the log is ever written twice, so that
+whoever takes one away takes what it has read, whatever other processes do meanwhile; where two
+entries are of one input, all readers choose the same (`LogReader`, `newest`). In an encoded corpus
+the name of an entry begins with that of its input (`entry_id`); now and then entries are moved into
 ``manifest.json`` (`compact`). In counts an entry has the name of its shard set, and entries are
 brought together in one that names those it replaces.
 
@@ -13,15 +15,19 @@ entry on its way from one to the other is seen twice, never missed.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output import MANIFEST, json_bytes, read_json_object
 from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LOG = "log"
 SETS = "sets"
@@ -32,7 +38,7 @@ VERSION = 1
 _PART = re.compile(r"part-[0-9a-f]{20}-[0-9]{5,}-of-[0-9]{5,}\.(parquet|jsonl)")
 _SERIES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 _KEY = re.compile(r"[0-9a-f]{20}")
-_ENTRY = re.compile(r"[0-9a-f]{20}\.json")
+_ENTRY = re.compile(r"[0-9a-f]{20}(-[0-9a-f]{20})?\.json")
 _TRIES = 20
 _LOCKS: dict[str, threading.RLock] = {}
 _LOCKS_LOCK = threading.Lock()
@@ -69,8 +75,12 @@ def is_series(name: str) -> bool:
     return _SERIES.fullmatch(name) is not None
 
 
-def entry_id(name: str) -> str:
-    """What the entry of an input of an encoded corpus is called."""
+def entry_id(name: str, key: str) -> str:
+    """What the entry of an input of an encoded corpus is called; ``key`` is that of its parts."""
+    return f"{_of_input(name)}-{key}"
+
+
+def _of_input(name: str) -> str:
     return digest_id(name)
 
 
@@ -113,37 +123,86 @@ def read_entry(directory: str, id_: str) -> Entry | None:
     return dict(value)
 
 
-def entry_names(directory: str) -> list[str]:
-    """The ids of all entries of the log."""
+def entry_names(directory: str, beginning: str = "") -> list[str]:
+    """The ids of all entries of the log, or of those that begin so, sorted."""
+    folder = join(directory, LOG)
     return [
         entry.name.removesuffix(".json")
-        for entry in storage.entries(join(directory, LOG))
+        for entry in storage.entries(folder, beginning=beginning)
         if entry.kind == "file" and _ENTRY.fullmatch(entry.name)
     ]
 
 
-def read_log(directory: str, cache: dict[str, Entry] | None = None) -> dict[str, Entry]:
-    """All entries of the log by id, without those that others replace.
+def entries_for(directory: str, name: str) -> list[Entry]:
+    """The entries of the log that are of one input of an encoded corpus."""
+    ids = entry_names(directory, _of_input(name))
+    return [entry for id_ in ids if (entry := read_entry(directory, id_)) is not None]
+
+
+class LogReader:
+    """Reads a log again and again, each entry once; threads may share it.
 
     Args:
         directory: that is watched.
-        cache: entries that were read before, by id; only where an id has one entry for good.
+
+    Attributes:
+        all: entries by id as they were read last, with those that others replace.
     """
-    for _ in range(_TRIES):
-        entries: dict[str, Entry] = {}
-        for id_ in entry_names(directory):
-            entry = (cache or {}).get(id_) or read_entry(directory, id_)
-            if entry is None:
-                break  # it was replaced while we looked: what replaces it is there by now
-            entries[id_] = entry
-        else:
-            for replaced in {old for entry in entries.values() for old in entry["replaces"]}:
-                entries.pop(replaced, None)
-            if cache is not None:
-                cache.clear()
-                cache.update(entries)
-            return entries
-    raise InputError(f"{join(directory, LOG)}: changes faster than it can be read: try again")
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._standing: dict[str, Entry] | None = None
+        self.all: dict[str, Entry] = {}
+
+    def read(self) -> dict[str, Entry]:
+        """The entries by id; where nothing has changed, the very same as before.
+
+        Without those that others replace, and of several of one input that with the most inputs,
+        else of the last revision: a job that is killed, or a bundle that is processed twice, may
+        leave more than one, and no input may count twice.
+
+        Raises:
+            InputError: an entry is damaged.
+        """
+        with self._lock:
+            for _ in range(_TRIES):
+                ids = entry_names(self._directory)
+                if self._standing is not None and ids == list(self.all):
+                    return self._standing
+                found: dict[str, Entry] = {}
+                for id_ in ids:
+                    entry = self.all.get(id_) or read_entry(self._directory, id_)
+                    if entry is None:
+                        break  # it was replaced while we looked: what replaces it is there by now
+                    found[id_] = entry
+                else:
+                    self.all, self._standing = found, _standing(found)
+                    return self._standing
+        raise InputError(
+            f"{join(self._directory, LOG)}: changes faster than it can be read: try again"
+        )
+
+
+def read_log(directory: str) -> dict[str, Entry]:
+    """All entries of the log by id, as `LogReader.read` gives them."""
+    return LogReader(directory).read()
+
+
+def _standing(entries: dict[str, Entry]) -> dict[str, Entry]:
+    replaced = {old for entry in entries.values() for old in entry["replaces"]}
+    left = [(id_, entry) for id_, entry in entries.items() if id_ not in replaced]
+    left.sort(key=lambda item: (len(item[1]["inputs"]), item[1]["revision"], item[0]), reverse=True)
+    seen: set[str] = set()
+    standing = {}
+    for id_, entry in left:
+        names = {source["name"] for source in entry["inputs"]}
+        if entry.get("set", id_) is None:  # nothing was made of it
+            standing[id_] = entry
+        elif not names & seen:
+            standing[id_] = entry
+            seen |= names
+    return {id_: standing[id_] for id_ in sorted(standing)}
 
 
 def is_watched_counts(directory: str) -> bool:
@@ -161,41 +220,57 @@ def set_names(directory: str) -> list[str]:
     return sorted(key for key in found if _KEY.fullmatch(key))
 
 
-def entries_of(manifest: dict[str, Any]) -> dict[str, Entry]:
-    """The entries that were moved into the manifest of an encoded corpus, by id."""
+def entries_of(manifest: dict[str, Any]) -> list[Entry]:
+    """The entries that were moved into the manifest of an encoded corpus."""
     parts: dict[str, list[Any]] = {}
     dead: dict[str, list[Any]] = {}
     for part in manifest["parts"]:
         parts.setdefault(_stem(part["file"]), []).append(part)
     for letters in manifest["dead_letters"]:
         dead.setdefault(_stem(letters["file"]), []).append(letters)
-    return {
-        entry_id(row["inputs"][0]["name"]): {
+    return [
+        {
             **row,
             "parts": parts.get(f"part-{row['key']}", []),
             "dead_letters": dead.get(f"part-{row['key']}", []),
         }
         for row in manifest[WATCH]
-    }
+    ]
 
 
 def _stem(file: str) -> str:
     return file.rpartition("/")[2].split("-of-")[0].rpartition("-")[0]
 
 
-def newest(*sources: dict[str, Entry]) -> dict[str, Entry]:
-    """Entries of several sources; of those of one input, that of the last revision."""
+def newest(*sources: Iterable[Entry]) -> dict[str, Entry]:
+    """Entries of an encoded corpus by input; of those of one input, that of the last revision."""
     found: dict[str, Entry] = {}
-    for source in sources:
-        for id_, entry in source.items():
-            if id_ not in found or entry["revision"] > found[id_]["revision"]:
-                found[id_] = entry
+    for entry in itertools.chain(*sources):
+        name = entry["inputs"][0]["name"]
+        if name not in found or rank(entry) > rank(found[name]):
+            found[name] = entry
     return found
 
 
+def rank(entry: Entry) -> tuple[int, str]:
+    """Of two entries of one input, the one of the greater rank holds."""
+    return entry["revision"], entry["key"]
+
+
+def files_of(entry: Entry) -> list[str]:
+    """The parts and the dead letters that an entry of an encoded corpus names."""
+    return [one["file"] for kind in ("parts", "dead_letters") for one in entry[kind]]
+
+
+def remove_files(directory: str, entry: Entry) -> None:
+    """Remove what an entry of an encoded corpus names."""
+    for file in files_of(entry):
+        storage.remove(join(directory, *file.split("/")))
+
+
 def with_entries(manifest: dict[str, Any], entries: dict[str, Entry]) -> dict[str, Any]:
-    """The manifest of an encoded corpus with these entries, in the order of their inputs."""
-    ordered = sorted(entries.values(), key=lambda entry: str(entry["inputs"][0]["name"]))
+    """The manifest of an encoded corpus with these entries, given by input, in that order."""
+    ordered = [entries[name] for name in sorted(entries)]
     made = [entry for entry in ordered if entry["failed"] is None]
     parts = [part for entry in made for part in entry["parts"]]
     dead = [letters for entry in ordered for letters in entry["dead_letters"]]
@@ -225,18 +300,57 @@ def with_entries(manifest: dict[str, Any], entries: dict[str, Entry]) -> dict[st
 def read_manifest(directory: str) -> dict[str, Any]:
     """The manifest of a watched corpus with what the log holds beside it."""
     log = read_log(directory)
-    manifest = json.loads(storage.read(join(directory, MANIFEST)))
-    return with_entries(manifest, newest(entries_of(manifest), log))
+    manifest = _compacted(directory)
+    return with_entries(manifest, newest(entries_of(manifest), log.values()))
 
 
-def compact(directory: str) -> None:
-    """Move the entries of the log into the manifest; one process at a time may do so."""
-    with changing(directory):
-        log = read_log(directory)
-        manifest = json.loads(storage.read(join(directory, MANIFEST)))
-        together = with_entries(manifest, newest(entries_of(manifest), log))
-        if together != manifest:
-            storage.write(join(directory, MANIFEST), json_bytes(together))
-        for id_, entry in log.items():
-            if read_entry(directory, id_) == entry:
-                remove_entry(directory, id_)
+def read_compacted(directory: str) -> list[Entry]:
+    """The entries that were moved into the manifest of a watched corpus."""
+    return entries_of(_compacted(directory))
+
+
+def _compacted(directory: str) -> dict[str, Any]:
+    return dict(json.loads(storage.read(join(directory, MANIFEST))))
+
+
+def drop(directory: str, lost: Iterable[Entry]) -> None:
+    """Remove entries from the manifest, and what is there of their files."""
+    lost = list(lost)
+    if not lost:
+        return
+    manifest = _compacted(directory)
+    keys = {entry["key"] for entry in lost}
+    entries = newest(entry for entry in entries_of(manifest) if entry["key"] not in keys)
+    storage.write(join(directory, MANIFEST), json_bytes(with_entries(manifest, entries)))
+    for entry in lost:
+        remove_files(directory, entry)
+
+
+def compact(directory: str, reader: LogReader | None = None) -> dict[str, Entry]:
+    """Move the log into the manifest; remove the files of entries that others take the place of.
+
+    One process at a time may do so; others read, and write entries, meanwhile.
+
+    Args:
+        directory: that is watched.
+        reader: that has read the log: what came later stays there; None for all of it.
+
+    Returns:
+        The entries that the manifest holds now, by input.
+    """
+    if reader is None:
+        reader = LogReader(directory)
+        reader.read()
+    manifest = _compacted(directory)
+    before, log = entries_of(manifest), dict(reader.all)
+    entries = newest(before, log.values())
+    together = with_entries(manifest, entries)
+    if together != manifest:
+        storage.write(join(directory, MANIFEST), json_bytes(together))
+    keys = {entry["key"] for entry in entries.values()}
+    for entry in (*before, *log.values()):
+        if entry["key"] not in keys:
+            remove_files(directory, entry)
+    for id_ in log:
+        remove_entry(directory, id_)
+    return entries

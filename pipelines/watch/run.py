@@ -19,6 +19,7 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from pipelines.errors import JobError
 from pipelines.runners import Failures, error_in, is_local, options
 from pipelines.submission.submit import ready
+from pipelines.submission.watching import Waiter, where_to_look
 from pipelines.submission.workers import workers_of
 from pipelines.watch.transform import STOPPED
 
@@ -50,13 +51,13 @@ def run_until_stopped(
         JobError: the error that ended the job.
     """
     made = options(replace(execution, workers=1))
-    local = is_local(made)
+    local, workers = is_local(made), workers_of(made)
     if local:
         made.view_as(DirectOptions).direct_num_workers = 1
         made.view_as(DirectOptions).direct_running_mode = "in_memory"
     else:
         made.view_as(StandardOptions).streaming = True
-        ready(made, execution, workers_of(made))
+        ready(made, execution, workers)
     folder = tempfile.mkdtemp(prefix="bpe-watch-") if local else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
     stopping, signalled = threading.Event(), threading.Event()
@@ -75,22 +76,26 @@ def run_until_stopped(
                 if local:
                     pipeline.run().wait_until_finish()
                 else:
-                    _run_elsewhere(pipeline, stopping)
+                    _run_elsewhere(
+                        pipeline,
+                        stopping,
+                        lambda result: keeper.say(where_to_look(result, made, workers)),
+                    )
             except Exception as error:
                 failure = failures.first()
                 if not stopping.is_set() or (failure is None and STOPPED not in str(error)):
                     raise failure or error_in(error) from error
             ended_itself = not stopping.is_set()
-            stop_was_asked = stopping.is_set()
-            stopping.set()
-            watcher.join()
-            failure = failures.first()
-            if failure is not None and not (stop_was_asked and str(failure) == _STOP_MESSAGE):
-                raise failure
     finally:
+        # Nobody else may write to the directory before the keeper has ended.
         stopping.set()
+        if watcher.ident is not None:
+            watcher.join()
+        left = failures.first()
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
+    if left is not None and (ended_itself or str(left) != _STOP_MESSAGE):
+        raise left
     if keeper.error is not None:
         raise error_in(keeper.error) from keeper.error
     if signalled.is_set():
@@ -101,39 +106,34 @@ def run_until_stopped(
 _STOP_MESSAGE = "the job was stopped"  # of `Failures.stop`
 
 
-def _run_elsewhere(pipeline: beam.Pipeline, stopping: threading.Event) -> None:
+class _Asked(Exception):  # noqa: N818 - no error
+    """The job is to be taken back."""
+
+
+def _run_elsewhere(
+    pipeline: beam.Pipeline,
+    stopping: threading.Event,
+    started: Callable[[Any], object] = lambda _: None,
+) -> None:
     """Run on a runner that has its own processes; take the job back when asked to, or on errors."""
     result = pipeline.run()
+    started(result)
+
+    def poll() -> None:
+        if stopping.is_set():
+            raise _Asked
+
+    waiter = Waiter(result, poll)
     try:
-        _wait_elsewhere(result, stopping)
-    except BaseException:
+        state = waiter.wait()
+    except BaseException as error:
         with contextlib.suppress(Exception):  # it may be over by now
             result.cancel()
-        raise
-
-
-def _wait_elsewhere(result: Any, stopping: threading.Event) -> None:
-    ended: list[Any] = []
-
-    def wait() -> None:
-        try:
-            ended.append(result.wait_until_finish())
-        except Exception as error:  # noqa: BLE001 - raised by the thread that waits for this one
-            ended.append(error)
-
-    waiter = threading.Thread(target=wait, daemon=True)
-    waiter.start()
-    while waiter.is_alive() and not stopping.is_set():
-        waiter.join(0.2)
-    if stopping.is_set() and waiter.is_alive():
-        with contextlib.suppress(Exception):  # it may be over by now
-            result.cancel()
+        if not isinstance(error, _Asked):
+            raise
         waiter.join(_GRACE)
         return
-    if ended and isinstance(ended[0], Exception):
-        raise ended[0]
-    state = ended[0] if ended else None
-    if state not in (None, "DONE") and not stopping.is_set():
+    if state not in (None, "DONE"):
         raise JobError(f"the job ended as {state}: see the logs of the runner")
 
 

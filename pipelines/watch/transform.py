@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.io import fileio
@@ -23,30 +24,42 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from pipelines.elements import pack, unpack
 from pipelines.runners import Failures, counter
+from pipelines.watch.arrivals import Arrivals, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apache_beam.io.filesystem import FileMetadata
 
-    from pipelines.watch.work import Taken, Work
+    from pipelines.watch.arrivals import Place
+    from pipelines.watch.settings import WatchSettings
+    from pipelines.watch.work import Taken, Task, Work
 
 LOCAL_TICK = 0.5  # seconds in which the local runner sees that it shall stop
 _AGAIN = 60.0  # seconds after which a file that was dealt is dealt again, if it is not done
 STOPPED = "beam-bpe: the watch was told to stop"
 
 
-class WorkFactory(Protocol):
-    """Makes what takes files, in a worker; picklable."""
+@dataclass(frozen=True, kw_only=True)
+class WorkFactory:
+    """Makes what takes files, in a worker; picklable.
 
-    @property
-    def tag(self) -> str:
-        """The same for the same work."""
-        ...
+    Attributes:
+        task: what is asked for.
+        places: where files appear.
+        settings: when they are complete.
+        run: of the watch.
+    """
+
+    task: Task
+    places: tuple[Place, ...]
+    settings: WatchSettings
+    run: str
 
     def make(self, failures: Failures) -> Work:
         """What takes files."""
-        ...
+        arrivals = Arrivals(self.places, output=self.task.directory, settings=self.settings)
+        return self.task.work(arrivals, failures, None if failures.path else self.run)
 
 
 class StopWatch(Exception):  # noqa: N818 - no error
@@ -83,7 +96,7 @@ class _WithWork(beam.DoFn):  # type: ignore[misc]
     def setup(self) -> None:
         with self._failures.reported():
             self._work = self._shared.acquire(
-                lambda: self._factory.make(self._failures), tag=self._factory.tag
+                lambda: self._factory.make(self._failures), tag=self._factory.run
             )
 
 
@@ -93,21 +106,28 @@ class _Select(_WithWork):
     def setup(self) -> None:
         super().setup()
         self._dealt: dict[tuple[str, int, float], float] = {}
+        self._forget = self._look = 0.0
 
     def process(self, file: FileMetadata) -> Iterator[bytes]:
         if self._work is None or self._failures.stopped():
             return
         with self._failures.reported():
-            if not self._work.is_wanted(file):
-                return
             now = time.monotonic()
-            seen = (file.path, file.size_in_bytes, file.last_updated_in_seconds)
-            if now < self._dealt.get(seen, 0.0):
+            if now >= self._look:
+                self._work.see_run()
+                self._look = now + self._factory.settings.interval
+            seen = (file.path, *stamp(file))
+            if now < self._dealt.get(seen, 0.0) or not self._work.is_wanted(file):
                 return
-            self._dealt = {one: until for one, until in self._dealt.items() if now < until}
             if self._failures.path is None:  # elsewhere files are taken one after the other
-                self._dealt[seen] = now + _AGAIN
+                self._deal(seen, now)
             yield pack(file)
+
+    def _deal(self, seen: tuple[str, int, float], now: float) -> None:
+        self._dealt[seen] = now + _AGAIN
+        if now >= self._forget:
+            self._dealt = {one: until for one, until in self._dealt.items() if now < until}
+            self._forget = now + _AGAIN
 
 
 class _Take(_WithWork):
@@ -157,7 +177,6 @@ def add_watching(
     failures: Failures,
     *,
     patterns: list[str],
-    interval: float,
     stop_after: float | None,
     threads: int,
 ) -> None:
@@ -168,11 +187,10 @@ def add_watching(
         factory: makes what takes files.
         failures: how workers report errors; on the local runner, also how they are stopped.
         patterns: what to match.
-        interval: seconds between two looks.
         stop_after: seconds after which no more looks are taken; None: never.
         threads: that take files, on the local runner.
     """
-    local = failures.path is not None
+    local, interval = failures.path is not None, factory.settings.interval
     now = time.time()
     end = MAX_TIMESTAMP if stop_after is None else Timestamp(now + stop_after)
     shared = Shared()

@@ -1,28 +1,34 @@
 """What is done with each file that arrived, whatever is made of it.
 
-A file is taken once: its name, size, time of change and SHA-256 stand in the log. One whose time
-changed alone is noted; one with other contents is taken again, in place of what was made before.
+A file is taken once: its name, size, time of change and SHA-256 stand in the log. One that looks as
+it did is not read again; one whose time changed alone is, once in each process; one with other
+contents is taken again, in place of what was made before. Where several processes take files, a
+file may be taken twice at once: the files of each attempt have names of their own, and all readers
+of the log choose the same entry.
 """
 
 from __future__ import annotations
 
 import threading
+import uuid
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.documents import BadRecord
-from pipelines.errors import ConfigError, InputError, RecordError
+from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.inputs import input_file
-from pipelines.output import DEAD_LETTERS, part_name
+from pipelines.output import DEAD_LETTERS, PLAN, part_name, read_json_object
 from pipelines.parts import DeadLetters, dead_letter
 from pipelines.reading import too_many
 from pipelines.splits import whole_file
 from pipelines.storage import join, replacing
-from pipelines.watch.arrivals import state
+from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
+
+RUN = "run"  # of a plan: which run of the watch wrote it last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,16 +42,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Known:
-    """An input that was taken: what it was then, and the id of its entry."""
+    """An input that was taken: what it was then, and the revision of its entry.
+
+    ``bad`` are the bad records of an entry that is of this input alone.
+    """
 
     size: int
     mtime: float
     sha256: str
-    id: str
+    revision: int
+    bad: int
 
     def is_as(self, file: FileMetadata) -> bool:
         """Whether a file looks as it did."""
-        return (self.size, self.mtime) == (file.size_in_bytes, file.last_updated_in_seconds)
+        return (self.size, self.mtime) == stamp(file)
+
+    def same(self, other: Known | None) -> bool:
+        """Whether both are of the same contents, taken once."""
+        mine = (self.revision, self.sha256)
+        return other is not None and mine == (other.revision, other.sha256)
 
 
 @dataclass(frozen=True)
@@ -60,47 +75,63 @@ class Taken:
     problem: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """What a worker must know to take files; small, and picklable.
+
+    Attributes:
+        directory: of the output.
+        format: of all files, or ``auto``.
+        max_failures: bad records that may be set aside, over the whole life of the directory.
+        split_size: of large files, or None.
+    """
+
+    directory: str
+    format: str
+    max_failures: int
+    split_size: int | None
+
+    @abstractmethod
+    def work(self, arrivals: Arrivals, failures: Failures, run: str | None) -> Work:
+        """What takes files, in a worker; the arguments are those of `Work`."""
+
+
 class Work(ABC):
     """Takes files; one for each process, shared by its threads.
 
     Args:
-        directory: of the output.
+        task: what is asked for.
         arrivals: the files.
-        asked: the format of all files, or ``auto``.
-        max_failures: bad records that may be set aside, over the whole life of the directory.
         failures: says when to stop.
-        alone: whether no other process takes files.
+        run: of the watch, where other processes take files too; None where none does.
     """
 
     def __init__(
-        self,
-        *,
-        directory: str,
-        arrivals: Arrivals,
-        asked: str,
-        max_failures: int,
-        failures: Failures,
-        alone: bool,
+        self, task: Task, *, arrivals: Arrivals, failures: Failures, run: str | None
     ) -> None:
-        self.directory = directory
+        self.directory = task.directory
         self.arrivals = arrivals
-        self._asked = asked
-        self._max_failures = max_failures
+        self._task = task
         self._failures = failures
-        self._alone = alone
+        self._run = run
         self._known: dict[str, Known] = {}
         self._bad = 0
         self._busy: set[str] = set()
         self._lock = threading.Lock()
         self.load()
 
-    @abstractmethod
-    def entries(self) -> Iterable[tuple[str, Entry]]:
-        """All entries that there are, with their ids."""
+    @property
+    def alone(self) -> bool:
+        """Whether no other process takes files."""
+        return self._run is None
 
     @abstractmethod
-    def find(self, name: str, key: str) -> Entry | None:
-        """The entry that another process may have left for an input meanwhile."""
+    def entries(self) -> Iterable[Entry]:
+        """All entries that there are; of those of one input, the one that holds comes last."""
+
+    @abstractmethod
+    def entries_for(self, name: str) -> Iterable[Entry]:
+        """Those of one input that another process may have written since they were loaded."""
 
     @abstractmethod
     def make(self, file: InputFile, key: str) -> Entry:
@@ -108,31 +139,50 @@ class Work(ABC):
 
         Raises:
             RecordError: one bad record more than may be set aside.
-            InputError, ConfigError, bpe.BpeError: the file cannot be read.
+            InputError, ConfigError, bpe.BpeError: the file cannot be read; then nothing is left.
         """
 
     @abstractmethod
-    def commit(self, entry: Entry, key: str, before: Known | None) -> None:
-        """Let an entry appear, and take away what it replaces."""
+    def commit(self, entry: Entry, before: Known | None) -> None:
+        """Let an entry appear, and take away what it replaces; may change what it says."""
 
     def load(self) -> None:
         """Take in what the log says."""
         known: dict[str, Known] = {}
         bad = 0
-        for id_, entry in self.entries():
-            known |= _known(id_, entry)
+        for entry in self.entries():
+            known |= _known(entry)
             bad += entry["bad"]
         with self._lock:
+            for name, ours in self._known.items():
+                found = known.get(name)
+                # Of the same contents, ours may have another time by now.
+                if found is None or ours.revision > found.revision or ours.same(found):
+                    known[name] = ours
             self._known, self._bad = known, bad
+
+    def known(self, name: str) -> Known | None:
+        """What is known of an input, whoever took it."""
+        if not self.alone and (entries := list(self.entries_for(name))):
+            found = _known(entries[-1])[name]
+            with self._lock:
+                known = self._known.get(name)
+                if known is None or (found.revision >= known.revision and not found.same(known)):
+                    self._known[name] = found
+        return self._known.get(name)
 
     def is_wanted(self, file: FileMetadata) -> bool:
         """Whether a file that matches is complete, and was not taken as it is now."""
         if not self.arrivals.is_input(file.path):
             return False
-        known = self._known.get(self.arrivals.name(file.path))
+        name = self.arrivals.name(file.path)
+        known = self._known.get(name)
         if known is not None and known.is_as(file):
+            self.arrivals.forget(file.path)
             return False
-        return file.path not in self._busy and self.arrivals.is_complete(file)
+        if file.path in self._busy or not self.arrivals.is_complete(file):
+            return False
+        return self.alone or (known := self.known(name)) is None or not known.is_as(file)
 
     def take(self, file: FileMetadata) -> Taken | None:
         """Make of a file what it is to become, and note it; None where nothing was to be done.
@@ -140,7 +190,7 @@ class Work(ABC):
         Raises:
             RecordError: one bad record more than may be set aside.
             InputError: the file cannot be read, and no bad record may be set aside.
-            OutputError: something cannot be written.
+            OutputError: something cannot be written, or another run has taken the directory over.
         """
         with self._lock:
             if file.path in self._busy or self._failures.stopped():
@@ -154,26 +204,23 @@ class Work(ABC):
 
     def _take(self, file: FileMetadata) -> Taken | None:
         name = self.arrivals.name(file.path)
+        known = self.known(name)
+        if known is not None and known.is_as(file):
+            return None  # another process was quicker
         try:
             found = storage.digest(file.path)
         except InputError as error:
             if state(file.path) is None:
                 return None  # gone again
-            return self._set_aside(file, digest_id(name, repr(file)), "", error)
+            return self._set_aside(file, self._key(name, repr(stamp(file)), known), "", error)
         if found.bytes != file.size_in_bytes or not _unchanged(file):
             return None  # somebody writes to it: later
-        key = digest_id(name, found.sha256)
-        known = self._known.get(name)
-        if not self._alone and (entry := self.find(name, key)) is not None:
-            with self._lock:
-                self._known |= _known(self.id_of(name, key), entry)
-            known = self._known.get(name)
         if known is not None and known.sha256 == found.sha256:
-            with self._lock:  # only its time is another
-                self._known[name] = _seen(file, found.sha256, known.id)
+            self._touched(name, file, known)
             return None
+        key = self._key(name, found.sha256, known)
         try:
-            source = input_file(file.path, name, file.size_in_bytes, self._asked)
+            source = input_file(file.path, name, file.size_in_bytes, self._task.format)
             entry = self.make(source, key)
         except (InputError, ConfigError, BpeError) as error:
             if self._failures.stopped() or not _unchanged(file):
@@ -185,17 +232,35 @@ class Work(ABC):
             self.discard(entry)
             return None
         inputs = [self._described(file, source, found.sha256)]
-        return self._commit({**entry, "inputs": inputs}, key, file)
+        return self._commit({**entry, "inputs": inputs}, file)
+
+    def _touched(self, name: str, file: FileMetadata, known: Known) -> None:
+        """Only the time of a file is another: no other process needs to know."""
+        size, mtime = stamp(file)
+        with self._lock:
+            self._known[name] = replace(known, size=size, mtime=mtime)
+        self.arrivals.forget(file.path)
+
+    def _key(self, name: str, contents: str, known: Known | None) -> str:
+        """What the files of an attempt are called: no other attempt writes to them.
+
+        Where no other process takes files, an input has the same names in every run.
+        """
+        attempt = [] if known is None else [str(known.revision + 1)]
+        if not self.alone:
+            attempt.append(uuid.uuid4().hex)
+        return digest_id(name, contents, *attempt)
 
     @abstractmethod
     def discard(self, entry: Entry) -> None:
-        """Remove what was made of a file that changed meanwhile."""
+        """Remove what was made in an attempt that does not count."""
 
     def _described(self, file: FileMetadata, source: InputFile | None, sha256: str) -> Any:
+        size, mtime = stamp(file)
         return {
             "name": self.arrivals.name(file.path),
-            "size": file.size_in_bytes,
-            "mtime": file.last_updated_in_seconds,
+            "size": size,
+            "mtime": mtime,
             "sha256": sha256,
             "format": source.format if source else "text",
             "compression": source.compression if source else "none",
@@ -205,7 +270,7 @@ class Work(ABC):
         self, file: FileMetadata, key: str, sha256: str, error: Exception
     ) -> Taken | None:
         """Note a file that cannot be read as a bad record of its own."""
-        if not self._max_failures:
+        if not self._task.max_failures:
             raise error
         as_text = input_file(file.path, self.arrivals.name(file.path), file.size_in_bytes, "text")
         bad = BadRecord.of(whole_file(as_text, 0), 0, str(error), b"")
@@ -227,51 +292,70 @@ class Work(ABC):
             "dead_letters": [dead],
             "bad": 1,
         }
-        return self._commit(entry, key, file)
+        return self._commit(entry, file)
 
     @abstractmethod
     def nothing(self, key: str) -> Entry:
         """What the entry says of an input of which nothing was made."""
 
-    def _commit(self, entry: Entry, key: str, file: FileMetadata) -> Taken:
+    def _commit(self, entry: Entry, file: FileMetadata) -> Taken | None:
         (source,) = entry["inputs"]
+        name = source["name"]
+        before = self.known(name)
+        if before is not None:
+            if before.sha256 == source["sha256"] != "":
+                self.discard(entry)  # another process was quicker
+                return None
+            entry["revision"] = before.revision + 1
         with self._lock:
-            self._bad += entry["bad"]
-            before, bad = self._known.get(source["name"]), self._bad
-        if bad > self._max_failures:
-            where = entry["failed"] or f"{source['name']} holds {entry['bad']} of them"
-            raise RecordError(too_many(f"{bad} bad records: {where}", self._max_failures))
-        self.commit(entry, key, before)
+            self._bad += entry["bad"] - (before.bad if before else 0)
+            bad = self._bad
+        if bad > self._task.max_failures:
+            self.discard(entry)
+            where = entry["failed"] or f"{name} holds {entry['bad']} of them"
+            raise RecordError(too_many(f"{bad} bad records: {where}", self._task.max_failures))
+        try:
+            self.see_run()
+        except OutputError:
+            self.discard(entry)
+            raise
+        self.commit(entry, before)
         with self._lock:
-            self._known |= _known(self.id_of(source["name"], key), entry)
+            self._known |= _known(entry)
         self.arrivals.forget(file.path)
         return self.taken(entry)
 
-    @abstractmethod
-    def id_of(self, name: str, key: str) -> str:
-        """What the entry of an input with these contents is called."""
+    def see_run(self) -> None:
+        """See that this job has not lost its command, and its directory to a later run.
+
+        Raises:
+            OutputError: it has.
+        """
+        if self._run is None:
+            return
+        plan = read_json_object(join(self.directory, PLAN))
+        if plan is not None and plan.get(RUN) != self._run:
+            raise OutputError(
+                f"{self.directory}: another watch has been started there since this job began, so "
+                "this one ends"
+            )
 
     @abstractmethod
     def taken(self, entry: Entry) -> Taken:
         """What an entry is about, in numbers."""
 
 
-def _known(id_: str, entry: Entry) -> dict[str, Known]:
+def _known(entry: Entry) -> dict[str, Known]:
+    revision, bad = entry["revision"], entry["bad"] if len(entry["inputs"]) == 1 else 0
     return {
-        one["name"]: Known(one["size"], one["mtime"], one["sha256"], id_) for one in entry["inputs"]
+        one["name"]: Known(one["size"], one["mtime"], one["sha256"], revision, bad)
+        for one in entry["inputs"]
     }
-
-
-def _seen(file: FileMetadata, sha256: str, id_: str) -> Known:
-    return Known(file.size_in_bytes, file.last_updated_in_seconds, sha256, id_)
 
 
 def _unchanged(file: FileMetadata) -> bool:
     now = state(file.path)
-    return now is not None and (now.size_in_bytes, now.last_updated_in_seconds) == (
-        file.size_in_bytes,
-        file.last_updated_in_seconds,
-    )
+    return now is not None and stamp(now) == stamp(file)
 
 
 def dead_letters_json(letters: DeadLetters | None) -> list[Any]:

@@ -11,7 +11,10 @@ import pytest
 import yaml
 
 from pipelines.cli.command import option_keys
+from pipelines.cli.count import count
+from pipelines.cli.encode import encode
 from pipelines.cli.run import run
+from pipelines.config import read_config
 from tests.cli.pages import make_folder, run_page
 from tests.cli.process import ROOT, bpe
 
@@ -44,8 +47,26 @@ def test_every_config_runs(tmp_path: Path, config: Path) -> None:
 
 def test_the_reference_config_names_every_option() -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    named = set(re.findall(r"^(?:# )?([a-z_]+):", text, re.MULTILINE))
-    assert named == {name for name, _ in option_keys(run)}
+    named = re.findall(r"^(?:# )?([a-z_]+):", text, re.MULTILINE)
+    keys = {name for command in (run, count, encode) for name, _ in option_keys(command)}
+    assert sorted(named) == sorted(keys)
+
+
+def test_the_reference_config_tells_how_to_watch(tmp_path: Path) -> None:
+    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
+    section = re.split(r"^# --- (?=.*docs/watching)", text, flags=re.MULTILINE)[1].split("# ---")[0]
+    lines = "".join(f"{line}\n" for line in re.findall(r"^# ([a-z_]+: .*)$", section, re.MULTILINE))
+    (tmp_path / "watch.yaml").write_text(lines)
+    keys = dict(option_keys(encode))
+    values = read_config(str(tmp_path / "watch.yaml"), keys)
+    assert values.keys() == {
+        *(param.name for param in encode.params),
+        *(param.name for param in count.params),
+    } - {param.name for param in run.params}
+    for param in encode.params:
+        default = param.to_info_dict()["default"]
+        if param.name in values and default not in (None, ()):
+            assert values[param.name] == default, param.name
 
 
 def test_the_reference_config_holds_defaults_but_for_what_is_marked() -> None:

@@ -12,7 +12,9 @@ from tests.watch.killed import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.cluster.conftest import Standalone
     from tests.cluster.jobs import Submission
+    from tests.cluster.package import Package
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +52,14 @@ def test_200_files_on_flink(
 ) -> None:
     check = many.check_encoding if what == "encode" else many.check_counting
     check(tmp_path, *flink_local.options, seconds=60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", ["encode", "count"])
+def test_workers_that_are_sent_the_package(
+    few: Batch, standalone: Standalone, package: Package, what: str, tmp_path: Path
+) -> None:
+    """Their jobs outlive a command that is killed, and end when the next one begins."""
+    booted = standalone.process(parallelism=1) + package.as_wheel
+    check = few.check_encoding if what == "encode" else few.check_counting
+    check(tmp_path, *booted.options, seconds=3)

@@ -14,6 +14,7 @@ import bpe
 from pipelines import jobs
 from pipelines.output import TIMINGS
 from pipelines.settings import (
+    CountSettings,
     EncodeSettings,
     Execution,
     InputSettings,
@@ -135,9 +136,8 @@ def count(
         inputs=inputs,
         pretokens=pretokens or PretokenSettings(),
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        settings=CountSettings(track_order=track_order, prune_below=prune_below),
         execution=execution,
-        track_order=track_order,
-        prune_below=prune_below,
     )
 
 

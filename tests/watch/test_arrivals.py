@@ -6,11 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from apache_beam.io.filesystem import FileMetadata
 
 from pipelines.cli import watch_options
 from pipelines.errors import ConfigError, InputError
-from pipelines.watch.arrivals import Arrivals, Place, state
+from pipelines.runners import use_filesystems
+from pipelines.settings import Execution
+from pipelines.watch.arrivals import Arrivals, Place, stamp, state
 from pipelines.watch.settings import COMPLETE_WHEN, DriftSettings, WatchSettings
+from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +128,18 @@ def test_a_marker_completes_a_file(tmp_path: Path) -> None:
     assert not watched.is_complete(file)
     (tmp_path / "a.jsonl.done").touch()
     assert watched.is_complete(file)
+
+
+def test_a_store_may_tell_times_in_full_or_in_seconds() -> None:
+    listed, asked = FileMetadata("s3://b/a", 5, 17.25), FileMetadata("s3://b/a", 5, 17.0)
+    assert stamp(listed) == stamp(asked)
+    assert stamp(FileMetadata("/b/a", 5, 17.25)) != stamp(FileMetadata("/b/a", 5, 17.0))
+
+
+def test_names_of_a_store_are_no_patterns() -> None:
+    ObjectStore.objects["store://bucket/a[1]*.txt"] = b"text"
+    use_filesystems(Execution())
+    found = state("store://bucket/a[1]*.txt")
+    assert found is not None
+    assert found.size_in_bytes == 4
+    assert state("store://bucket/a[2].txt") is None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
+import apache_beam as beam
+import grpc
 import pytest
 
 from pipelines.errors import ConfigError, JobError
@@ -16,7 +19,7 @@ from pipelines.settings import (
     PretokenSettings,
 )
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.run import _run_elsewhere
+from pipelines.watch.run import _run_elsewhere, run_until_stopped
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:
@@ -42,18 +45,94 @@ class Job:
         self.cancelled += 1
 
 
-@pytest.mark.parametrize("ends", [RuntimeError("the stream of states broke off"), "FAILED"])
-def test_a_job_that_we_lose_is_cancelled(ends: Exception | str) -> None:
-    job = Job(ends)
-    with pytest.raises((RuntimeError, JobError)):
+def test_a_job_that_we_lose_is_cancelled() -> None:
+    job = Job(RuntimeError("whatever the client of a runner raises"))
+    with pytest.raises(RuntimeError):
         _run_elsewhere(job, threading.Event())
     assert job.cancelled == 1
 
 
-def test_a_job_that_ends_is_not() -> None:
+def test_a_job_that_ended_is_not() -> None:
+    job = Job("FAILED")
+    with pytest.raises(JobError, match="the job ended as FAILED"):
+        _run_elsewhere(job, threading.Event())
+    assert job.cancelled == 0
     job = Job("DONE")
     _run_elsewhere(job, threading.Event())
     assert job.cancelled == 0
+
+
+class Broken(grpc.RpcError):  # type: ignore[misc]  # grpc has no types
+    """A stream that broke off."""
+
+
+class Lost(Job):
+    """A job that goes on, though nobody tells of it unasked."""
+
+    def __init__(self) -> None:
+        super().__init__(Broken())
+        self.states = ["DONE", "RUNNING", "", "RUNNING"]
+
+    @property
+    def state(self) -> str:
+        return self.states.pop() if len(self.states) > 1 else self.states[0]
+
+
+def test_a_job_whose_stream_of_states_breaks_off_goes_on() -> None:
+    job = Lost()
+    _run_elsewhere(job, threading.Event())
+    assert job.states == ["DONE"]
+    assert job.cancelled == 0
+
+
+class Endless(Job):
+    """A job that ends when it is cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__("CANCELLED")
+        self._over = threading.Event()
+
+    def wait_until_finish(self) -> str:
+        self._over.wait()
+        return super().wait_until_finish()
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._over.set()
+
+
+def test_a_job_that_is_told_to_stop_is_taken_back() -> None:
+    job, stopping = Endless(), threading.Event()
+    stopping.set()
+    _run_elsewhere(job, stopping)
+    assert job.cancelled == 1
+
+
+class Keeps:
+    """A keeper that takes its time to end."""
+
+    error = None
+    ended = False
+
+    def run(self, stopping: threading.Event, _: object) -> None:
+        stopping.wait()
+        time.sleep(0.5)
+        self.ended = True
+
+
+def fails(_: object) -> None:
+    raise ValueError("a worker failed")
+
+
+def test_the_keeper_has_ended_when_a_job_has_failed() -> None:
+    keeper = Keeps()
+    with pytest.raises(JobError, match="a worker failed"):
+        run_until_stopped(
+            lambda pipeline, _: pipeline | beam.Create([1]) | beam.Map(fails),
+            execution=Execution(workers=1),
+            keeper=keeper,  # type: ignore[arg-type]
+        )
+    assert keeper.ended
 
 
 def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(

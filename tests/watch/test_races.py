@@ -7,65 +7,30 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bpe import Tokenizer
-from pipelines.counting import count_job
-from pipelines.documents import ReadOptions
-from pipelines.encoding import encode_job, tokenizer_json
-from pipelines.manifest import EncodedManifest
-from pipelines.output import MANIFEST, json_bytes
-from pipelines.reading import Reading
-from pipelines.runners import Failures
-from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, PretokenSettings
-from pipelines.storage import join
 from pipelines.watch import counting, log
-from pipelines.watch.arrivals import Arrivals, Place
-from pipelines.watch.counting import FAN_IN, CountWatch, CountWork
-from pipelines.watch.encoding import EncodeWatch, EncodeWork
-from pipelines.watch.settings import WatchSettings
-from tests.pipelines.corpora import small_tokenizer
+from pipelines.watch.counting import FAN_IN
+from tests.watch.works import Counts, hook, take_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipelines.watch.work import Work
-
 SOON = 2.0  # seconds for what may have to wait until we go on
 
 
-class Counts:
+class Sixteen(Counts):
     """As many files as are added up at once, counted into sets of their own."""
 
     def __init__(self, folder: Path) -> None:
-        self.inputs, self.out = folder / "in", str(folder / "out")
-        self.inputs.mkdir()
-        self.job = count_job(
-            PretokenSettings(),
-            OutputSettings(directory=self.out),
-            track_order=False,
-            prune_below=1,
-            shards=1,
-        )
-        (folder / "out").mkdir()
-        counting.write_head(self.out, self.job)
-        self.arrivals = arrivals_in(self.inputs, self.out)
-        reading = Reading(directory=self.out, options=ReadOptions(), max_failures=0)
-        self.work = CountWork(
-            CountWatch(job=self.job, reading=reading, format="auto"),
-            arrivals=self.arrivals,
-            failures=Failures(),
-            alone=True,
-        )
+        super().__init__(folder)
+        self.alone = self.work(None)
         for number in range(FAN_IN):
-            (self.inputs / f"{number:02}.txt").write_text(f"file {number}\n")
-        take_all(self.work)
+            self.write(f"{number:02}.txt", f"file {number}\n")
+        take_all(self.alone)
 
     def change(self, text: str = "it holds something else now\n") -> None:
-        (self.inputs / "03.txt").write_text(text)
-        take_all(self.work)
-
-    def compact(self) -> None:
-        counting.compact(self.out, self.job, {})
+        self.write("03.txt", text)
+        take_all(self.alone)
 
     def check_each_file_is_counted_once(self) -> None:
         entries = log.read_log(self.out)
@@ -79,33 +44,9 @@ class Counts:
         assert set(log.set_names(self.out)) == {e["set"] for e in entries.values() if e["set"]}
 
 
-def arrivals_in(inputs: Path, out: str) -> Arrivals:
-    settings = WatchSettings(settle=0.0)
-    return Arrivals([Place.of(str(inputs))], output=out, settings=settings)
-
-
-def take_all(work: Work) -> None:
-    for file in work.arrivals.find():
-        work.take(file)
-
-
 @pytest.fixture
-def counts(tmp_path: Path) -> Counts:
-    return Counts(tmp_path)
-
-
-def hook(
-    monkeypatch: pytest.MonkeyPatch, module: object, name: str, what: Callable[[], None]
-) -> None:
-    """Do something once, before a function is called for the first time."""
-    function, left = getattr(module, name), [what]
-
-    def hooked(*args: object, **kwargs: object) -> object:
-        if left:
-            left.pop()()
-        return function(*args, **kwargs)
-
-    monkeypatch.setattr(module, name, hooked)
+def counts(tmp_path: Path) -> Sixteen:
+    return Sixteen(tmp_path)
 
 
 def in_a_thread(what: Callable[[], None], threads: list[threading.Thread]) -> Callable[[], None]:
@@ -125,7 +66,7 @@ def no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_that_changes_while_sets_are_added_up(
-    counts: Counts, monkeypatch: pytest.MonkeyPatch
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[threading.Thread] = []
     hook(monkeypatch, counting, "combine", in_a_thread(counts.change, threads))
@@ -138,7 +79,7 @@ def test_a_file_that_changes_while_sets_are_added_up(
 
 @pytest.mark.parametrize("step", ["load_counts", "combine", "write_set"])
 def test_a_file_that_another_process_replaces_while_sets_are_added_up(
-    counts: Counts, monkeypatch: pytest.MonkeyPatch, step: str
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     no_lock(monkeypatch)
     hook(monkeypatch, counting, step, counts.change)
@@ -151,7 +92,7 @@ def test_a_file_that_another_process_replaces_while_sets_are_added_up(
 
 
 def test_sets_that_another_process_adds_up_while_a_file_is_replaced(
-    counts: Counts, monkeypatch: pytest.MonkeyPatch
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_lock(monkeypatch)
     hook(monkeypatch, log, "write_entry", counts.compact)
@@ -160,7 +101,7 @@ def test_sets_that_another_process_adds_up_while_a_file_is_replaced(
     assert sum(one["failed"] is not None for one in log.read_log(counts.out).values()) == 1
 
 
-def test_a_file_that_changes_twice_after_it_was_added_up(counts: Counts) -> None:
+def test_a_file_that_changes_twice_after_it_was_added_up(counts: Sixteen) -> None:
     counts.compact()
     for text in ("once\n", "twice\n", "once\n"):
         counts.change(text)
@@ -169,53 +110,60 @@ def test_a_file_that_changes_twice_after_it_was_added_up(counts: Counts) -> None
         assert sum(one["failed"] is not None for one in entries) == 1
 
 
-def test_a_file_that_changes_while_its_entry_moves_to_the_manifest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killed(*_: object, **__: object) -> None:
+    raise Killed
+
+
+def test_a_worker_that_is_killed_before_it_withdraws_an_entry(
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inputs, out = tmp_path / "in", str(tmp_path / "out")
-    inputs.mkdir()
-    (tmp_path / "out").mkdir()
-    (inputs / "a.txt").write_text("the quick brown fox\n")
-    small_tokenizer(tmp_path / "tokenizer.json")
-    loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    job = encode_job(
-        loaded,
-        tokenizer_json(loaded, str(tmp_path / "tokenizer.json")),
-        inputs=InputSettings(patterns=(str(inputs),)),
-        output=OutputSettings(directory=out),
-        encoding=EncodeSettings(),
-        keep=(),
-        parts=0,
-    )
-    empty = EncodedManifest.of(
-        (),
-        tokenizer_sha256=job.tokenizer_sha256,
-        vocab_size=job.vocab_size,
-        id_type=job.id_type,
-        reading=job.reading.options,
-        rows=job.rows,
-    )
-    (tmp_path / "out" / MANIFEST).write_bytes(json_bytes({**empty.to_json(), log.WATCH: []}))
-    (tmp_path / "out" / "tokenizer.json").write_bytes((tmp_path / "tokenizer.json").read_bytes())
-    work = EncodeWork(
-        EncodeWatch(job=job, format="auto", split_size=None, baseline=None),
-        arrivals=arrivals_in(inputs, out),
-        failures=Failures(),
-        alone=True,
-        baseline=None,
-    )
-    take_all(work)
+    with monkeypatch.context() as patch:
+        no_lock(patch)
 
-    def change() -> None:
-        (inputs / "a.txt").write_text("the quick brown fox jumps\nover the lazy dog\n")
-        take_all(work)
+        def meanwhile() -> None:
+            counts.compact()
+            patch.setattr(log, "remove_entry", killed)
 
-    threads: list[threading.Thread] = []
-    hook(monkeypatch, log, "remove_entry", in_a_thread(change, threads))
-    log.compact(out)
-    threads[0].join()
-    (entry,) = log.read_manifest(out)[log.WATCH]
-    assert entry["revision"] == 1
-    assert log.read_manifest(out)["totals"]["documents"] == 1
-    for part in log.read_manifest(out)["parts"]:
-        assert (tmp_path / join("out", part["file"])).exists()
+        hook(patch, log, "write_entry", meanwhile)
+        with pytest.raises(Killed):
+            counts.change()
+    assert len(log.entry_names(counts.out)) == 2
+    assert counts.documents() == FAN_IN
+    counts.clean()
+    counts.check_each_file_is_counted_once()
+    take_all(counts.work(None))
+    counts.check_each_file_is_counted_once()
+    (noted,) = (one for one in log.read_log(counts.out).values() if one["failed"])
+    assert noted["failed"].startswith("it was changed after it was counted")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_whoever_adds_up_is_killed_before_anything_is_removed(
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    with monkeypatch.context() as patch:
+        no_lock(patch)
+        if replaced:
+            hook(patch, counting, "write_set", counts.change)
+        patch.setattr(counting, "_is_replaced", killed)
+        with pytest.raises(Killed):
+            counts.compact()
+    assert len(log.entry_names(counts.out)) == FAN_IN + 1
+    assert counts.documents() == FAN_IN
+    counts.clean()
+    counts.check_each_file_is_counted_once()
+    take_all(counts.work(None))
+    counts.check_each_file_is_counted_once()
+
+
+def test_an_entry_that_comes_long_after_its_file_was_added_up(counts: Sixteen) -> None:
+    (id_, late), *_ = log.read_log(counts.out).items()
+    counts.compact()
+    log.write_entry(counts.out, "f" * 20, {**late, "key": "f" * 20})  # as of a bundle tried again
+    assert id_ not in log.read_log(counts.out)
+    assert len(log.read_log(counts.out)) == 1
+    assert counts.documents() == FAN_IN

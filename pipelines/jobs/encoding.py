@@ -1,0 +1,95 @@
+"""The job of encoding a corpus."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pipelines.directory import locked
+from pipelines.encode import add_encoding
+from pipelines.encoding import (
+    plan_encoding,
+    prepare_encoding,
+)
+from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
+from pipelines.manifest import read_encoded
+from pipelines.output import MANIFEST
+from pipelines.progress import NoProgress
+from pipelines.runners import job_errors, metric, options
+from pipelines.settings import EncodeSettings, Execution
+from pipelines.summaries import EncodeSummary
+from pipelines.timings import save_timing
+
+if TYPE_CHECKING:
+    from pipelines.progress import Progress
+    from pipelines.settings import (
+        InputSettings,
+        OutputSettings,
+    )
+
+
+def encode(
+    *,
+    inputs: InputSettings,
+    tokenizer: str,
+    output: OutputSettings,
+    execution: Execution,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
+) -> EncodeSummary:
+    """Encode a corpus into a directory of Parquet parts.
+
+    Args:
+        inputs: the corpus.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
+        output: the directory.
+        execution: where the work is done.
+        encoding: what the rows hold.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        planned = plan_encoding(
+            inputs=inputs, tokenizer=tokenizer, output=output, encoding=encoding
+        )
+        directory = planned.job.directory
+        check_job(
+            execution,
+            progress,
+            reads=[file.path for file in planned.files],
+            writes=directory,
+        )
+        with locked(directory):
+            prepare_encoding(planned, output)
+            result = run_over_splits(
+                "encode", planned, add_encoding, execution=execution, progress=progress
+            )
+            see_arrived(directory, MANIFEST)
+            manifest = read_encoded(directory)
+            totals = manifest.totals
+            if not metric(result, "parts_resumed"):  # else an earlier run did some of the work
+                seconds, made = time.monotonic() - began, (totals.tokens, "tokens")
+                read = (totals.documents, totals.text_bytes)
+                save_timing(directory, "encode", seconds, read=read, made=made, execution=execution)
+    return EncodeSummary(
+        output=directory,
+        documents=manifest.totals.documents,
+        bytes=manifest.totals.text_bytes,
+        rows=manifest.totals.rows,
+        tokens=manifest.totals.tokens,
+        unknown_tokens=manifest.totals.unknown,
+        dropped_tokens=manifest.totals.dropped.tokens,
+        dropped_documents=manifest.totals.dropped.documents,
+        failures=manifest.totals.failures,
+        parts=len(manifest.parts),
+        # A runner that starts a job again finds the parts of its own first try, too.
+        resumed_parts=metric(result, "parts_resumed") if output.resume else 0,
+        output_bytes=manifest.totals.bytes,
+        id_type=manifest.id_type,
+        seconds=time.monotonic() - began,
+    )

@@ -1,0 +1,72 @@
+"""What the jobs have in common: checked before, run with progress, looked at afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pipelines import storage
+from pipelines.errors import OutputError
+from pipelines.progress import NoProgress, many, size_text
+from pipelines.runners import options, run
+from pipelines.storage import join
+from pipelines.submission.submit import check_submission
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pipelines.comparing import Comparing
+    from pipelines.counting import Counting
+    from pipelines.encoding import Encoding
+    from pipelines.progress import Progress
+    from pipelines.runners import Failures
+    from pipelines.settings import Execution
+
+_Planned = TypeVar("_Planned", "Counting", "Encoding", "Comparing")
+
+
+def run_over_splits(
+    name: str,
+    planned: _Planned,
+    add: Callable[[Any, _Planned, Failures], Any],
+    *,
+    execution: Execution,
+    progress: Progress,
+) -> Any:
+    """Run the pipeline of a prepared job, and show how far it is; returns what Beam does."""
+    size, splits = sum(file.size for file in planned.files), len(planned.splits)
+    files = many(len(planned.files), "file")
+    progress.log(f"{name}: {files}, {size_text(size)} as stored, {many(splits, 'split')}")
+    with progress.stage(name, size) as stage:
+        stage.set_slots(splits)
+        watched = planned.watched(stage.counters_path)
+        return run(
+            lambda p, failures: add(p, watched, failures),
+            execution=execution,
+            pieces=splits,
+            stage=stage,
+            say=progress.log,
+            name=name,
+        )
+
+
+def see_arrived(directory: str, name: str) -> None:
+    """See that what workers wrote is where this process looks for it.
+
+    Raises:
+        OutputError: it is not: they wrote to files of their own.
+    """
+    path = join(directory, name)
+    if not storage.exists(path):
+        raise OutputError(
+            f"{path} is not there, though the runner says the job is done: its workers wrote to "
+            "files of their own. Use a filesystem that both see (gs://, s3://, hdfs://, a mounted "
+            "directory)"
+        )
+
+
+def check_job(
+    execution: Execution, progress: Progress | None, *, reads: Iterable[str], writes: str
+) -> None:
+    """Refuse a job that cannot work where it is sent, before anything is written."""
+    say = (progress or NoProgress()).log
+    check_submission(options(execution), execution, reads=reads, writes=writes, say=say)

@@ -1,0 +1,99 @@
+"""The job of verifying counts or an encoded corpus."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pipelines import storage
+from pipelines.encoding import load_tokenizer
+from pipelines.manifest import read_encoded, read_kind
+from pipelines.output import TOKENIZER
+from pipelines.progress import NoProgress
+from pipelines.runners import job_errors, use_filesystems
+from pipelines.settings import Execution
+from pipelines.storage import join
+from pipelines.summaries import VerifySummary
+from pipelines.train import read_counts_manifest
+from pipelines.verify import verify_encoded
+from pipelines.verify_counts import verify_counts
+
+if TYPE_CHECKING:
+    from pipelines.progress import Progress
+    from pipelines.settings import InputSettings
+
+
+def verify(
+    *,
+    directory: str,
+    inputs: InputSettings | None = None,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
+) -> VerifySummary:
+    """Check counts or an encoded corpus against the manifest, and against its inputs if given.
+
+    Args:
+        directory: that holds the manifest.
+        inputs: the corpus, given as when the output was made.
+        execution: says what Beam's filesystems need; the work is done in this process.
+        progress: told how far it is.
+
+    Raises:
+        VerificationError: something is not as it must be; the message names what and where.
+        JobError: it cannot be checked.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        use_filesystems(execution)
+        if read_kind(directory) == "encoded":
+            totals, parts = _verify_encoded(directory, inputs, progress)
+        else:
+            totals, parts = _verify_counts(directory, inputs, progress)
+    return VerifySummary(
+        directory=storage.located(directory),
+        parts=parts,
+        compared=inputs is not None,
+        seconds=time.monotonic() - began,
+        **totals,
+    )
+
+
+def _verify_encoded(
+    directory: str, inputs: InputSettings | None, progress: Progress
+) -> tuple[dict[str, Any], int]:
+    manifest = read_encoded(directory)
+    size = sum(source.size for source in manifest.inputs) if inputs else manifest.totals.bytes
+    with progress.stage("verify", size) as stage:
+        stage.set_slots(len(manifest.parts))
+        totals = verify_encoded(directory, inputs=inputs, counters_path=stage.counters_path).totals
+    facts = {
+        "kind": "encoded",
+        "lossless": load_tokenizer(join(storage.located(directory), TOKENIZER)).lossless,
+        "documents": totals.documents,
+        "bytes": totals.text_bytes,
+        "tokens": totals.tokens,
+        "unknown_tokens": totals.unknown,
+        "failures": totals.failures,
+    }
+    return facts, len(manifest.parts)
+
+
+def _verify_counts(
+    directory: str, inputs: InputSettings | None, progress: Progress
+) -> tuple[dict[str, Any], int]:
+    manifest = read_counts_manifest(directory)
+    size = sum(source.size for source in manifest.inputs) if inputs else None
+    with progress.stage("verify", size) as stage:
+        stage.set_slots(1)
+        counts = verify_counts(directory, inputs=inputs, counters_path=stage.counters_path)
+    facts = {
+        "kind": "counts",
+        "lossless": None,
+        "documents": counts.totals.documents,
+        "bytes": counts.totals.bytes,
+        "tokens": counts.totals.pretokens,
+        "unknown_tokens": 0,
+        "failures": counts.totals.failures,
+    }
+    return facts, len(manifest.parts)
