@@ -1,6 +1,7 @@
 """Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
 
 from bpe import presets
+from bpe.cache import CacheUse
 from bpe.counts import PretokenCounts
 from bpe.counts.texts import count_pretokens
 from bpe.dropout import row_seeds
@@ -33,6 +34,7 @@ __all__ = [
     "TIES",
     "BpeError",
     "ByteLevel",
+    "CacheUse",
     "CharacterLevel",
     "CountsError",
     "EncodingError",

@@ -12,6 +12,7 @@ from bpe._arrow import text_column
 from bpe._lists import list_array
 from bpe._native import TextColumn
 from bpe._pieces import cut_texts
+from bpe.cache import CacheUse
 from bpe.errors import EncodingError, UnknownCharacterError
 from bpe.normalize import normalize_column
 
@@ -113,6 +114,7 @@ class TextEncoder:
             lambda: pa.array([data], pa.large_binary()),
             self._whole(allowed_special),
             noise,
+            CacheUse(),
         )
         return memoryview(ids).cast("I").tolist()
 
@@ -122,19 +124,27 @@ class TextEncoder:
         *,
         allowed_special: Collection[str] | str,
         noise: Noise,
+        use: CacheUse,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column; raises as :meth:`Tokenizer.encode_arrow`."""
         whole = self._whole(allowed_special)
         if not isinstance(texts, pa.ChunkedArray):
-            return self._array(texts, whole, noise, first=0)
+            return self._array(texts, whole, noise, use, first=0)
         chunks, first = [], 0
         for chunk in texts.chunks:
-            chunks.append(self._array(chunk, whole, noise.slice(first, len(chunk)), first=first))
+            of_chunk = noise.slice(first, len(chunk))
+            chunks.append(self._array(chunk, whole, of_chunk, use, first=first))
             first += len(chunk)
         return pa.chunked_array(chunks, type=pa.list_(pa.uint32()))
 
     def _array(
-        self, texts: pa.Array, whole: Mapping[bytes, int], noise: Noise, *, first: int
+        self,
+        texts: pa.Array,
+        whole: Mapping[bytes, int],
+        noise: Noise,
+        use: CacheUse,
+        *,
+        first: int,
     ) -> pa.ListArray:
         is_bytes = pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type)
         has_nulls = texts.null_count > 0 and not pa.types.is_null(texts.type)
@@ -145,6 +155,7 @@ class TextEncoder:
                 lambda: filled.cast(pa.large_binary()),
                 whole,
                 noise,
+                use,
             )
         except UnknownCharacterError as error:
             rows = tuple(first + row for row in error.rows)
@@ -178,6 +189,7 @@ class TextEncoder:
         texts: Callable[[], pa.LargeBinaryArray],
         whole: Mapping[bytes, int],
         noise: Noise,
+        use: CacheUse,
     ) -> tuple[Buffer, Buffer]:
         """Ids (uint32) and offsets (int64); ``texts`` are the rows where Python sees to them."""
         cut = self._pretokenizer
@@ -188,11 +200,11 @@ class TextEncoder:
             column = text_column(normalize_column(texts(), cut.normalizer))
         try:
             if pieces is None:
-                ids, offsets, unencodable = self._core.encode(
+                ids, offsets, unencodable, (asked, misses) = self._core.encode(
                     column, list(whole.values()), dropout=noise.dropout, seeds=noise.seeds
                 )
             else:
-                ids, offsets, unencodable = self._core.encode_pieces(
+                ids, offsets, unencodable, (asked, misses) = self._core.encode_pieces(
                     pieces.data,
                     pieces.pieces,
                     pieces.row_ends,
@@ -208,6 +220,7 @@ class TextEncoder:
                 "for it: leave it out, or train on texts that hold it, or with an unknown token",
                 rows=tuple(row for row, _ in unencodable),
             )
+        use.add(hits=asked - misses, misses=misses)
         return ids, offsets
 
 

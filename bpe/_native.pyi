@@ -296,7 +296,7 @@ class Encoder:
         *,
         dropout: float = 0.0,
         seeds: Readable | None = None,
-    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]]]:
+    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]:
         """Encode texts; ``allowed`` tokens are cut out whole.
 
         Args:
@@ -307,7 +307,8 @@ class Encoder:
 
         Returns:
             Ids (uint32); offsets (int64, rows + 1); the rows, left empty, that hold what has no
-            token, each with what that is.
+            token, each with what that is; the pre-tokens that were asked of the cache of words,
+            and how many of these it did not know.
         """
 
     def encode_pieces(
@@ -319,7 +320,7 @@ class Encoder:
         cut: bool = False,
         dropout: float = 0.0,
         seeds: Readable | None = None,
-    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]]]:
+    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]:
         """The same for text that is cut: int64 triples (begin, end, what).
 
         What: the id of a token; -1 for a pre-token, or with ``cut`` for text that is still to be

@@ -56,7 +56,7 @@ def _unreachable(
     """The ids that the word of the same id does not encode to."""
     ends = accumulate(map(len, words.values()), initial=0)
     pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
-    found, rows, _ = encoder.encode_pieces(
+    found, rows, *_ = encoder.encode_pieces(
         b"".join(words.values()), pieces, array("q", range(1, len(words) + 1))
     )
     ids, offsets = memoryview(found).cast("I"), memoryview(rows).cast("q")

@@ -14,6 +14,7 @@ from bpe._lists import binary_array, id_rows
 from bpe._reach import unreachable_tokens
 from bpe._text import utf8
 from bpe._truncation import truncated
+from bpe.cache import CacheUse
 from bpe.dropout import row_seeds
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
 from bpe.explain import Explainer
@@ -194,6 +195,7 @@ class Tokenizer(Vocabulary):
         dropout: float = 0.0,
         seed: int = 0,
         seeds: pa.Array | Iterable[int] | None = None,
+        cache_use: CacheUse | None = None,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column of texts, without the GIL.
 
@@ -204,6 +206,7 @@ class Tokenizer(Vocabulary):
             seed: the rows have the seeds ``bpe.row_seeds(seed, len(texts))``. The first has the
                 ids of ``encode(text, dropout=dropout, seed=seed)``.
             seeds: one for each row instead.
+            cache_use: what the cache of words did is added to it.
 
         Returns:
             ``list<uint32>`` of the same length; chunked as the texts are.
@@ -220,7 +223,11 @@ class Tokenizer(Vocabulary):
             dropout,
             lambda: row_seeds(seed, rows) if seeds is None else seed_array(seeds, rows=rows),
         )
-        return self._text_encoder.array(texts, allowed_special=allowed_special, noise=noise)
+        use = CacheUse()
+        ids = self._text_encoder.array(texts, allowed_special=allowed_special, noise=noise, use=use)
+        if cache_use is not None:  # nothing is added where there was an error
+            cache_use.add(hits=use.hits, misses=use.misses)
+        return ids
 
     def unreachable(self) -> list[int]:
         """The ids of ordinary tokens that no text encodes to.

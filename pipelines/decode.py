@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from pipelines import storage
-from pipelines.encoding import load_tokenizer, row_layout
+from pipelines.encoding import row_layout
 from pipelines.errors import ConfigError, InputError
 from pipelines.joining import joined
 from pipelines.manifest import read_encoded
 from pipelines.output import TOKENIZER
 from pipelines.parts import open_part, read_rows
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

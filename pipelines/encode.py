@@ -16,7 +16,6 @@ from pipelines.elements import pack, unpack
 from pipelines.encoding import (
     check_tokens,
     encode_split,
-    load_tokenizer,
     plan_encoding,
     prepare_encoding,
     tokenizer_of,
@@ -33,6 +32,7 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
 )
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

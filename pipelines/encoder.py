@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe import CacheUse
 from bpe.errors import UnknownCharacterError
 from pipelines.documents import BadRecord
 from pipelines.documents.block import without
@@ -49,9 +50,13 @@ class SplitEncoder:
         tokenizer: whose ids are made.
         split: that the blocks are of.
         layout: of the rows to be made.
+
+    Attributes:
+        cache_use: what the tokenizer's cache of words did so far.
     """
 
     def __init__(self, tokenizer: Tokenizer, split: Split, *, layout: RowLayout) -> None:
+        self.cache_use = CacheUse()
         self._tokenizer = tokenizer
         self._layout = layout
         rows = layout.settings
@@ -97,12 +102,15 @@ class SplitEncoder:
         _, texts, places, files, *_ = columns
         dropout = self._settings.dropout
         if not dropout:
-            return self._tokenizer.encode_arrow(texts, allowed_special=self._allowed)
+            return self._tokenizer.encode_arrow(
+                texts, allowed_special=self._allowed, cache_use=self.cache_use
+            )
         return self._tokenizer.encode_arrow(
             texts,
             allowed_special=self._allowed,
             dropout=dropout,
             seeds=document_seeds(self._seeds, files=files, places=places),
+            cache_use=self.cache_use,
         )
 
     def _bad(self, columns: tuple[pa.Array, ...], row: int, reason: str) -> BadRecord:

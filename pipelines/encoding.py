@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bpe import Tokenizer
-from bpe.errors import BpeError, EncodingError
+from bpe.errors import EncodingError
 from pipelines import storage
 from pipelines.directory import prepare, remove_temporaries
 from pipelines.documents import ReadOptions
 from pipelines.encoder import SplitEncoder
-from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.errors import ConfigError, JobError
 from pipelines.inputs import find_inputs
 from pipelines.kept import find_kept
 from pipelines.manifest import EncodedManifest
@@ -22,13 +19,16 @@ from pipelines.output import MANIFEST, TOKENIZER, Plan, describe_inputs, fingerp
 from pipelines.parts import FinishedPart, PartWriter
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.rows import RowLayout, row_maker
+from pipelines.runners import counter
 from pipelines.settings import EncodeSettings
 from pipelines.splits import plan_splits
 from pipelines.storage import join, replacing
+from pipelines.tokenizer_files import load_tokenizer, sent_tokenizer, tokenizer_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from bpe import CacheUse, Tokenizer
     from pipelines.documents import KeptColumn
     from pipelines.encoder import EncodedBlock
     from pipelines.inputs import InputFile
@@ -148,8 +148,18 @@ def encode_split(
     failures: Failures,
     *,
     observe: Callable[[EncodedBlock], object] | None = None,
+    cache_use: CacheUse | None = None,
 ) -> FinishedPart:
-    """Read, encode and write one split; ``observe`` sees each block that was encoded.
+    """Read, encode and write one split.
+
+    Args:
+        split: what to read, and the part to write.
+        job: how.
+        tokenizer: of the job.
+        failures: where the job ends.
+        observe: sees each block that was encoded.
+        cache_use: what the tokenizer's cache of words did is added to it, as to Beam's counters,
+            which count in Beam's own threads only.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
@@ -184,6 +194,11 @@ def encode_split(
             dropped=maker.dropped,
             dead_letters=reader.finish(),
         )
+    use = encoder.cache_use
+    counter("cache_hits").inc(use.hits)
+    counter("cache_misses").inc(use.misses)
+    if cache_use is not None:
+        cache_use.add(hits=use.hits, misses=use.misses)
     return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
 
 
@@ -264,18 +279,6 @@ def plan_encoding(
             inputs=describe_inputs(files),
         ),
     )
-
-
-def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
-    """A tokenizer as it goes to workers.
-
-    Raises:
-        InputError: no tokenizer.json holds it.
-    """
-    try:
-        return tokenizer.to_json()
-    except BpeError as error:
-        raise InputError(f"{path}: workers are sent a tokenizer.json, but {error}") from error
 
 
 def encode_job(
@@ -389,39 +392,4 @@ def tokenizer_of(job: EncodeJob) -> Tokenizer:
     Raises:
         InputError: it cannot be read, or is another one by now.
     """
-    path = join(job.directory, TOKENIZER)
-    try:
-        data = storage.read(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
-    if hashlib.sha256(data).hexdigest() != job.tokenizer_sha256:
-        raise InputError(f"{path} was changed while the job ran: start it again")
-    return load_tokenizer(path)
-
-
-def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
-    """Load a tokenizer from any filesystem.
-
-    Args:
-        path: of its file.
-        pretokenizer: how it cuts text, where the file does not say it.
-
-    Raises:
-        ConfigError: its filesystem cannot be used here.
-        InputError: it cannot be read, or is not a tokenizer.
-    """
-    try:
-        if storage.is_local(path):
-            return Tokenizer.load(path, pretokenizer=pretokenizer)
-        storage.check_filesystem(path)
-        # The library reads local files.
-        with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
-            head, name = path.rstrip("/").rsplit("/", 1)
-            names = [name, "merges.txt"] if name == "vocab.json" else [name]
-            for name in names:
-                (Path(folder) / name).write_bytes(storage.read(join(head, name)))
-            return Tokenizer.load(Path(folder) / names[0], pretokenizer=pretokenizer)
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
-    except BpeError as error:
-        raise InputError(str(error)) from error
+    return sent_tokenizer(join(job.directory, TOKENIZER), sha256=job.tokenizer_sha256)

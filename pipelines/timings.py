@@ -31,6 +31,8 @@ class Timing:
         unit: pre-tokens, merges or tokens.
         runner: of Beam.
         workers: of the local runner; 0 for one a core.
+        cache_hits: pre-tokens that the encoder's cache of words knew.
+        cache_misses: those that it did not.
     """
 
     stage: str
@@ -41,6 +43,8 @@ class Timing:
     unit: str
     runner: str
     workers: int
+    cache_hits: int = 0
+    cache_misses: int = 0
 
 
 def save_timing(
@@ -51,6 +55,7 @@ def save_timing(
     read: tuple[int, int],
     made: tuple[int, str],
     execution: Execution,
+    cache: tuple[int, int] = (0, 0),
 ) -> None:
     """Leave in the directory of a job how long it took; where it cannot be written, it is not kept.
 
@@ -61,6 +66,7 @@ def save_timing(
         read: documents, and bytes of their text.
         made: how many things came out, and what they are.
         execution: who did the work.
+        cache: hits and misses of the encoder's cache of words, where the runner says them.
     """
     timing = Timing(
         stage=stage,
@@ -71,6 +77,8 @@ def save_timing(
         unit=made[1],
         runner=execution.runner,
         workers=execution.workers,
+        cache_hits=cache[0],
+        cache_misses=cache[1],
     )
     with contextlib.suppress(OutputError):
         storage.write(join(directory, TIMINGS), json_bytes({"program": PROGRAM, **asdict(timing)}))
@@ -89,6 +97,8 @@ def read_timing(directory: str) -> Timing | None:
             unit=str(value["unit"]),
             runner=str(value["runner"]),
             workers=int(value["workers"]),
+            cache_hits=int(value.get("cache_hits", 0)),
+            cache_misses=int(value.get("cache_misses", 0)),
         )
     except (KeyError, TypeError, ValueError):
         return None

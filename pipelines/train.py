@@ -22,11 +22,11 @@ from bpe.training import model_settings
 from pipelines import storage
 from pipelines.directory import remove_temporaries
 from pipelines.elements import pack, unpack
-from pipelines.encoding import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.output import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
 from pipelines.runners import counter
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 from pipelines.watch import log
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from pipelines import storage
 from pipelines.encoding import (
-    load_tokenizer,
     part_fingerprint,
     part_settings,
     row_layout,
@@ -32,6 +31,7 @@ from pipelines.rows import Dropped
 from pipelines.settings import cores
 from pipelines.splits import FileRange, Split
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 from pipelines.verify_rows import PartComparison, PartRows
 from pipelines.watch.arrivals import Arrivals, Place
 from pipelines.watch.log import is_part

@@ -18,7 +18,7 @@ std::span<const T> span_of(const View<T>& view) {
 
 using Columns = std::pair<Buffer, Buffer>;
 using Unencodables = std::vector<std::pair<int64_t, py::bytes>>;
-using Encoded = std::tuple<Buffer, Buffer, Unencodables>;
+using Encoded = std::tuple<Buffer, Buffer, Unencodables, std::pair<size_t, size_t>>;
 
 Columns to_buffers(EncodedRows& rows) {
   const size_t size = rows.ids.size() * sizeof(uint32_t);
@@ -56,7 +56,10 @@ Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Enco
   }();
   Unencodables unencodable;
   for (const auto& [row, found] : rows.unencodable) unencodable.emplace_back(row, found.text);
-  return {std::move(columns.first), std::move(columns.second), std::move(unencodable)};
+  return {std::move(columns.first),
+          std::move(columns.second),
+          std::move(unencodable),
+          {rows.cache_use.asked, rows.cache_use.misses}};
 }
 
 Encoded encode(const Encoder& encoder, const TextColumn& column,

@@ -206,7 +206,7 @@ class Encoder {
     EncodedRows encoded;
     encoded.offsets.reserve(rows + 1);
     encoded.ids.reserve(expected_ids(bytes));
-    Run run{*workspace, encoded.ids, std::nullopt};
+    Run run{*workspace, encoded.ids, encoded.cache_use, std::nullopt};
     for (size_t row = 0; row < rows; ++row) {
       if (is_noisy) run.dropout.emplace(noise.rate, noise.seeds[row]);
       encoded.add([&] { encode_row(row, run); });

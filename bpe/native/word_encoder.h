@@ -37,6 +37,7 @@ struct Workspace {
 struct Run {
   Workspace& workspace;
   IdArray& ids;
+  CacheUse& cache_use;
   std::optional<Dropout> dropout;
 };
 
@@ -154,7 +155,9 @@ class WordEncoder {
     }
 
     [[gnu::noinline]] void flush() {
+      run_.cache_use.asked += size_;
       if (run_.dropout) {
+        run_.cache_use.misses += size_;
         for (size_t i = 0; i < size_; ++i)
           encoder_.encode_with_dropout({pieces_[i].begin, pieces_[i].size}, run_);
       } else {
@@ -198,6 +201,7 @@ class WordEncoder {
       const Bytes word(piece.begin, piece.size);
       const std::span<const uint32_t> known = cache_.find(piece.key, word);
       if (known.empty()) {
+        ++run_.cache_use.misses;
         const bool may_be_token =
             word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
         const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);

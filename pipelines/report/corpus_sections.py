@@ -234,6 +234,15 @@ def throughput(timings: Sequence[Timing], unknown: Sequence[str]) -> Section:
     body = joined(
         explanation("How long each step took on the machine where it ran, start of Beam included."),
         table(heads, rows) if rows else Html(""),
+        *(
+            paragraph(
+                f"Words come again and again, so the encoder remembers how it cut them: of "
+                f"{of:,} pre-tokens {one.cache_hits / of:.2%} were in its cache, and only the "
+                f"other {one.cache_misses:,} had to be merged."
+            )
+            for one in timings
+            if (of := one.cache_hits + one.cache_misses)
+        ),
         paragraph(
             f"Not known: {', '.join(unknown)} (finished with --resume, or made by a version that "
             "did not keep it)."

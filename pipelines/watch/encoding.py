@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from bpe import CacheUse
 from pipelines import storage
 from pipelines.documents import KeptColumn
 from pipelines.encoding import encode_split, tokenizer_of
@@ -66,6 +67,7 @@ class EncodeWork(Work):
         baseline = None if task.baseline is None else Baseline(task.baseline)
         self._gauge = Gauge(self._tokenizer, baseline)
         self._manifest: tuple[int, float] | None = None
+        self._cache_use = CacheUse()
         super().__init__(task, arrivals=arrivals, failures=failures, run=run)
 
     @override
@@ -103,16 +105,24 @@ class EncodeWork(Work):
     def make(self, file: InputFile, key: str) -> Entry:
         self._check_kept(file)
         measure = self._gauge.measure()
+        use = CacheUse()
         done: list[FinishedPart] = []
         try:
             for split in splits_of(file, key, self._task.split_size):
                 part = encode_split(
-                    split, self._job, self._tokenizer, self._failures, observe=measure.add
+                    split,
+                    self._job,
+                    self._tokenizer,
+                    self._failures,
+                    observe=measure.add,
+                    cache_use=use,
                 )
                 done.append(part)
         except Exception:
             self.discard(self._entry(key, done))
             raise
+        with self._lock:
+            self._cache_use.add(hits=use.hits, misses=use.misses)
         return {**self._entry(key, done), "measured": measure.finish().to_json()}
 
     def _entry(self, key: str, done: list[FinishedPart]) -> Entry:
@@ -123,6 +133,12 @@ class EncodeWork(Work):
             "parts": [_part(part) for part in done],
             "dead_letters": letters,
         }
+
+    @override
+    def drained_cache_use(self) -> CacheUse:
+        with self._lock:
+            use, self._cache_use = self._cache_use, CacheUse()
+        return use
 
     def _check_kept(self, file: InputFile) -> None:
         """Refuse a file that has not the columns that pass through."""

@@ -12,7 +12,7 @@ from pipelines.counting import count_job
 from pipelines.directory import locked, occupied, refuse_inputs_inside, refuse_links, remove_ours
 from pipelines.directory import remove_temporaries as remove_temporaries_in
 from pipelines.documents import ReadOptions
-from pipelines.encoding import check_tokens, encode_job, load_tokenizer, tokenizer_json
+from pipelines.encoding import check_tokens, encode_job
 from pipelines.errors import ConfigError, OutputError
 from pipelines.inputs import input_file
 from pipelines.manifest import read_encoded
@@ -25,6 +25,7 @@ from pipelines.settings import CountSettings
 from pipelines.storage import join
 from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary
+from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.train import read_counts_manifest
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place

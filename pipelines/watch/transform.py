@@ -159,6 +159,10 @@ class _Take(_WithWork):
                 counter("bytes_read").inc(taken.bytes)
                 counter("tokens_written").inc(taken.tokens)
                 counter("dead_letters").inc(taken.failures)
+        if self._pending and self._work is not None:
+            use = self._work.drained_cache_use()
+            counter("cache_hits").inc(use.hits)
+            counter("cache_misses").inc(use.misses)
 
     def teardown(self) -> None:
         self._pool.shutdown()

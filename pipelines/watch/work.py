@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bpe import CacheUse
 from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.documents import BadRecord
@@ -250,6 +251,13 @@ class Work(ABC):
         if not self.alone:
             attempt.append(uuid.uuid4().hex)
         return digest_id(name, contents, *attempt)
+
+    def drained_cache_use(self) -> CacheUse:
+        """What the encoder's cache of words did since this was last asked; no part of any output.
+
+        Nothing where files are not encoded.
+        """
+        return CacheUse()
 
     @abstractmethod
     def discard(self, entry: Entry) -> None:

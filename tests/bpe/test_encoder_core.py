@@ -128,7 +128,7 @@ def test_any_pieces_are_encoded_or_refused(
 ) -> None:
     seeds = random_words(0, 0, len(row_ends))
     try:
-        ids, offsets, unencodable = encoder(model).encode_pieces(
+        ids, offsets, unencodable, (asked, misses) = encoder(model).encode_pieces(
             data, numbers(*pieces), numbers(*row_ends), cut=cut, dropout=dropout, seeds=seeds
         )
     except ValueError:
@@ -138,3 +138,4 @@ def test_any_pieces_are_encoded_or_refused(
     assert ends == sorted(ends)
     assert ends[-1] * 4 == len(ids)
     assert unencodable == []
+    assert 0 <= misses <= asked

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from bpe import Tokenizer
 from pipelines.counting import count_job
 from pipelines.documents import ReadOptions
-from pipelines.encoding import encode_job, tokenizer_json
+from pipelines.encoding import encode_job
 from pipelines.output import PLAN
 from pipelines.reading import Reading
 from pipelines.runners import Failures
@@ -21,6 +21,7 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
+from pipelines.tokenizer_files import tokenizer_json
 from pipelines.train import load_counts
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place
