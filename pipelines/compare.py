@@ -16,13 +16,8 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines import storage
-from pipelines.comparing import (
-    SplitComparer,
-    SplitFailures,
-    Totals,
-    differences_of,
-    tokenizers_of,
-)
+from pipelines.compare_splits import SplitComparer, SplitFailures, Totals, differences_of
+from pipelines.comparing import tokenizers_of
 from pipelines.comparison import comparison, to_bytes
 from pipelines.count import MergeRuns
 from pipelines.counting import drained
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from bpe import Tokenizer
-    from pipelines.comparing import CompareJob, Comparing
+    from pipelines.comparing import CompareJob, Comparing, Subject
     from pipelines.runners import Failures
 
 RESULT = "comparison.json"
@@ -48,7 +43,7 @@ class _Tokenizers:
 
     def of(self, job: CompareJob) -> tuple[Tokenizer, ...]:
         loaded: tuple[Tokenizer, ...] = self._shared.acquire(
-            lambda: _Held(tokenizers_of(job)), tag=job.tokenizers_sha256
+            lambda: _Held(tokenizers_of(job)), tag=" ".join(job.tokenizers_sha256)
         ).tokenizers
         return loaded
 
@@ -127,8 +122,9 @@ class _FindDifferences(beam.DoFn):  # type: ignore[misc]
 
 
 class _WriteResult(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, comparing: Comparing, failures: Failures) -> None:
-        self._comparing = comparing
+    def __init__(self, job: CompareJob, subject: Subject, failures: Failures) -> None:
+        self._job = job
+        self._subject = subject
         self._failures = failures
         self._tokenizers = _Tokenizers()
 
@@ -136,9 +132,13 @@ class _WriteResult(beam.DoFn):  # type: ignore[misc]
         if self._failures.stopped():
             return
         with self._failures.reported():
-            job = self._comparing.job
-            result = comparison(map(unpack, element[1]), self._comparing, self._tokenizers.of(job))
-            path = join(job.directory, RESULT)
+            result = comparison(
+                map(unpack, element[1]),
+                self._job,
+                subject=self._subject,
+                tokenizers=self._tokenizers.of(self._job),
+            )
+            path = join(self._job.directory, RESULT)
             storage.write(path, to_bytes(result))
             yield path
 
@@ -172,7 +172,7 @@ def add_comparing(
         | "All results" >> beam.Flatten()
         | "Gather results" >> beam.Map(lambda result: (None, result))
         | "Group results" >> beam.GroupByKey()
-        | "Write comparison" >> beam.ParDo(_WriteResult(comparing, failures))
+        | "Write comparison" >> beam.ParDo(_WriteResult(job, comparing.subject, failures))
     )
 
 

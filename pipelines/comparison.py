@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
-from pipelines.comparing import TOTAL, SplitFailures, Totals, check_groups, group_name
+from pipelines.compare_splits import TOTAL, SplitFailures, Totals, check_groups, group_name
 from pipelines.errors import InputError
 from pipelines.measures import USED_GROUPS, GroupTotals, Measures, without_used
-from pipelines.output import DEAD_LETTERS
+from pipelines.output import DEAD_LETTERS, read_json_object
 from pipelines.pieces import Difference, describe_example
 from pipelines.reading import check_failures
 from pipelines.storage import join
@@ -18,30 +18,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bpe import Tokenizer
-    from pipelines.comparing import CompareJob, Comparing
+    from pipelines.comparing import CompareJob, Subject
 
+KIND = "comparison"
 VERSION = 1
 _SHOWN_FAILURES = 10
 
 
 def comparison(
     results: Iterable[Totals | tuple[Difference, ...] | SplitFailures],
-    comparing: Comparing,
+    job: CompareJob,
+    *,
+    subject: Subject,
     tokenizers: Sequence[Tokenizer],
 ) -> dict[str, Any]:
     """Put the result together, as JSON values; the order of what comes in does not matter.
 
     Args:
         results: totals of groups, differences by shard, and bad records by split.
-        comparing: the job.
-        tokenizers: that are compared.
+        job: what was done.
+        subject: what was compared.
+        tokenizers: loaded.
 
     Raises:
         RecordError: over all splits, more bad records than the job may set aside.
         ConfigError: there are too many groups.
         JobError: the runner lost something.
     """
-    job = comparing.job
     measures = (Measures(),) * len(tokenizers)
     groups: dict[str, GroupTotals] = {TOTAL: GroupTotals(measures=measures)}
     found = [Difference()] * (len(tokenizers) - 1)
@@ -61,7 +64,7 @@ def comparison(
     if len(groups) > USED_GROUPS:  # it may be known of some of them
         ordered = [(key, without_used(of)) for key, of in ordered]
     return {
-        "kind": "comparison",
+        "kind": KIND,
         "version": VERSION,
         "tokenizers": [
             {
@@ -71,9 +74,9 @@ def comparison(
                 "pretokenizer": str(tokenizer.pretokenizer),
                 "model": type(tokenizer.model).__name__,
             }
-            for named, tokenizer in zip(comparing.named, tokenizers, strict=True)
+            for named, tokenizer in zip(subject.tokenizers, tokenizers, strict=True)
         ],
-        "inputs": [{"name": file.name, "size": file.size} for file in comparing.files],
+        "inputs": [{"name": name, "size": size} for name, size in subject.inputs],
         "by": job.by,
         "failures": records,
         "bad_records": dead,
@@ -81,8 +84,8 @@ def comparison(
         "groups": [{"name": group_name(key), **of.to_json()} for key, of in ordered],
         "differences": [
             {
-                "first": comparing.named[0].name,
-                "second": comparing.named[i + 1].name,
+                "first": job.names[0],
+                "second": job.names[i + 1],
                 "pieces_with_fewer_tokens": one.fewer,
                 "pieces_with_more_tokens": one.more,
                 "pieces_with_as_many_tokens": one.same,
@@ -119,6 +122,12 @@ def to_bytes(result: dict[str, Any]) -> bytes:
     return (json.dumps(result, ensure_ascii=False, indent=2) + "\n").encode()
 
 
+def is_comparison(path: str) -> bool:
+    """Whether a file says that it is a comparison; its name ends with ``.json`` then."""
+    value = read_json_object(path) if path.endswith(".json") else None
+    return value is not None and value.get("kind") == KIND
+
+
 def read_comparison(path: str) -> dict[str, Any]:
     """Read a file that ``bpe compare --output`` wrote.
 
@@ -129,7 +138,7 @@ def read_comparison(path: str) -> dict[str, Any]:
         value = json.loads(storage.read(path))
     except ValueError as error:
         raise InputError(f"{path}: not a comparison: {error}") from error
-    if not isinstance(value, dict) or value.get("kind") != "comparison":
+    if not isinstance(value, dict) or value.get("kind") != KIND:
         raise InputError(f"{path}: not a comparison: bpe compare --output writes one")
     if value.get("version") != VERSION:
         raise InputError(f"{path}: a comparison of version {value.get('version')}, not {VERSION}")

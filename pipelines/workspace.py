@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import shutil
 import tempfile
 import uuid
 from typing import TYPE_CHECKING
@@ -10,18 +12,24 @@ from typing import TYPE_CHECKING
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines import storage
-from pipelines.errors import ConfigError
+from pipelines.errors import ConfigError, JobError
+from pipelines.output import DEAD_LETTERS
 from pipelines.runners import is_local, options
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipelines.settings import Execution
 
+_LOGGER = logging.getLogger(__name__)
+
 
 @contextlib.contextmanager
 def workspace(execution: Execution, output: str | None) -> Iterator[str]:
     """A directory for the files of a job while it runs, where all of its workers reach it.
+
+    It may not be there yet; it is removed at the end with all that is in it.
 
     Args:
         execution: where the work is done.
@@ -40,9 +48,22 @@ def workspace(execution: Execution, output: str | None) -> Iterator[str]:
             "FILE.json, where they and this machine reach it"
         )
     folder = f"{storage.located(output)}.{uuid.uuid4().hex[:8]}"
-    storage.make_directory(folder)
     try:
         yield folder
     finally:
-        with contextlib.suppress(OSError):
+        _remove(folder)
+
+
+def _remove(folder: str) -> None:
+    """Remove the directory of a job with all that workers left in it."""
+    if storage.is_local(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    # One by one: on object stores there is no directory that could be removed with what is in it.
+    try:
+        for inner in (join(folder, DEAD_LETTERS), folder):
+            storage.remove_directory(inner)
+        if FileSystems.exists(folder):  # where there are directories
             FileSystems.delete([folder])
+    except (JobError, OSError) as error:
+        _LOGGER.warning("%s: cannot remove what the job left for itself: %s", folder, error)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.compare import RESULT, add_comparing
-from pipelines.comparing import EXAMPLES, plan_comparing
+from pipelines.comparing import EXAMPLES, plan_comparing, prepare_comparing
 from pipelines.comparison import read_comparison, to_bytes
-from pipelines.jobs.execution import run_over_splits
+from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.progress import NoProgress
 from pipelines.runners import job_errors
 from pipelines.storage import join
@@ -58,7 +58,15 @@ def compare(
             by=by,
             examples=examples,
         )
+        check_job(
+            execution,
+            progress,
+            reads=[file.path for file in comparing.files],
+            writes=directory,
+        )
+        prepare_comparing(comparing)
         run_over_splits("compare", comparing, add_comparing, execution=execution, progress=progress)
+        see_arrived(directory, RESULT)
         result = read_comparison(join(directory, RESULT))
         if output is not None:
             storage.write(storage.located(output), to_bytes(result))

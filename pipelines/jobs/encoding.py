@@ -75,7 +75,15 @@ def encode(
             if not metric(result, "parts_resumed"):  # else an earlier run did some of the work
                 seconds, made = time.monotonic() - began, (totals.tokens, "tokens")
                 read = (totals.documents, totals.text_bytes)
-                save_timing(directory, "encode", seconds, read=read, made=made, execution=execution)
+                save_timing(
+                    directory,
+                    "encode",
+                    seconds,
+                    read=read,
+                    made=made,
+                    execution=execution,
+                    cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
+                )
     return EncodeSummary(
         output=directory,
         documents=manifest.totals.documents,

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
-from pipelines.encoding import load_tokenizer
 from pipelines.manifest import read_encoded, read_kind
 from pipelines.output import TOKENIZER
 from pipelines.progress import NoProgress
@@ -14,6 +13,7 @@ from pipelines.runners import job_errors, use_filesystems
 from pipelines.settings import Execution
 from pipelines.storage import join
 from pipelines.summaries import VerifySummary
+from pipelines.tokenizer_files import load_tokenizer
 from pipelines.train import read_counts_manifest
 from pipelines.verify import verify_encoded
 from pipelines.verify_counts import verify_counts

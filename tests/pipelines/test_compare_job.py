@@ -14,7 +14,7 @@ import pytest
 import bpe
 from bpe.counter import PretokenCounter
 from bpe.counts.files import run_to_ipc
-from pipelines import comparing, jobs, measures
+from pipelines import compare_splits, comparing, jobs, measures
 from pipelines.comparing import TokenizerFile, parse_tokenizers
 from pipelines.comparison import read_comparison
 from pipelines.errors import ConfigError, InputError, RecordError
@@ -163,7 +163,7 @@ def test_a_column_that_gives_no_groups(models: Path, tmp_path: Path, by: str, me
 
 
 def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "MAX_GROUPS", 5)
+    monkeypatch.setattr(compare_splits, "MAX_GROUPS", 5)
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(6)))
     with pytest.raises(ConfigError, match="--by url: more than 5 values"):
@@ -268,6 +268,19 @@ def test_a_runner_elsewhere_needs_a_place_for_the_result(models: Path, tmp_path:
     execution = Execution(runner="PortableRunner", beam_args=("--job_endpoint=127.0.0.1:1",))
     with pytest.raises(ConfigError, match=r"--output FILE\.json"):
         compare(corpus, models, execution=execution)
+
+
+def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(
+    models: Path, tmp_path: Path
+) -> None:
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low"])
+    away = Execution(
+        runner="PortableRunner",
+        beam_args=("--job_endpoint=cluster.invalid:8099", "--environment_type=DOCKER"),
+    )
+    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*--shared-path"):
+        compare(corpus, models, execution=away, output=str(tmp_path / "out" / "result.json"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
 
 
 # Without Beam.

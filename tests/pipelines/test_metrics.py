@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from bpe.reference.count import count
 from pipelines import CountPretokens, EncodeToParquet, jobs
 from pipelines.compare import add_comparing
-from pipelines.comparing import parse_tokenizers, plan_comparing
-from pipelines.runners import run
-from pipelines.settings import TrainSettings
+from pipelines.comparing import parse_tokenizers, plan_comparing, prepare_comparing
+from pipelines.encoding import encode_job
+from pipelines.runners import Failures, run
+from pipelines.settings import EncodeSettings, OutputSettings, TrainSettings
+from pipelines.tokenizer_files import tokenizer_json
 from pipelines.train import TrainJob, add_training
+from pipelines.watch.arrivals import Arrivals, Place
+from pipelines.watch.encoding import EncodeWatch, EncodeWork
+from pipelines.watch.job import watch_encode
+from pipelines.watch.settings import WatchSettings
+from pipelines.watch.transform import add_watching
 from tests.cli.process import ROOT
-from tests.pipelines.corpora import TWO, small_tokenizer, write_corpus, write_jsonl
+from tests.pipelines.corpora import ONE, TWO, small_tokenizer, write_corpus, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.encoding import EncodeJob
 
 
 def counters(result: Any) -> dict[str, int]:
@@ -76,6 +87,8 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
     found = finished(EncodeToParquet(**encode, output=str(output), split_size=700))
     totals = json.loads((output / "manifest.json").read_text())["totals"]
     parts = list(output.glob("part-*.parquet"))
+    pretokens = count((text.encode() for text in corpus.texts), pretokenizer="gpt2").total()
+    assert found.pop("cache_hits") + found.pop("cache_misses") == pretokens
     assert found == {
         "documents_read": len(corpus.texts),
         "bytes_read": sum(p.stat().st_size for p in corpus.folder.rglob("*") if p.is_file()),
@@ -95,16 +108,79 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
 def test_comparing(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low lower", "", "lowest"])
     tokenizer = small_tokenizer(tmp_path / "t.json")
-    (tmp_path / "job").mkdir()
     comparing = plan_comparing(
         inputs=corpus.inputs(),
         tokenizers=parse_tokenizers([f"a={tmp_path}/t.json", f"b={tmp_path}/t.json"]),
         directory=str(tmp_path / "job"),
     )
+    prepare_comparing(comparing)
     result = run(lambda p, failures: add_comparing(p, comparing, failures), execution=TWO, pieces=1)
     found = counters(result)
     assert found["documents_compared"] == 3
     assert found["tokens_compared"] == 2 * sum(len(tokenizer.encode(t)) for t in corpus.texts)
+
+
+@dataclass(frozen=True)
+class Factory:
+    """Makes what takes the files of a folder."""
+
+    job: EncodeJob
+    inputs: str
+    tag: str = "watched"
+
+    def make(self, failures: Failures) -> EncodeWork:
+        settings = WatchSettings(settle=0.0)
+        return EncodeWork(
+            EncodeWatch(job=self.job, format="auto"),
+            arrivals=Arrivals(
+                [Place.of(self.inputs)], output=self.job.directory, settings=settings
+            ),
+            failures=failures,
+            alone=True,
+            baseline=None,
+        )
+
+
+def test_watching(tmp_path: Path) -> None:
+    inputs = write_jsonl(tmp_path / "in" / "a.jsonl", ["the quick"]).inputs()
+    tokenizer = small_tokenizer(tmp_path / "t.json")
+    output = OutputSettings(directory=str(tmp_path / "out"))
+    watch_encode(
+        inputs=inputs,
+        tokenizer=str(tmp_path / "t.json"),
+        output=output,
+        execution=ONE,
+        encoding=EncodeSettings(),
+        watch=WatchSettings(settle=0.0, interval=0.2, stop_idle=0.5),
+    )
+    texts = ["brown fox", "lazy dog, lazy dog"]
+    write_jsonl(tmp_path / "in" / "b.jsonl", texts)
+    job = encode_job(
+        tokenizer,
+        tokenizer_json(tokenizer, "t.json"),
+        inputs=inputs,
+        output=output,
+        encoding=EncodeSettings(),
+        keep=(),
+        parts=0,
+    )
+    pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    add_watching(
+        pipeline,
+        Factory(job, str(tmp_path / "in")),
+        Failures(),
+        patterns=[str(tmp_path / "in" / "*.jsonl")],
+        interval=0.2,
+        stop_after=0.4,
+        threads=1,
+    )
+    result = pipeline.run()
+    result.wait_until_finish()
+    found = counters(result)
+    pretokens = count((text.encode() for text in texts), pretokenizer="gpt2").total()
+    assert found["files_taken"] == 1, "the other one was taken before"
+    assert found["documents_read"] == 2
+    assert found["cache_hits"] + found["cache_misses"] == pretokens
 
 
 def test_the_documentation_names_every_counter() -> None:

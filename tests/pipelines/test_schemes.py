@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,11 +11,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import bpe
 from pipelines import jobs
+from pipelines.comparing import parse_tokenizers
 from pipelines.errors import ConfigError, OutputError, RecordError
 from pipelines.output import TIMINGS
 from pipelines.report import report
-from pipelines.settings import InputSettings, OutputSettings, PretokenSettings, TrainSettings
+from pipelines.settings import (
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
 from tests.cli.process import environment
 from tests.pipelines.corpora import SPLIT, TWO, Corpus, encode, train, tree, write_corpus
 from tests.pipelines.object_store import ObjectStore
@@ -72,6 +81,36 @@ def test_a_store_holds_the_same_bytes_as_a_disk(corpus: Corpus, tmp_path: Path) 
         assert b"<!doctype html>" in ObjectStore.objects[f"{directory}/report.html"]
     decoded = io.BytesIO()
     assert jobs.decode(directory=IDS, stream=decoded) == len(corpus.documents)
+
+
+def test_a_comparison_leaves_its_result_and_nothing_else(corpus: Corpus, tmp_path: Path) -> None:
+    train_in_store()
+    train(tmp_path / "model", inputs=corpus.inputs())
+    ObjectStore.objects["store://bucket/corpus/bad.jsonl"] = b"no json\n"
+    (corpus.folder / "bad.jsonl").write_bytes(b"no json\n")
+    tokenizer = bpe.Tokenizer.load(tmp_path / "model" / "tokenizer.json")
+    tokenizer.truncated(280).save(tmp_path / "small.json")
+    ObjectStore.objects["store://bucket/small.json"] = (tmp_path / "small.json").read_bytes()
+    before = stored()
+    elsewhere = jobs.compare(
+        inputs=replace(INPUTS, max_failures=1),
+        tokenizers=parse_tokenizers([f"{MODEL}/tokenizer.json", "store://bucket/small.json"]),
+        by="file",
+        output="store://bucket/compared.json",
+        execution=Execution(runner="BundleBasedDirectRunner"),  # not the one that is ours
+    )
+    written = {path: data for path, data in stored().items() if path not in before}
+    assert list(written) == ["store://bucket/compared.json"]
+    assert json.loads(written["store://bucket/compared.json"]) == elsewhere
+    here = jobs.compare(
+        inputs=corpus.inputs(max_failures=1),
+        tokenizers=parse_tokenizers([f"{tmp_path}/model/tokenizer.json", f"{tmp_path}/small.json"]),
+        by="file",
+        execution=TWO,
+    )
+    paths = {one.pop("path") for result in (elsewhere, here) for one in result["tokenizers"]}
+    assert len(paths) == 4
+    assert elsewhere == here
 
 
 def stored() -> dict[str, bytes]:
