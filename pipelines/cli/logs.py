@@ -56,7 +56,7 @@ def log_line(level: str, message: str) -> str:
     """A message of the command itself as a line of the log, without its end."""
     if not is_json():
         return f"bpe: {'' if level == 'INFO' else f'{level.lower()}: '}{message}"
-    from pipelines.progress_json import json_line
+    from pipelines.progress.json_lines import json_line
 
     return json_line(level, message).rstrip("\n")
 
@@ -70,7 +70,7 @@ def set_up_logging() -> None:
     handler.set_name(OWN_HANDLER)
     formatter = logging.Formatter("bpe: %(levelname)s: %(message)s")
     if is_json():
-        from pipelines.progress_json import JsonFormatter
+        from pipelines.progress.json_lines import JsonFormatter
 
         formatter = JsonFormatter()
         logging.captureWarnings(capture=True)

@@ -437,7 +437,7 @@ def progress(ctx: click.Context) -> Progress:
     if ctx.params["quiet"]:
         return NoProgress()
     if is_json():
-        from pipelines.progress_json import JsonProgress
+        from pipelines.progress.json_lines import JsonProgress
 
         return JsonProgress(sys.stderr)
     return progress_on(sys.stderr)

@@ -1,0 +1,34 @@
+"""How far a job is: documents, bytes, speed and time left.
+
+Workers (threads or processes of this machine) write what they have done of each part into a small
+file of slots; the driver adds the slots up, and shows what they come to.
+"""
+
+from pipelines.progress.live import LiveStage, Snapshot
+from pipelines.progress.shown import (
+    LINE_SECONDS,
+    BarProgress,
+    LineProgress,
+    Watched,
+    progress_on,
+)
+from pipelines.progress.slots import SlotWriter
+from pipelines.progress.stage import NoProgress, Progress, Stage
+from pipelines.progress.text import duration, many, size_text
+
+__all__ = [
+    "LINE_SECONDS",
+    "BarProgress",
+    "LineProgress",
+    "LiveStage",
+    "NoProgress",
+    "Progress",
+    "SlotWriter",
+    "Snapshot",
+    "Stage",
+    "Watched",
+    "duration",
+    "many",
+    "progress_on",
+    "size_text",
+]

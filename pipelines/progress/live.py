@@ -1,0 +1,154 @@
+"""How far a step is at one moment."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.progress.slots import add_slots, make_slots
+from pipelines.progress.stage import Stage
+from pipelines.progress.text import duration, many, size_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """How far a step is at one moment; ``seconds`` since it began, sizes in bytes.
+
+    ``state`` is what a runner elsewhere calls it, which is all there may be to say.
+    """
+
+    seconds: float
+    documents: int = 0
+    bytes: int = 0
+    kept_bytes: int = 0
+    total_bytes: int | None = None
+    done: int = 0
+    total: int = 0
+    unit: str = "merges"
+    why: str = ""
+    state: str = ""
+
+    @property
+    def _unmeasured(self) -> bool:
+        """Whether only a runner knows how far the step is."""
+        return bool(self.state) and not (self.bytes or self.documents or self.done)
+
+    @property
+    def fraction(self) -> float | None:
+        """The share that is done, 0 to 1; None where the end is not known."""
+        if self.total:
+            return min(1.0, self.done / self.total)
+        if self.total_bytes:
+            return min(1.0, self.bytes / self.total_bytes)
+        return None
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second of this run."""
+        return (self.bytes - self.kept_bytes) / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the speed so far; None before there is one."""
+        if self.total:
+            left, rate = self.total - self.done, self.done / max(self.seconds, 1e-9)
+        elif self.total_bytes:
+            left, rate = self.total_bytes - self.bytes, self.speed
+        else:
+            return None
+        return max(0.0, left / rate) if rate > 0 else None
+
+    def measures(self) -> str:
+        """Counts and speed, as one phrase."""
+        if self.why:
+            return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
+        if self.total:
+            return f"{self.done:,} of {self.total:,} {self.unit}"
+        nothing = not self.bytes and not self.documents
+        if nothing and (self.total_bytes is None or self._unmeasured):
+            return ""
+        size = size_text(self.bytes)
+        if self.total_bytes and self.bytes < self.total_bytes:
+            size += f" of {size_text(self.total_bytes)}"
+        parts = [many(self.documents, "document"), f"{size} read"]
+        if self.bytes > self.kept_bytes:
+            parts.append(f"{size_text(self.speed)}/s")
+        return ", ".join(parts)
+
+    def running(self) -> str:
+        """The step under way, as one phrase."""
+        if self._unmeasured:
+            return f"{self.state.lower()} for {duration(self.seconds)}"
+        share = "" if self.fraction is None else f"{self.fraction:.0%}: "
+        left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
+        return f"{share}{self.measures()}{left}" or "begun"
+
+
+class LiveStage(Stage):
+    """A step that is shown; made by a ``Progress``."""
+
+    def __init__(self, name: str, total_bytes: int | None, *, unit: str) -> None:
+        self.name = name
+        self._total_bytes = total_bytes
+        self._unit = unit
+        self._began = time.monotonic()
+        self._advanced = (0, 0)
+        self._observed = (0, 0, 0)
+        self._state = ""
+        self._why = ""
+
+    def set_slots(self, parts: int) -> None:
+        """Make the file of slots; without room for one, the step goes on unmeasured."""
+        self.close()
+        with contextlib.suppress(OSError):
+            self.counters_path = make_slots(parts)
+
+    def advance(self, done: int, total: int) -> None:
+        """Set the progress of a step that is not measured in bytes."""
+        self._advanced = (done, total)
+
+    def observe(
+        self,
+        *,
+        state: str,
+        documents: int = 0,
+        bytes: int = 0,  # noqa: A002 - the unit is the name
+        kept_bytes: int = 0,
+    ) -> None:
+        """Set what a runner elsewhere says; what workers of this machine tell counts too."""
+        self._state = state or self._state
+        self._observed = (documents, bytes, kept_bytes)
+
+    def ended(self, why: str) -> None:
+        """Say why the step ended, where it need not reach its total."""
+        self._why = why
+
+    def snapshot(self) -> Snapshot:
+        """Add the slots up."""
+        documents = size = kept = 0
+        if self.counters_path is not None:
+            with contextlib.suppress(OSError):
+                documents, size, kept = add_slots(self.counters_path)
+        done, total = self._advanced
+        if self._observed[1] > size:  # two views of the same work: the one that is ahead
+            documents, size, kept = self._observed
+        return Snapshot(
+            seconds=time.monotonic() - self._began,
+            documents=documents,
+            bytes=size,
+            kept_bytes=kept,
+            total_bytes=self._total_bytes,
+            done=done,
+            total=total,
+            unit=self._unit,
+            why=self._why,
+            state=self._state,
+        )
+
+    def close(self) -> None:
+        """Remove the file of slots."""
+        if self.counters_path is not None:
+            Path(self.counters_path).unlink(missing_ok=True)
+            self.counters_path = None
