@@ -22,7 +22,7 @@ SHELLS = ("bash", "zsh", "fish")
     short_help="Print what makes a shell complete bpe commands.",
     example="""
 eval "$(bpe completion bash)"
-bpe completion zsh >> ~/.zshrc
+echo 'eval "$(bpe completion zsh)"' >> ~/.zshrc
 bpe completion fish > ~/.config/fish/completions/bpe.fish
 """,
 )

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +25,8 @@ from tests.cli.process import BPE, ROOT, bpe, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from typing_extensions import Self
 
 
 PAGE = ROOT / "docs" / "commands.md"
@@ -35,6 +45,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+# What each line becomes: what of our own, of files and of directories is offered.
+EXPECTED = {
+    "bpe comp": {"compare", "completion"},
+    "bpe count --pretokenizer qw": {"qwen2"},
+    "bpe train --preset word": {"words", "word-tutorial"},
+    "bpe encode --runner Fl": {"FlinkRunner"},
+    "bpe count --form": {"--format"},
+    "bpe encode --tokenizer mod": {"<default>"},
+    "bpe count --output ": {"<dirnames>"},
+    "bpe compare mod": {"<default>"},
+    "bpe run ": {"<default>"},
+}
+# With the name of a file or a directory where the shell itself completes it.
+IN_FOLDER = {
+    **{line: words for line, words in EXPECTED.items() if "<" not in "".join(words)},
+    "bpe encode --tokenizer mod": {"model.json"},
+    "bpe count --output cor": {"corpus/"},
+}
+
 # Completes each line of standard input as bash does on Tab; a line of answers for each.
 _BASH = """
 eval "$(bpe completion bash)"
@@ -49,23 +78,29 @@ done
 """
 
 
+def shell(name: str) -> str:
+    """The shell; where it is not there the test is skipped, or fails in CI."""
+    found = shutil.which(name)
+    if found is None:
+        message = f"no {name} here (Debian: apt-get install {name})"
+        if os.environ.get("BPE_SHELLS_REQUIRED"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return found
+
+
+def with_bpe(folder: Path) -> dict[str, str]:
+    """An environment with the command on the path, and nothing of the user's own."""
+    path = f"{folder / 'bin'}:{environment()['PATH']}"
+    return environment(PATH=path, HOME=str(folder), TERM="xterm", LC_ALL="C.UTF-8")
+
+
 def test_bash_completes_commands_options_and_values(folder: Path) -> None:
-    expected = {
-        "bpe comp": {"compare", "completion"},
-        "bpe count --pretokenizer qw": {"qwen2"},
-        "bpe train --preset word": {"words", "word-tutorial"},
-        "bpe encode --runner Fl": {"FlinkRunner"},
-        "bpe count --form": {"--format"},
-        "bpe encode --tokenizer mod": {"<default>"},
-        "bpe count --output ": {"<dirnames>"},
-        "bpe compare mod": {"<default>"},
-        "bpe run ": {"<default>"},
-    }
     done = subprocess.run(
         ["bash", "--norc", "-c", _BASH],
         cwd=folder,
-        input="".join(f"{line}\n" for line in expected),
-        env=environment(PATH=f"{folder / 'bin'}:{environment()['PATH']}"),
+        input="".join(f"{line}\n" for line in EXPECTED),
+        env=with_bpe(folder),
         capture_output=True,
         text=True,
         timeout=300,
@@ -74,17 +109,98 @@ def test_bash_completes_commands_options_and_values(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     answers = done.stdout.splitlines()
     assert {
-        line: set(answer.split()) for line, answer in zip(expected, answers, strict=True)
-    } == expected, done.stderr
+        line: set(answer.split()) for line, answer in zip(EXPECTED, answers, strict=True)
+    } == EXPECTED, done.stderr
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_take_their_script(shell: str) -> None:
-    done = bpe("completion", shell)
-    assert f"_BPE_COMPLETE={shell}_complete" in done.stdout
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed: its script was made, and not run")
-    subprocess.run([shell, "-n"], input=done.stdout, text=True, check=True)
+def test_fish_completes_commands_options_and_values(folder: Path) -> None:
+    script = "bpe completion fish | source\n" + "".join(
+        f"complete --do-complete={shlex.quote(line)}; echo ---\n" for line in IN_FOLDER
+    )
+    done = subprocess.run(
+        [shell("fish"), "--no-config", "-c", script],
+        cwd=folder,
+        env=with_bpe(folder),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = done.stdout.split("---\n")[:-1]
+    found = {
+        line: {offered.split("\t")[0] for offered in answer.splitlines()}
+        for line, answer in zip(IN_FOLDER, answers, strict=True)
+    }
+    assert found == IN_FOLDER, done.stderr
+
+
+# In a terminal: types a line, presses Tab, and shows what stands in it then; where several words
+# fit, Tab alone makes a list of them.
+_ZSH = r"""
+autoload -Uz compinit && compinit -u -D
+eval "$(bpe completion zsh)"
+PS1='' RPS1='' LISTMAX=0
+unsetopt beep prompt_cr prompt_sp
+setopt auto_list no_list_ambiguous no_auto_menu
+show() { print -r -- "@${BUFFER}@"; BUFFER=; zle accept-line; }
+zle -N show
+bindkey -e '^X' show
+print ready@@
+"""
+
+
+class Terminal:
+    """zsh in a terminal of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / ".zshrc").write_text(_ZSH)
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+        self._process = subprocess.Popen(
+            [shell("zsh"), "-d", "-i"],
+            cwd=folder,
+            env=with_bpe(folder) | {"ZDOTDIR": str(folder)},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self._read_until("ready@@")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._master)
+
+    def _read_until(self, end: str) -> str:
+        text = ""
+        while not re.search(end, text):
+            readable, _, _ = select.select([self._master], [], [], 120)
+            assert readable, f"zsh says no more than {text!r}"
+            text += os.read(self._master, 65536).decode("utf-8", "replace")
+        return text
+
+    def complete(self, line: str) -> str:
+        """What the terminal shows when a line was typed and Tab pressed, and then the line."""
+        os.write(self._master, f"{line}\t\x18".encode())
+        return self._read_until(r"@[^@]*@")
+
+
+def test_zsh_completes_commands_options_and_values(folder: Path) -> None:
+    with Terminal(folder) as terminal:
+        for line, words in IN_FOLDER.items():
+            shown = terminal.complete(line)
+            if len(words) > 1:
+                assert all(word in shown for word in words), shown
+                continue
+            found = re.search(r"@([^@]*)@", shown)
+            assert found
+            assert found[1].split()[-1] in words, shown
 
 
 def test_bash_and_unknown_shells() -> None:
