@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -74,10 +73,10 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
         progress=options.progress(ctx),
     )
     if ctx.params["html"] is not None:
-        from bpe.files import write_atomically
-        from pipelines.compare_html import page
+        from pipelines import storage
+        from pipelines.report.comparison_sections import comparison_page
 
-        write_atomically(Path(ctx.params["html"]), page(result).encode())
+        storage.write(storage.located(ctx.params["html"]), comparison_page(result).encode())
     if ctx.params["json"]:
         show_json(result)
     else:

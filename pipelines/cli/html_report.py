@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     example="""
 bpe report model
 bpe report ids --output ids.html
+bpe report model --compare compared.json
 bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
 """,
 )
@@ -44,6 +45,12 @@ bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
     metavar="N",
     help="Read at most N parts of an encoded corpus, evenly spread; the report says so.",
 )
+@click.option(
+    "--compare",
+    metavar="FILE.json",
+    multiple=True,
+    help="Also show the comparison that bpe compare --output has written; repeatable.",
+)
 @tokenizer_options()
 @options.report_options()
 @click.pass_context
@@ -54,15 +61,17 @@ def report(
     output: str | None,
     overwrite: bool,
     sample_parts: int | None,
+    compare: tuple[str, ...],
     **_: Any,
 ) -> None:
     """Write one HTML file that shows what PATH holds; a browser opens it from disk.
 
-    PATH is a directory that bpe count, train, encode or run has made, or a tokenizer file of any
-    format that bpe convert knows. The page has the compression of every smaller vocabulary, the
-    lengths and frequencies of tokens, scripts, ties, dead letters, speed, the manifests, and a box
-    in which any text is shown as tokens. It loads nothing from elsewhere. The pictures need
-    matplotlib (the extra pictures); without it there are tables in their place.
+    PATH is a directory that bpe count, train, encode or run has made, a tokenizer file of any
+    format that bpe convert knows, or a file that bpe compare --output has written. The page has the
+    compression of every smaller vocabulary, the lengths and frequencies of tokens, scripts, ties,
+    dead letters, speed, the manifests, and a box in which any text is shown as tokens. It loads
+    nothing from elsewhere. The pictures need matplotlib (the extra pictures); without it there are
+    tables in their place.
     """
     from pipelines.report import report as write_report
 
@@ -72,6 +81,7 @@ def report(
         overwrite=overwrite,
         tokenizer=_tokenizer(ctx, path),
         sample_parts=sample_parts,
+        comparisons=compare,
         progress=options.progress(ctx),
     )
     if ctx.params["json"]:

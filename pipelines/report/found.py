@@ -1,10 +1,11 @@
-"""What there is to report on: a tokenizer, counts, an encoded corpus, or all of a run."""
+"""What there is to report on: what jobs have made, a tokenizer, or a comparison."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pipelines import storage
+from pipelines.comparison import is_comparison
 from pipelines.errors import InputError
 from pipelines.output import COUNTS, MANIFEST, TOKENIZER, TRAINING, read_json_object
 from pipelines.storage import join
@@ -23,6 +24,7 @@ class Found:
         training: the ``training.json`` of this tokenizer.
         counts: a directory of counts.
         encoded: the directory of an encoded corpus.
+        comparison: a file that ``bpe compare --output`` wrote.
     """
 
     directory: str
@@ -30,10 +32,11 @@ class Found:
     training: str | None = None
     counts: str | None = None
     encoded: str | None = None
+    comparison: str | None = None
 
 
 def find(path: str) -> Found:
-    """What ``path`` holds: a directory that a job of ours has written to, or a tokenizer file.
+    """What ``path`` holds: a directory that a job has written to, a tokenizer or a comparison.
 
     Raises:
         InputError: it holds none of it.
@@ -41,6 +44,8 @@ def find(path: str) -> Found:
     """
     directory = storage.located(path)
     if _is_file(directory):
+        if is_comparison(directory):
+            return Found(directory=directory.rpartition("/")[0], comparison=directory)
         directory, _, name = directory.rpartition("/")
         training = join(directory, TRAINING) if name == TOKENIZER else None
         return Found(
@@ -64,7 +69,7 @@ def find(path: str) -> Found:
         raise InputError(
             f"{path} holds no tokenizer.json, counts or encoded corpus: name a directory that bpe "
             "count, train, encode or run has made (an interrupted job can be finished with "
-            "--resume), or a tokenizer file"
+            "--resume), a tokenizer file, or one that bpe compare --output has written"
         )
     return found
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 60  # characters of a token
 DASH = "\N{EN DASH}"
-_NUMBER = re.compile(r"[0-9][0-9,]*(?:\.[0-9]+)?%?")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(?:\.[0-9]+)?%?")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ def joined(*parts: Html) -> Html:
 def paragraph(*parts: object) -> Html:
     """A paragraph of texts and HTML."""
     return Html(f"<p>{''.join(map(escaped, parts))}</p>")
+
+
+def subheading(text: str) -> Html:
+    """A heading within a section."""
+    return Html(f"<h3>{html.escape(text)}</h3>")
 
 
 def explanation(text: str) -> Html:

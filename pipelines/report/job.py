@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from bpe.errors import BpeError
 from bpe.training import Training
 from pipelines import storage
+from pipelines.comparison import read_comparison
 from pipelines.directory import is_report
-from pipelines.encoding import load_tokenizer
 from pipelines.errors import InputError, OutputError
 from pipelines.manifest import read_encoded
 from pipelines.output import MANIFEST, REPORT
 from pipelines.progress import NoProgress
 from pipelines.report import charts, corpus_sections, tokenizer_sections
+from pipelines.report.comparison_sections import comparison
 from pipelines.report.counted import read_counted_facts
 from pipelines.report.encoded import read_encoded_facts
 from pipelines.report.found import find
@@ -27,6 +28,7 @@ from pipelines.runners import job_errors, options
 from pipelines.settings import Execution
 from pipelines.storage import join
 from pipelines.timings import read_timing
+from pipelines.tokenizer_files import load_tokenizer
 from pipelines.train import read_counts_manifest
 
 if TYPE_CHECKING:
@@ -94,17 +96,20 @@ def report(
     overwrite: bool = False,
     tokenizer: Tokenizer | None = None,
     sample_parts: int | None = None,
+    comparisons: Sequence[str] = (),
     more: Sequence[Section] = (),
     progress: Progress | None = None,
 ) -> ReportSummary:
     """Write one HTML file about what a directory holds.
 
     Args:
-        path: a directory that a job has written, or a tokenizer file; of any filesystem.
+        path: a directory that a job has written, a tokenizer file, or one that
+            ``bpe compare --output`` has written; of any filesystem.
         output: the file; by default ``report.html`` in the directory.
         overwrite: replace a file that is no report of ours.
         tokenizer: the one that ``path`` is the file of, where it is loaded already.
         sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
+        comparisons: files that ``bpe compare --output`` has written, to show too.
         more: sections to show before the manifests.
         progress: told how far it is.
 
@@ -117,7 +122,12 @@ def report(
         found = find(path)
         target = _target(output, found, overwrite=overwrite)
         material = _gather(found, tokenizer, sample_parts, progress or NoProgress())
-        sections, data = _sections(material, more)
+        paths = [*filter(None, [found.comparison]), *comparisons]
+        compared = [
+            comparison(read_comparison(storage.located(one)), number=number)
+            for number, one in enumerate(paths, 1)
+        ]
+        sections, data = _sections(material, [*compared, *more])
         text = page(
             title=f"Report on {_named(path, found)}",
             head=_head(material),
@@ -217,6 +227,9 @@ def _head(material: _Material) -> Html:
         "often in a large text were joined into a new token, again and again."
         if tokenizer is not None
         else "How often each piece of a corpus occurs: all that is needed to train a tokenizer."
+        if counts is not None
+        else "Language models read numbers, not text. A tokenizer cuts text into pieces, its "
+        "tokens, and gives each a number. This page shows what several make of the same text."
     )
     notes = []
     if not charts.has_pictures():
@@ -234,7 +247,8 @@ def _head(material: _Material) -> Html:
                 f"{len(material.manifest.parts):,} parts of the encoded corpus, evenly spread."
             )
         )
-    return joined(Html(f'<p class="explanation">{what}</p>'), *notes, tiles(facts))
+    shown = [tiles(facts)] if facts else []
+    return joined(Html(f'<p class="explanation">{what}</p>'), *notes, *shown)
 
 
 def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Section], Html]:

@@ -50,7 +50,7 @@ def page(*, title: str, head: Html, sections: Sequence[Section], data: Html) -> 
 {links}
 </nav>
 {bodies}
-<footer>Made by bpe report. Nothing in this page is loaded from elsewhere.</footer>
+<footer>Made by bpe. Nothing in this page is loaded from elsewhere.</footer>
 {data.text}
 {f"<script>{script}</script>" if script else ""}
 </body>

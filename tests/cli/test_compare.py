@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.compare_html import page
+from pipelines.report.comparison_sections import comparison_page
 from tests.cli.process import BPE, bpe, environment
 
 if TYPE_CHECKING:
@@ -63,17 +63,34 @@ def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None
     class Reader(html.parser.HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             tags.append(tag)
-            assert not {"src", "href", "onload"} & {name for name, _ in attrs}
+            assert not {"src", "onload"} & {name for name, _ in attrs}
+            assert all((to or "").startswith("#") for name, to in attrs if name == "href")
 
         def handle_data(self, data: str) -> None:
             words.append(data)
 
     Reader().feed(text)
-    assert tags.count("table") == 3
+    assert tags.count("table") == 4, "in all, the tokenizers, the files, by group"
     assert "script" not in tags
     assert "b" not in tags
     assert HOSTILE in words
-    assert page(json.loads((compared / "c.json").read_text("utf-8"))) == text
+    assert comparison_page(json.loads((compared / "c.json").read_text("utf-8"))) == text
+
+
+def test_a_report_shows_comparisons(compared: Path) -> None:
+    model = ("report", "model", "--output", "with.html", "--compare", "c.json")
+    sections = json.loads(bpe(*model, "--compare", "c.json", "--json", cwd=compared).stdout)
+    assert [one for one in sections["sections"] if one.startswith("comparison")] == [
+        *("comparison", "comparison-2")
+    ]
+    text = (compared / "with.html").read_text("utf-8")
+    alone = (compared / "c.html").read_text("utf-8")
+    section = alone[alone.index("<h2>") : alone.index("</section>")]
+    assert text.count(section) == 2
+    bpe("report", "c.json", "--output", "alone.html", cwd=compared)
+    assert section in (compared / "alone.html").read_text("utf-8")
+    wrong = bpe(*model[:-1], "model/tokenizer.json", cwd=compared, status=1)
+    assert "model/tokenizer.json: not a comparison: bpe compare --output writes one" in wrong.stderr
 
 
 def test_tables_on_a_terminal(compared: Path) -> None:
