@@ -27,6 +27,7 @@ _OF_PAGE = {
 _MOST_POINTS = 800  # of a line
 _TABLE_ROWS = 40
 _MOST_LABELS = 16  # below bars
+_LABEL_CHARACTERS = 76  # of all labels together, with two between neighbours
 _FEW_DECADES = 1000  # between the ends of an axis: 1, 2, 5, 10 and so on have labels
 INCHES = (7.2, 2.9)
 
@@ -99,7 +100,9 @@ def bars(
             ax.bar([p - 0.2 for p in places], heights, color=_SERIES, width=0.38, label=legend[0])
             ax.bar([p + 0.2 for p in places], second, color=_SECOND, width=0.38, label=legend[1])
             ax.legend(frameon=False, labelcolor=_INK)
-        some = list(places)[:: -max(1, math.ceil(len(values) / _MOST_LABELS))]  # the last is one
+        widest = max((len(label) for label, _ in values), default=0) + 2
+        most = min(_MOST_LABELS, _LABEL_CHARACTERS // widest)
+        some = list(places)[:: -max(1, math.ceil(len(values) / max(most, 1)))]  # the last is one
         ax.set_xticks(some, [values[place][0] for place in some])
         ax.set_ylim(bottom=0)
 

@@ -44,7 +44,8 @@ def comparison(result: Mapping[str, Any], *, number: int = 1) -> Section:
             f"The same text, {many(total['documents'], 'document')} with "
             f"{size_text(total['bytes'])}, was cut by each of these tokenizers. The fewer tokens "
             "one makes of it, the more text a model reads at a time, and the less each page "
-            f"costs: more bytes per token are better. {names[0]} is the measure of the others."
+            f"costs: more bytes per token are better. The first, {names[0]}, is the measure of the "
+            "others."
         ),
         _in_all(result),
         explanation(
@@ -130,7 +131,7 @@ def _by_group(result: Mapping[str, Any]) -> Html:
             (
                 "(none)" if group["name"] is None else group["name"],
                 group["documents"],
-                Html(f'<span class="n">{escaped(size_text(group["bytes"]))}</span>'),
+                Html(f'<span class="whole">{escaped(size_text(group["bytes"]))}</span>'),
                 *(
                     _bar(one["bytes_per_token"], most, best=one["bytes_per_token"] == best)
                     for one in group["tokenizers"]
@@ -156,10 +157,10 @@ def _difference(difference: Mapping[str, Any]) -> Html:
     if whole:
         parts.append(
             explanation(
-                f"Of all {whole:,} pieces of the text (mostly words), {second} makes fewer tokens "
-                f"than {first} of {fewer / whole:.1%}, more of {more / whole:.1%}, and as many of "
-                "the rest. These make the greatest difference over the whole text; each colour "
-                "is one token."
+                f"Of all {whole:,} pieces of the text (mostly words), {second} cuts "
+                f"{fewer / whole:.1%} into fewer tokens than {first}, {more / whole:.1%} into "
+                "more, and the rest into as many. These pieces make the greatest difference over "
+                "the whole text; each colour is one token."
             )
         )
     rows = [
@@ -200,7 +201,7 @@ def _bar(value: float | None, most: float, *, best: bool = False) -> Html:
 
 def _piece(text: str) -> Html:
     shown = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
-    return Html(f"<code><bdi>{html.escape(shown)}</bdi></code>")
+    return Html(f'<code class="whole"><bdi>{html.escape(shown)}</bdi></code>')
 
 
 def _tokens(tokens: Iterable[str]) -> Html:

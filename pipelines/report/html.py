@@ -117,7 +117,7 @@ def _cell(kind: str, text: str, *, numeric: bool) -> str:
 def _is_number(value: object) -> bool:
     if isinstance(value, int | float):
         return True
-    return isinstance(value, str) and _NUMBER.fullmatch(value) is not None
+    return isinstance(value, str) and (value == DASH or _NUMBER.fullmatch(value) is not None)
 
 
 def folded(summary: str, body: Html) -> Html:

@@ -28,6 +28,7 @@ def page(*, title: str, head: Html, sections: Sequence[Section], data: Html) -> 
     """
     script = f"{javascript.script()}\n{_file('page.js')}" if data.text else ""
     links = "\n".join(f'<a href="#{one.key}">{escaped(one.title)}</a>' for one in sections)
+    nav = f"<nav>\n{links}\n</nav>\n" if len(sections) > 1 else ""
     bodies = "\n".join(
         f'<section id="{one.key}">\n<h2>{escaped(one.title)}</h2>\n{one.body.text}\n</section>'
         for one in sections
@@ -46,10 +47,7 @@ def page(*, title: str, head: Html, sections: Sequence[Section], data: Html) -> 
 <body>
 <h1>{escaped(title)}</h1>
 {head.text}
-<nav>
-{links}
-</nav>
-{bodies}
+{nav}{bodies}
 <footer>Made by bpe. Nothing in this page is loaded from elsewhere.</footer>
 {data.text}
 {f"<script>{script}</script>" if script else ""}
