@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -15,23 +14,18 @@ from bpe.reference.count import count
 from pipelines import CountPretokens, EncodeToParquet, jobs
 from pipelines.compare import add_comparing
 from pipelines.comparing import parse_tokenizers, plan_comparing, prepare_comparing
-from pipelines.encoding import encode_job
 from pipelines.runners import Failures, run
-from pipelines.settings import EncodeSettings, OutputSettings, TrainSettings
-from pipelines.tokenizer_files import tokenizer_json
+from pipelines.settings import TrainSettings
 from pipelines.train import TrainJob, add_training
-from pipelines.watch.arrivals import Arrivals, Place
-from pipelines.watch.encoding import EncodeWatch, EncodeWork
-from pipelines.watch.job import watch_encode
+from pipelines.watch.arrivals import Place
 from pipelines.watch.settings import WatchSettings
-from pipelines.watch.transform import add_watching
+from pipelines.watch.transform import WorkFactory, add_watching
 from tests.cli.process import ROOT
-from tests.pipelines.corpora import ONE, TWO, small_tokenizer, write_corpus, write_jsonl
+from tests.pipelines.corpora import TWO, small_tokenizer, write_corpus, write_jsonl
+from tests.watch.works import FIRST, Encoding, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pipelines.encoding import EncodeJob
 
 
 def counters(result: Any) -> dict[str, int]:
@@ -120,57 +114,20 @@ def test_comparing(tmp_path: Path) -> None:
     assert found["tokens_compared"] == 2 * sum(len(tokenizer.encode(t)) for t in corpus.texts)
 
 
-@dataclass(frozen=True)
-class Factory:
-    """Makes what takes the files of a folder."""
-
-    job: EncodeJob
-    inputs: str
-    tag: str = "watched"
-
-    def make(self, failures: Failures) -> EncodeWork:
-        settings = WatchSettings(settle=0.0)
-        return EncodeWork(
-            EncodeWatch(job=self.job, format="auto"),
-            arrivals=Arrivals(
-                [Place.of(self.inputs)], output=self.job.directory, settings=settings
-            ),
-            failures=failures,
-            alone=True,
-            baseline=None,
-        )
-
-
 def test_watching(tmp_path: Path) -> None:
-    inputs = write_jsonl(tmp_path / "in" / "a.jsonl", ["the quick"]).inputs()
-    tokenizer = small_tokenizer(tmp_path / "t.json")
-    output = OutputSettings(directory=str(tmp_path / "out"))
-    watch_encode(
-        inputs=inputs,
-        tokenizer=str(tmp_path / "t.json"),
-        output=output,
-        execution=ONE,
-        encoding=EncodeSettings(),
-        watch=WatchSettings(settle=0.0, interval=0.2, stop_idle=0.5),
-    )
+    watched = Encoding(tmp_path)
+    watched.write("a.txt", "the quick\n")
+    take_all(watched.work(None))
     texts = ["brown fox", "lazy dog, lazy dog"]
-    write_jsonl(tmp_path / "in" / "b.jsonl", texts)
-    job = encode_job(
-        tokenizer,
-        tokenizer_json(tokenizer, "t.json"),
-        inputs=inputs,
-        output=output,
-        encoding=EncodeSettings(),
-        keep=(),
-        parts=0,
-    )
+    watched.write("b.txt", "".join(f"{text}\n" for text in texts))
     pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    place = Place.of(str(watched.inputs))
+    settings = WatchSettings(settle=0.0, interval=0.2)
     add_watching(
         pipeline,
-        Factory(job, str(tmp_path / "in")),
+        WorkFactory(task=watched.task, places=(place,), settings=settings, run=FIRST),
         Failures(),
-        patterns=[str(tmp_path / "in" / "*.jsonl")],
-        interval=0.2,
+        patterns=[f"{watched.inputs}/*.txt"],
         stop_after=0.4,
         threads=1,
     )
