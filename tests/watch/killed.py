@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from tests.cli.process import bpe
 from tests.pipelines.corpora import small_tokenizer
-from tests.watch.drops import FAST, MANY, dropping, running, taken, wait_for
+from tests.watch.drops import FAST, MANY, WAIT, dropping, running, taken, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,8 @@ class Batch:
                     time.sleep(dice.random() * 0.5)
                     process.send_signal(signal.SIGKILL)
         ending = ("--stop-idle", "2", "--json")
-        summary = json.loads(bpe(*command, *ending, *runner, cwd=folder).stdout)
+        done = bpe(*command, *ending, *runner, cwd=folder, seconds=WAIT)
+        summary = json.loads(done.stdout)
         return dict(summary)
 
 
