@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 FAN_IN = 16
+_AT_ONCE = 8  # sets of a level that are made before anything else has its turn
 _LARGE = 64 << 20  # bytes of a file whose set has all shards
 
 
@@ -264,8 +265,9 @@ def compact(
             if entry["set"] is not None and (among is None or id_ in among):
                 levels.setdefault(entry["level"], []).append((id_, entry))
         for level, found in sorted(levels.items()):
-            if len(found) >= FAN_IN:
-                _merge(directory, job, level, found[:FAN_IN])
+            last = min(len(found), _AT_ONCE * FAN_IN) - FAN_IN
+            for first in range(0, last + 1, FAN_IN):
+                _merge(directory, job, level, found[first : first + FAN_IN])
 
 
 def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Entry]]) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import signal
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
-from pipelines.errors import OutputError
-from pipelines.jobs import count
+from pipelines import jobs
+from pipelines.cli.main import bpe as group
+from pipelines.errors import ConfigError, OutputError, RecordError
+from pipelines.report import report
 from pipelines.settings import (
+    CountSettings,
     EncodeSettings,
     Execution,
     InputSettings,
@@ -20,19 +26,22 @@ from pipelines.settings import (
     PretokenSettings,
 )
 from pipelines.watch.job import watch_count, watch_encode
-from tests.cli.process import bpe
+from pipelines.watch.settings import WatchSettings
 from tests.pipelines.corpora import small_tokenizer
-from tests.watch.drops import running, taken, wait_for
+from tests.watch.drops import WAIT, running, taken, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.summaries import WatchSummary
 
 ENCODE = (
     *("encode", "--watch", "in/*.jsonl", "--tokenizer", "tokenizer.json", "--output", "out"),
     *("--interval", "0.2", "--settle", "0"),
 )
 COUNT = ("count", "--watch", "in/*.jsonl", "--output", "out", "--interval", "0.2", "--settle", "0")
-IDLE = ("--stop-idle", "0.5", "--json", "--quiet")
+SOON = WatchSettings(interval=0.2, settle=0.0, stop_idle=0.4)
+HERE = Execution(workers=1)
 
 
 @pytest.fixture
@@ -41,6 +50,39 @@ def folder(tmp_path: Path) -> Path:
     small_tokenizer(tmp_path / "tokenizer.json")
     write(tmp_path, "a", ["the quick", "brown fox"])
     return tmp_path
+
+
+def inputs_of(folder: Path, max_failures: int = 0) -> InputSettings:
+    return InputSettings(patterns=(str(folder / "in" / "*.jsonl"),), max_failures=max_failures)
+
+
+def encode(
+    folder: Path, *, overwrite: bool = False, max_failures: int = 0, **encoding: Any
+) -> WatchSummary:
+    """Encode what is there, until nothing comes."""
+    return watch_encode(
+        inputs=inputs_of(folder, max_failures),
+        tokenizer=str(folder / "tokenizer.json"),
+        output=OutputSettings(directory=str(folder / "out"), overwrite=overwrite),
+        execution=HERE,
+        encoding=EncodeSettings(**encoding),
+        watch=SOON,
+    )
+
+
+def count(folder: Path) -> WatchSummary:
+    """Count what is there, until nothing comes."""
+    return watch_count(
+        inputs=inputs_of(folder),
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(folder / "out")),
+        execution=HERE,
+        watch=SOON,
+    )
+
+
+def verify(folder: Path) -> None:
+    jobs.verify(directory=str(folder / "out"), inputs=inputs_of(folder))
 
 
 def write(folder: Path, name: str, texts: list[str], **more: object) -> None:
@@ -60,67 +102,75 @@ def has_taken(folder: Path, files: int) -> bool:
     return taken(folder / "out") == files
 
 
-@pytest.mark.parametrize("command", [ENCODE, COUNT], ids=["encode", "count"])
-@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("command", "which"),
+    [(ENCODE, signal.SIGTERM), (COUNT, signal.SIGINT)],
+    ids=["encode", "count"],
+)
 def test_a_signal_ends_it_cleanly(
     folder: Path, command: tuple[str, ...], which: signal.Signals
 ) -> None:
     with running(*command, cwd=folder) as process:
         wait_for(partial(has_taken, folder, 1), process)
         process.send_signal(which)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=WAIT)
     assert process.returncode == 0, err
     assert out.startswith("watched   2 documents, 18 bytes of text: ")
     assert "Traceback" not in err
-    bpe("verify", "out", cwd=folder)
+    verify(folder)
 
 
 def test_a_file_that_changes_is_encoded_in_place_of_what_it_was(folder: Path) -> None:
     write(folder, "b", ["lazy dog"])
-    bpe(*ENCODE, *IDLE, cwd=folder)
+    encode(folder)
     write(folder, "a", ["over", "the", "lazy dog"])
-    summary = json.loads(bpe(*ENCODE, *IDLE, cwd=folder).stdout)
-    assert (summary["inputs"], summary["new_inputs"]) == (2, 1)
+    summary = encode(folder)
+    assert (summary.inputs, summary.new_inputs) == (2, 1)
     assert ids(folder) == ["a0", "a1", "a2", "b0"]
-    bpe("verify", "out", "--input", "in/*.jsonl", cwd=folder)
+    verify(folder)
     (folder / "in" / "a.jsonl").touch()
-    summary = json.loads(bpe(*ENCODE, *IDLE, cwd=folder).stdout)
-    assert (summary["inputs"], summary["new_inputs"]) == (2, 0)
+    summary = encode(folder)
+    assert (summary.inputs, summary.new_inputs) == (2, 0)
 
 
 def test_counts_of_a_file_that_changes_are_counted_again(folder: Path) -> None:
-    bpe(*COUNT, *IDLE, cwd=folder)
+    count(folder)
     write(folder, "a", ["over the lazy dog"])
-    bpe(*COUNT, *IDLE, cwd=folder)
-    bpe("verify", "out", "--input", "in/*.jsonl", cwd=folder)
-    bpe("report", "out", cwd=folder)
+    count(folder)
+    verify(folder)
+    report(str(folder / "out"))
     assert '<section id="pre-tokens">' in (folder / "out" / "report.html").read_text("utf-8")
 
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
-    bpe(*ENCODE, *IDLE, cwd=folder)
-    done = bpe(*ENCODE, *IDLE, "--max-tokens", "2", cwd=folder, status=1)
-    assert "cannot go on: it was begun as another watch: settings max_tokens" in done.stderr
-    summary = json.loads(bpe(*ENCODE, *IDLE, "--max-tokens", "2", "--overwrite", cwd=folder).stdout)
-    assert summary["new_inputs"] == 1
-    bpe("verify", "out", "--input", "in/*.jsonl", cwd=folder)
-    batch = ("encode", "--input", "in", *ENCODE[3:7])
-    assert "choose an empty directory" in bpe(*batch, cwd=folder, status=1).stderr
-    bpe(*batch, "--overwrite", cwd=folder)
+    encode(folder)
+    with pytest.raises(OutputError, match="it was begun as another watch: settings max_tokens"):
+        encode(folder, max_tokens=2)
+    assert encode(folder, max_tokens=2, overwrite=True).new_inputs == 1
+    verify(folder)
+    for overwrite in (False, True):
+        output = OutputSettings(directory=str(folder / "out"), overwrite=overwrite)
+        refused = pytest.raises(OutputError, match="choose an empty directory")
+        with contextlib.nullcontext() if overwrite else refused:
+            jobs.encode(
+                inputs=inputs_of(folder),
+                tokenizer=str(folder / "tokenizer.json"),
+                output=output,
+                execution=HERE,
+            )
     names = {path.name for path in (folder / "out").iterdir()}
     assert not names & {"log", "drift", "sets"}
 
 
 def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path) -> None:
     (folder / "in" / "bad.jsonl").write_text('{"text": 1}\n')
-    done = bpe(*ENCODE, *IDLE, cwd=folder, status=1)
-    assert "bad.jsonl, record at byte 0: field 'text' is a number" in done.stderr
-    assert "--max-failures" in done.stderr
+    bad = r"bad\.jsonl, record at byte 0: field 'text' is a number.*--max-failures"
+    with pytest.raises(RecordError, match=bad):
+        encode(folder)
     (folder / "in" / "worse.jsonl").write_text('{"text": 1}\n{"text": 2}\n')
-    done = bpe(*ENCODE, *IDLE, "--max-failures", "2", cwd=folder, status=1)
-    assert "more than the 2 bad records that --max-failures allows" in done.stderr
-    summary = json.loads(bpe(*ENCODE, *IDLE, "--max-failures", "3", cwd=folder).stdout)
-    assert summary["failures"] == 3
+    with pytest.raises(RecordError, match="more than the 2 bad records that --max-failures"):
+        encode(folder, max_failures=2)
+    assert encode(folder, max_failures=3).failures == 3
     assert ids(folder) == ["a0", "a1"]
 
 
@@ -138,42 +188,50 @@ def test_linked_folders_of_the_output_are_refused(folder: Path, name: str) -> No
     (out / ".plan.json").write_text(json.dumps(plan))
     (out / name).symlink_to(away)
     inputs = InputSettings(patterns=(str(folder / "in"),))
-    here = Execution(workers=1)
     for overwrite in (False, True):
         output = OutputSettings(directory=str(out), overwrite=overwrite)
         with pytest.raises(OutputError, match=f"out/{name} is a link, which may lead out of"):
-            watch_count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=here)
+            watch_count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=HERE)
         with pytest.raises(OutputError, match=f"out/{name} is a link, which may lead out of"):
             watch_encode(
                 inputs=inputs,
                 tokenizer=str(folder / "tokenizer.json"),
                 output=output,
-                execution=here,
+                execution=HERE,
                 encoding=EncodeSettings(),
             )
     with pytest.raises(OutputError, match=f"out/{name} is a link, which may lead out of"):
-        count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=here)
+        jobs.count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=HERE)
     assert sorted(away.rglob("*")) == before
 
 
 def test_rows_chunks_and_columns(folder: Path) -> None:
     write(folder, "a", ["the quick brown fox jumps over the lazy dog"] * 3, n=1)
-    command = (*ENCODE, *IDLE, "--pack", "7", "--keep", "n", "--append-token", "<|end|>")
-    bpe(*command, cwd=folder)
+    rows: dict[str, Any] = {"pack": 7, "keep": ("n",), "append_token": "<|end|>"}
+    encode(folder, **rows)
     write(folder, "b", ["over the lazy dog"], n=2.5)  # a value that the type does not hold
     write(folder, "c", ["over the lazy dog"], n=3)
-    bpe(*command, "--max-failures", "1", cwd=folder)
-    bpe("verify", "out", "--input", "in/*.jsonl", cwd=folder)
-    decoded = bpe("decode", "out", cwd=folder).stdout.splitlines()
-    assert [json.loads(line)["id"] for line in decoded] == ["a0", "a1", "a2", "c0"]
+    encode(folder, max_failures=1, **rows)
+    verify(folder)
+    stream = io.BytesIO()
+    jobs.decode(directory=str(folder / "out"), stream=stream)
+    decoded = [json.loads(line)["id"] for line in stream.getvalue().splitlines()]
+    assert decoded == ["a0", "a1", "a2", "c0"]
 
 
 def test_what_goes_with_watching_alone_is_refused(folder: Path) -> None:
-    batch = ("--input", "in", "--output", "o", "--settle", "1")
-    assert "--settle goes with --watch" in bpe("count", *batch, cwd=folder, status=2).stderr
-    both = ("--input", "in", "--watch", "in", "--output", "o")
-    assert (
-        "--watch and --input exclude each other" in bpe("count", *both, cwd=folder, status=2).stderr
-    )
-    pruned = (*COUNT, "--prune-below", "2")
-    assert "give it to bpe train" in bpe(*pruned, cwd=folder, status=2).stderr
+    def said(*arguments: str) -> str:
+        done = CliRunner().invoke(group, ["count", "--input", "in", "--output", "o", *arguments])
+        assert done.exit_code == 2
+        return done.output
+
+    assert "--settle goes with --watch" in said("--settle", "1")
+    assert "--watch and --input exclude each other" in said("--watch", "in")
+    with pytest.raises(ConfigError, match="give it to bpe train"):
+        watch_count(
+            inputs=inputs_of(folder),
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory=str(folder / "out")),
+            execution=HERE,
+            settings=CountSettings(prune_below=2),
+        )
