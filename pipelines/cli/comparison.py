@@ -140,8 +140,8 @@ def _shares(difference: dict[str, Any]) -> str:
     if not whole:
         return "no pieces of text"
     return (
-        f"{difference['second']} makes fewer tokens of {fewer / whole:.1%} of all pieces, more of "
-        f"{more / whole:.1%}"
+        f"{difference['second']} cuts {fewer / whole:.1%} of all pieces into fewer tokens, "
+        f"{more / whole:.1%} into more"
     )
 
 

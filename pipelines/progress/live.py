@@ -11,6 +11,8 @@ from pipelines.progress.slots import add_slots, make_slots
 from pipelines.progress.stage import Stage
 from pipelines.progress.text import duration, many, size_text
 
+_TELLING = 0.02  # of the merges: what comes before says little of those behind
+
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
@@ -52,6 +54,8 @@ class Snapshot:
     @property
     def seconds_left(self) -> float | None:
         """An estimate from the speed so far; None before there is one."""
+        if self.total and self.done < _TELLING * self.total:
+            return None  # merges begin slowly
         if self.total:
             left, rate = self.total - self.done, self.done / max(self.seconds, 1e-9)
         elif self.total_bytes:
@@ -83,6 +87,8 @@ class Snapshot:
             return f"{self.state.lower()} for {duration(self.seconds)}"
         share = "" if self.fraction is None else f"{self.fraction:.0%}: "
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
+        if self.fraction == 1.0:
+            left = ", finishing"
         return f"{share}{self.measures()}{left}" or "begun"
 
 

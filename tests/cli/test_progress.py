@@ -114,6 +114,12 @@ def test_steps_that_count_merges() -> None:
     assert last.endswith(": 199 merges of 200 at most: no pair left")
 
 
+def test_an_estimate_waits_until_there_is_something_to_go_by() -> None:
+    assert Snapshot(seconds=1.0, done=1, total=2744).seconds_left is None
+    assert Snapshot(seconds=2.0, done=686, total=2744).running().endswith(", 6.0 s left")
+    assert Snapshot(seconds=2.0, done=2744, total=2744).running().endswith(" merges, finishing")
+
+
 def test_a_step_that_fails_says_so() -> None:
     stream = io.StringIO()
     with pytest.raises(KeyError), LineProgress(stream).stage("count", 10):

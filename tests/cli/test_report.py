@@ -10,14 +10,18 @@ import sys
 import urllib.parse
 from collections import Counter
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import bpe as library
+from pipelines.errors import InputError
+from pipelines.report import report
+from pipelines.settings import EncodeSettings, InputSettings, PretokenSettings, TrainSettings
 from tests.browser import element, shown
 from tests.cli.process import bpe, environment
+from tests.pipelines.corpora import encode, train
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,9 +84,9 @@ def test_a_run_has_every_section(run: Path) -> None:
 def test_each_kind_of_directory_has_its_report(work: Path, tmp_path: Path, name: str) -> None:
     place = "model/counts" if name == "counts" else name
     page = tmp_path / "page.html"
-    done = bpe("report", place, "--output", page, "--json", cwd=work)
+    summary = report(str(work / place), output=str(page))
     found = sections(page.read_text("utf-8"))
-    assert json.loads(done.stdout)["sections"] == found
+    assert list(summary.sections) == found
     assert [one for one in found if one in SECTIONS[name]] == SECTIONS[name]
 
 
@@ -139,16 +143,19 @@ def test_a_browser_shows_tokens_and_nothing_acts(run: Path) -> None:
     assert element(dom, "counts").endswith("bytes per token")
 
 
-def test_a_report_may_be_written_again_and_other_files_not(run: Path) -> None:
+def test_a_report_may_be_written_again_and_other_files_not(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run)
     before = (run / "out" / "report.html").read_bytes()
-    bpe("report", "out", cwd=run)
+    report("out")
     assert (run / "out" / "report.html").read_bytes() == before
     other = run / "mine.html"
     other.write_text("<p>mine")
     refused = bpe("report", "out", "--output", "mine.html", cwd=run, status=1)
     assert "mine.html is there already, and is no report of bpe" in refused.stderr
     assert other.read_text() == "<p>mine"
-    bpe("report", "out", "--output", "mine.html", "--overwrite", cwd=run)
+    report("out", output="mine.html", overwrite=True)
     assert other.read_bytes() == before
 
 
@@ -168,44 +175,22 @@ def test_jobs_know_the_report_and_the_times(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
-    bpe(
-        "encode",
-        "--input",
-        "*.jsonl",
-        "--tokenizer",
-        "out/tokenizer.json",
-        "--max-failures",
-        "9",
-        "--split-size",
-        "1KiB",
-        "--output",
-        tmp_path / "ids",
-        cwd=run,
-    )
+    inputs = InputSettings(patterns=(f"{run}/*.jsonl",), split_size=1024, max_failures=9)
+    encode(inputs, run / "out" / "tokenizer.json", tmp_path / "ids")
     parts = len(list((tmp_path / "ids").glob("part-*")))
     assert parts > 2
-    bpe("report", tmp_path / "ids", "--sample-parts", "2", cwd=run)
+    done = bpe("report", tmp_path / "ids", "--sample-parts", "2", "--json", cwd=run)
+    assert "tokens-per-document" in json.loads(done.stdout)["sections"]
     page = text((tmp_path / "ids" / "report.html").read_text("utf-8"))
     assert f"is of 2 of {parts} parts of the encoded corpus" in page
     assert f"Only 2 of {parts} parts were read for this" in page
 
 
 def test_packed_rows_are_called_rows(work: Path, tmp_path: Path) -> None:
-    bpe(
-        "encode",
-        "--input",
-        "corpus/*.jsonl",
-        "--tokenizer",
-        "model/tokenizer.json",
-        "--pack",
-        "64",
-        "--append-token",
-        "<|endoftext|>",
-        "--output",
-        tmp_path / "ids",
-        cwd=work,
-    )
-    bpe("report", tmp_path / "ids")
+    rows = EncodeSettings(pack=64, append_token="<|endoftext|>")
+    inputs = InputSettings(patterns=(f"{work}/corpus/*.jsonl",))
+    encode(inputs, work / "model" / "tokenizer.json", tmp_path / "ids", encoding=rows)
+    report(str(tmp_path / "ids"))
     assert "Tokens per row" in text((tmp_path / "ids" / "report.html").read_text("utf-8"))
 
 
@@ -228,27 +213,19 @@ def test_without_matplotlib_there_are_tables_and_advice(work: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("option", "reason"),
+    ("cut", "reason"),
     [
-        (("--pattern", r"\d+|\D+"), "a regular expression of its own"),
-        (("--never-split", "url"), "it never splits"),
+        ({"pattern": r"\d+|\D+"}, "a regular expression of its own"),
+        ({"pretokenizer": "gpt2", "never_split": ["url"]}, "it never splits"),
     ],
 )
 def test_a_tokenizer_that_cannot_run_says_why(
-    work: Path, tmp_path: Path, option: tuple[str, str], reason: str
+    tmp_path: Path, cut: dict[str, Any], reason: str
 ) -> None:
-    bpe(
-        "train",
-        "--input",
-        "corpus/a.jsonl",
-        *option,
-        "--vocab-size",
-        "280",
-        "--output",
-        tmp_path / "m",
-        cwd=work,
-    )
-    bpe("report", tmp_path / "m")
+    (tmp_path / "m").mkdir()
+    counts = library.count_pretokens(["low lower lowest"], **cut)
+    library.train(counts, vocab_size=260).save(tmp_path / "m" / "tokenizer.json")
+    report(str(tmp_path / "m"))
     page = (tmp_path / "m" / "report.html").read_text("utf-8")
     assert "This tokenizer cannot run in the page" in page
     assert reason in page
@@ -256,30 +233,25 @@ def test_a_tokenizer_that_cannot_run_says_why(
 
 
 def test_a_tokenizer_file_alone_is_enough(work: Path, tmp_path: Path) -> None:
-    bpe(
-        "convert",
-        "model/tokenizer.json",
-        tmp_path / "t.tiktoken",
-        "--leave-out",
-        "special-tokens",
-        cwd=work,
-        status=None,
-    )
     library.Tokenizer.load(work / "model" / "tokenizer.json").truncated(280).save(
         tmp_path / "t.json"
     )
-    bpe("report", tmp_path / "t.json", "--output", tmp_path / "page.html")
+    report(str(tmp_path / "t.json"), output=str(tmp_path / "page.html"))
     found = sections((tmp_path / "page.html").read_text("utf-8"))
     assert found == ["try-it", "lengths", "scripts", "special"]
 
 
-@pytest.mark.parametrize("options", [("--model", "wordpiece"), ("--symbols", "characters")])
+@pytest.mark.parametrize("model", [library.WordPiece(), library.CharacterLevel()])
 def test_wordpiece_and_characters_have_reports(
-    work: Path, tmp_path: Path, options: tuple[str, ...]
+    work: Path, tmp_path: Path, model: library.Model
 ) -> None:
-    cut = ("--input", "corpus/a.jsonl", "--pretokenizer", "words")
-    bpe("train", *cut, *options, "--vocab-size", "150", "--output", tmp_path / "model", cwd=work)
-    bpe("report", tmp_path / "model", "-q")
+    train(
+        tmp_path / "model",
+        inputs=InputSettings(patterns=(f"{work}/corpus/a.jsonl",)),
+        pretokens=PretokenSettings(pretokenizer="words"),
+        training=TrainSettings(vocab_size=150, model=model),
+    )
+    report(str(tmp_path / "model"))
     page = (tmp_path / "model" / "report.html").read_text("utf-8")
     assert "What the tie rule decided" in page
     assert '<textarea id="text"' in page
@@ -291,17 +263,16 @@ def test_what_is_not_there_or_damaged_is_named(work: Path, tmp_path: Path) -> No
     shutil.copytree(work / "ids", tmp_path / "ids")
     part = next((tmp_path / "ids").glob("part-*"))
     part.write_bytes(part.read_bytes()[:-100])
-    damaged = bpe("report", tmp_path / "ids", status=1).stderr
-    assert part.name in damaged
-    assert "bpe verify" in damaged
+    with pytest.raises(InputError, match=f"{part.name}.*bpe verify"):
+        report(str(tmp_path / "ids"))
     assert not (tmp_path / "ids" / "report.html").exists()
 
 
 def test_a_corpus_of_another_tokenizer_is_refused(run: Path, work: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "out", tmp_path / "out")
     shutil.copy(work / "model" / "tokenizer.json", tmp_path / "out" / "tokenizer.json")
-    refused = bpe("report", "out", cwd=tmp_path, status=1).stderr
-    assert "was encoded with another tokenizer than" in refused
+    with pytest.raises(InputError, match="was encoded with another tokenizer than"):
+        report(str(tmp_path / "out"))
     bpe("report", ".", cwd=tmp_path / "out" / "encoded")
     page = (tmp_path / "out" / "encoded" / "report.html").read_text("utf-8")
     assert "<title>Report on encoded</title>" in page
