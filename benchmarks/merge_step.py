@@ -34,7 +34,7 @@ from bpe.pretokenize import Pretokenizer
 from pipelines.count import add_merging
 from pipelines.counting import CountJob
 from pipelines.elements import pack
-from pipelines.runners import Failures
+from pipelines.failures import Failures
 from pipelines.settings import SHARDS
 
 RESULTS = ROOT / "benchmarks" / "results" / "merge_step.json"

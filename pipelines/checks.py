@@ -10,10 +10,11 @@ from pipelines import storage
 from pipelines.directory import is_folder, refuse_links, refuse_occupied, training_failed
 from pipelines.encoding import check_special_tokens
 from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.failures import job_errors
 from pipelines.inputs import find_inputs
 from pipelines.kept import find_kept
 from pipelines.output import COUNTS, PLAN, read_json_object
-from pipelines.runners import job_errors, options
+from pipelines.runners import options
 from pipelines.settings import EncodeSettings, Execution
 from pipelines.storage import join
 from pipelines.train import check_training, read_counts_manifest

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.comparing import CompareJob, Comparing, Subject
-    from pipelines.runners import Failures
+    from pipelines.failures import Failures
 
 RESULT = "comparison.json"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bpe.counter import PretokenCounter
     from pipelines.comparing import CompareJob
     from pipelines.documents import Block
-    from pipelines.runners import Failures
+    from pipelines.failures import Failures
     from pipelines.splits import FileRange, Split
 
 MAX_GROUPS = 100_000

@@ -32,7 +32,8 @@ from pipelines.counting import (
 from pipelines.directory import prepare
 from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError, RecordError
-from pipelines.runners import Failures, counter, job_errors
+from pipelines.failures import Failures, job_errors
+from pipelines.runners import counter
 from pipelines.settings import (
     SHARDS,
     CountSettings,

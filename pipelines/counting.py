@@ -34,7 +34,7 @@ from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.inputs import find_inputs
 from pipelines.output import DEAD_LETTERS, MANIFEST, Plan, describe_inputs, part_name
 from pipelines.reading import Reading, SplitReader, check_failures, text_bytes
-from pipelines.runners import Failures, counter
+from pipelines.runners import counter
 from pipelines.settings import SHARDS, CountSettings
 from pipelines.splits import plan_splits
 from pipelines.storage import join
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from bpe.pretokenize import Pretokenizer
     from pipelines.documents import Block
+    from pipelines.failures import Failures
     from pipelines.inputs import InputFile
     from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
     from pipelines.splits import Split

@@ -22,9 +22,10 @@ from pipelines.encoding import (
     write_manifest,
 )
 from pipelines.errors import ConfigError, OutputError
+from pipelines.failures import Failures
 from pipelines.parts import finished_part
 from pipelines.progress import SlotWriter
-from pipelines.runners import Failures, counter
+from pipelines.runners import counter
 from pipelines.settings import (
     EncodeArguments,
     EncodeSettings,

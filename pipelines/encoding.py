@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from bpe import CacheUse, Tokenizer
     from pipelines.documents import KeptColumn
     from pipelines.encoder import EncodedBlock
+    from pipelines.failures import Failures
     from pipelines.inputs import InputFile
-    from pipelines.runners import Failures
     from pipelines.settings import InputSettings, OutputSettings, RowSettings
     from pipelines.splits import Split
 

@@ -19,7 +19,7 @@ from pipelines.errors import JobError, RecordError
 from pipelines.output import DEAD_LETTERS
 from pipelines.parts import DeadLetters, dead_letter
 from pipelines.progress import SlotWriter
-from pipelines.runners import Failures, counter
+from pipelines.runners import counter
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.documents import BadRecord, Block, ReadOptions
+    from pipelines.failures import Failures
     from pipelines.splits import Split
     from pipelines.storage import HashingFile
 

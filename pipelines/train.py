@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bpe.models import Model
     from bpe.pretokenize import Pretokenizer
-    from pipelines.runners import Failures
+    from pipelines.failures import Failures
     from pipelines.settings import CountsInput, TrainSettings
 
 # Who wants to know how far a training is, by its name, where the worker is in this process.

@@ -8,9 +8,9 @@ from pipelines import storage
 from pipelines.compare import RESULT, add_comparing
 from pipelines.comparing import EXAMPLES, plan_comparing, prepare_comparing
 from pipelines.comparison import read_comparison, to_bytes
+from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.progress import NoProgress
-from pipelines.runners import job_errors
 from pipelines.storage import join
 from pipelines.workspace import workspace
 

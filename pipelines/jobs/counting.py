@@ -15,10 +15,11 @@ from pipelines.directory import (
     prepare,
 )
 from pipelines.errors import JobError
+from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output import MANIFEST, PLAN, read_json_object
 from pipelines.progress import NoProgress
-from pipelines.runners import job_errors, options
+from pipelines.runners import options
 from pipelines.settings import CountSettings
 from pipelines.storage import join
 from pipelines.summaries import CountSummary

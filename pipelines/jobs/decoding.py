@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from pipelines.decode import decode_directory
-from pipelines.runners import job_errors, use_filesystems
+from pipelines.failures import job_errors
+from pipelines.runners import use_filesystems
 from pipelines.settings import Execution
 
 

@@ -11,11 +11,12 @@ from pipelines.encoding import (
     plan_encoding,
     prepare_encoding,
 )
+from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.manifest import read_encoded
 from pipelines.output import MANIFEST
 from pipelines.progress import NoProgress
-from pipelines.runners import job_errors, metric, options
+from pipelines.runners import metric, options
 from pipelines.settings import EncodeSettings, Execution
 from pipelines.summaries import EncodeSummary
 from pipelines.timings import save_timing

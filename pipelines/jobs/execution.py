@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pipelines.comparing import Comparing
     from pipelines.counting import Counting
     from pipelines.encoding import Encoding
+    from pipelines.failures import Failures
     from pipelines.progress import Progress
-    from pipelines.runners import Failures
     from pipelines.settings import Execution
 
 _Planned = TypeVar("_Planned", "Counting", "Encoding", "Comparing")

@@ -18,11 +18,12 @@ from pipelines.directory import (
     remove_ours,
 )
 from pipelines.errors import ConfigError
+from pipelines.failures import job_errors
 from pipelines.jobs.counting import count_planned
 from pipelines.jobs.execution import check_job, see_arrived
 from pipelines.output import COUNTS, MANIFEST, TOKENIZER
 from pipelines.progress import NoProgress
-from pipelines.runners import job_errors, options, run
+from pipelines.runners import options, run
 from pipelines.settings import CountSettings, CountsInput, Execution
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary

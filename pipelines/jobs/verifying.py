@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
+from pipelines.failures import job_errors
 from pipelines.manifest import read_encoded, read_kind
 from pipelines.output import TOKENIZER
 from pipelines.progress import NoProgress
-from pipelines.runners import job_errors, use_filesystems
+from pipelines.runners import use_filesystems
 from pipelines.settings import Execution
 from pipelines.storage import join
 from pipelines.summaries import VerifySummary

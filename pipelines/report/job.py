@@ -13,6 +13,7 @@ from pipelines import storage
 from pipelines.comparison import read_comparison
 from pipelines.directory import is_report
 from pipelines.errors import InputError, OutputError
+from pipelines.failures import job_errors
 from pipelines.manifest import read_encoded
 from pipelines.output import MANIFEST, REPORT
 from pipelines.progress import NoProgress
@@ -24,7 +25,7 @@ from pipelines.report.found import find
 from pipelines.report.html import Html, joined, paragraph, tiles
 from pipelines.report.letters import read_reasons
 from pipelines.report.page import page
-from pipelines.runners import job_errors, options
+from pipelines.runners import options
 from pipelines.settings import Execution
 from pipelines.storage import join
 from pipelines.timings import read_timing

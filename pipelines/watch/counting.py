@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from bpe.counts import PretokenCounts
+    from pipelines.failures import Failures
     from pipelines.inputs import InputFile
     from pipelines.reading import Reading
-    from pipelines.runners import Failures
     from pipelines.splits import Split
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry

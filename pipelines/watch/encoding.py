@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.encoding import EncodeJob
+    from pipelines.failures import Failures
     from pipelines.inputs import InputFile
     from pipelines.parts import FinishedPart
-    from pipelines.runners import Failures
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry
 

@@ -14,13 +14,14 @@ from pipelines.directory import remove_temporaries as remove_temporaries_in
 from pipelines.documents import ReadOptions
 from pipelines.encoding import check_tokens, encode_job
 from pipelines.errors import ConfigError, OutputError
+from pipelines.failures import job_errors
 from pipelines.inputs import input_file
 from pipelines.manifest import read_encoded
 from pipelines.output import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes
 from pipelines.output import read_json_object as read_json
 from pipelines.progress import NoProgress
 from pipelines.reading import Reading
-from pipelines.runners import job_errors, options
+from pipelines.runners import options
 from pipelines.settings import CountSettings
 from pipelines.storage import join
 from pipelines.submission.submit import check_submission

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from apache_beam.io.filesystem import FileMetadata
 
+    from pipelines.failures import Failures
     from pipelines.inputs import InputFile
-    from pipelines.runners import Failures
     from pipelines.watch.arrivals import Arrivals
 
 

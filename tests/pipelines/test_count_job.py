@@ -16,7 +16,7 @@ from pipelines import counting
 from pipelines.count import MergeRuns
 from pipelines.counting import count_split, drained, merged, plan_counting
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.runners import Failures
+from pipelines.failures import Failures
 from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, tree, write_corpus, write_jsonl
 

@@ -21,9 +21,10 @@ from pipelines.elements import pack
 from pipelines.encode import _EncodeSplit
 from pipelines.encoding import encode_split, plan_encoding, prepare_encoding, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.failures import Failures
 from pipelines.parts import META, PartWriter, open_part
 from pipelines.rows import Documents, Dropped, RowLayout, row_maker
-from pipelines.runners import Failures, metric, options
+from pipelines.runners import metric, options
 from pipelines.settings import InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
 from tests.pipelines.corpora import (

@@ -14,7 +14,8 @@ from bpe.reference.count import count
 from pipelines import CountPretokens, EncodeToParquet, jobs
 from pipelines.compare import add_comparing
 from pipelines.comparing import parse_tokenizers, plan_comparing, prepare_comparing
-from pipelines.runners import Failures, run
+from pipelines.failures import Failures
+from pipelines.runners import run
 from pipelines.settings import TrainSettings
 from pipelines.train import TrainJob, add_training
 from pipelines.watch.arrivals import Place

@@ -17,7 +17,8 @@ from bpe.errors import PretokenizerError, TrainingError
 from pipelines import errors
 from pipelines.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.runners import Failures, WorkerError, error_in, job_errors, options, run
+from pipelines.failures import Failures, WorkerError, error_in, job_errors
+from pipelines.runners import options, run
 from pipelines.settings import Execution
 from tests.cli.process import environment
 

@@ -16,7 +16,7 @@ import bpe
 from bpe.counts import PretokenCounts
 from pipelines import CountPretokens, EncodeToParquet
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.runners import error_in
+from pipelines.failures import error_in
 from pipelines.settings import EncodeSettings
 from tests.pipelines.corpora import (
     ONE,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import JobError, RecordError
-from pipelines.runners import WorkerError, error_in
+from pipelines.failures import WorkerError, error_in
 from pipelines.submission.causes import first_cause
 from pipelines.submission.logs import OWN_HANDLER, job_log
 

@@ -11,9 +11,9 @@ from bpe import Tokenizer
 from pipelines.counting import count_job
 from pipelines.documents import ReadOptions
 from pipelines.encoding import encode_job
+from pipelines.failures import Failures
 from pipelines.output import PLAN
 from pipelines.reading import Reading
-from pipelines.runners import Failures
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
