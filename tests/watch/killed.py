@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import signal
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines import jobs
+from pipelines.settings import CountsInput, InputSettings
 from tests.cli.process import bpe
-from tests.pipelines.corpora import small_tokenizer
+from tests.pipelines.corpora import encode, small_tokenizer, train
 from tests.watch.drops import FAST, MANY, WAIT, dropping, running, taken, wait_for
 
 if TYPE_CHECKING:
@@ -41,9 +44,9 @@ class Batch:
         for name, data in drops.contents.items():
             (folder / "in" / name).write_bytes(data)
         small_tokenizer(folder / "tokenizer.json")
-        inputs = ("--input", "in", *MANY)
-        bpe("encode", *inputs, "--tokenizer", "tokenizer.json", "--output", "ids", cwd=folder)
-        bpe("train", *inputs, "--vocab-size", "300", "--output", "model", cwd=folder)
+        inputs = InputSettings(patterns=(str(folder / "in"),), max_failures=1000)
+        encode(inputs, folder / "tokenizer.json", folder / "ids")
+        train(folder / "model", inputs=inputs)
         return cls(drops, folder)
 
     def check_encoding(self, folder: Path, *runner: str, seconds: float) -> None:
@@ -62,8 +65,10 @@ class Batch:
             json.loads((path / "manifest.json").read_text())["totals"] for path in (out, batch)
         )
         assert {**own, "bytes": 0} == {**of_batch, "bytes": 0}
-        bpe("verify", "out", "--input", "in/*", cwd=folder)
-        decoded = map(json.loads, bpe("decode", "out", cwd=folder).stdout.splitlines())
+        verify(folder)
+        stream = io.BytesIO()
+        jobs.decode(directory=str(out), stream=stream)
+        decoded = map(json.loads, stream.getvalue().splitlines())
         assert {one["id"]: one["text"] for one in decoded} == self.drops.texts
 
     def check_counting(self, folder: Path, *runner: str, seconds: float) -> None:
@@ -72,11 +77,11 @@ class Batch:
         summary = self._watch(folder, command, runner, seconds)
         assert summary["documents"] == len(self.drops.documents)
         assert summary["failures"] == self.drops.bad
-        bpe("train", "--counts", "out", "--vocab-size", "300", "--output", "model", cwd=folder)
+        train(folder / "model", counts=(CountsInput(directory=str(folder / "out")),))
         for name in ("tokenizer.json", "training.json"):
             own, batch = (path / "model" / name for path in (folder, self.folder))
             assert own.read_bytes() == batch.read_bytes()
-        bpe("verify", "out", "--input", "in/*", cwd=folder)
+        verify(folder)
         counts = self.folder / "model" / "counts"
         assert dead_letters(folder / "out") == dead_letters(counts)
 
@@ -96,6 +101,11 @@ class Batch:
         done = bpe(*command, *ending, *runner, cwd=folder, seconds=WAIT)
         summary = json.loads(done.stdout)
         return dict(summary)
+
+
+def verify(folder: Path) -> None:
+    inputs = InputSettings(patterns=(str(folder / "in" / "*"),))
+    jobs.verify(directory=str(folder / "out"), inputs=inputs)
 
 
 def _has_taken(output: Path, files: float) -> bool:

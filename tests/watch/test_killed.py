@@ -19,10 +19,10 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
 
 
 def test_encoding(tmp_path: Path, batch: Batch) -> None:
-    batch.check_encoding(tmp_path, seconds=6)
+    batch.check_encoding(tmp_path, seconds=4)
 
 
 def test_counting(tmp_path: Path, batch: Batch) -> None:
-    batch.check_counting(tmp_path, seconds=6)
+    batch.check_counting(tmp_path, seconds=4)
     sets = list((tmp_path / "out" / "sets").iterdir())
     assert len(sets) < len(batch.drops.contents) / 2  # they were brought together
