@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import bpe as library
+from pipelines.errors import InputError
+from pipelines.report import report
 from pipelines.report.comparison_sections import comparison_page
 from tests.cli.process import BPE, bpe, environment
 
@@ -23,8 +26,10 @@ HOSTILE = "<script>alert(1)</script> [bold]x[/bold]"
 @pytest.fixture(scope="module")
 def compared(work: Path) -> Path:
     """A folder with a second tokenizer, a hostile corpus, and one comparison of it."""
-    bpe("train", "--counts", "model/counts", "--vocab-size", "270", "--output", "tiny", cwd=work)
-    (work / "hostile").mkdir()
+    for folder in ("tiny", "hostile"):
+        (work / folder).mkdir()
+    large = library.Tokenizer.load(work / "model" / "tokenizer.json")
+    large.truncated(270).save(work / "tiny" / "tokenizer.json")
     rows = [{"text": f"{HOSTILE} {i % 3}", "lang": HOSTILE if i % 2 else None} for i in range(30)]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (work / "hostile" / "h.jsonl").write_text(lines, "utf-8")
@@ -87,10 +92,11 @@ def test_a_report_shows_comparisons(compared: Path) -> None:
     alone = (compared / "c.html").read_text("utf-8")
     section = alone[alone.index("<h2>") : alone.index("</section>")]
     assert text.count(section) == 2
-    bpe("report", "c.json", "--output", "alone.html", cwd=compared)
+    report(str(compared / "c.json"), output=str(compared / "alone.html"))
     assert section in (compared / "alone.html").read_text("utf-8")
-    wrong = bpe(*model[:-1], "model/tokenizer.json", cwd=compared, status=1)
-    assert "model/tokenizer.json: not a comparison: bpe compare --output writes one" in wrong.stderr
+    wrong = str(compared / "model" / "tokenizer.json")
+    with pytest.raises(InputError, match="not a comparison: bpe compare --output writes one"):
+        report(str(compared / "model"), comparisons=[wrong])
 
 
 def test_tables_on_a_terminal(compared: Path) -> None:
