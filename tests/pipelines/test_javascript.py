@@ -121,6 +121,7 @@ for (const { name, data, expected } of cases) {
     }
   });
 }
+document.getElementById("cases").remove(); // what the browser writes out is the result alone
 document.getElementById("result").textContent = JSON.stringify({ compared, different });
 """
 
