@@ -57,8 +57,8 @@ fuzz-short: $(SANITIZED)/.built ## a minute of it
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
 	    --input-file $(CURDIR)/build/fuzz/input
 
-test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores: the long form
-	$(PYTEST) -m "long or not long" tests/faults
+test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores, watches: the long form
+	$(PYTEST) -m "long or not long" tests/faults tests/watch
 
 demo: install ## this machine's Python standard library to a tokenizer and Parquet token ids
 	$(BIN)/python scripts/demo.py

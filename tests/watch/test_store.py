@@ -28,6 +28,8 @@ from tests.watch.drops import make_drops, running, wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+# Beam makes a client of the store for each request, which takes a tenth of a second.
+pytestmark = pytest.mark.long
 store = test_object_store.store
 SOON = WatchSettings(interval=0.2, settle=0.0, stop_idle=0.6)
 
@@ -77,7 +79,6 @@ def test_encoding(store: Store, tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith("log/")]
 
 
-@pytest.mark.long
 def test_counting(store: Store, tmp_path: Path) -> None:
     at = f"s3://{BUCKET}/counted"
     inputs = InputSettings(patterns=(f"{at}/in",))
@@ -113,7 +114,6 @@ def test_counting(store: Store, tmp_path: Path) -> None:
     assert sets
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("what", ["encode", "count"])
 def test_a_watch_that_is_killed_and_started_again(store: Store, tmp_path: Path, what: str) -> None:
     """60 files, of which half are there when it is killed."""
