@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import importlib.util
 import os
 import re
+import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import pytest
@@ -111,6 +111,17 @@ def test_a_directory_is_located_for_every_worker(
         storage.located("nosuch://bucket/out")
 
 
+class Without(MetaPathFinder):
+    """Makes a module look as if it were not installed."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == self._module:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
 @pytest.mark.parametrize(
     ("scheme", "module", "extra"),
     [
@@ -121,11 +132,10 @@ def test_a_directory_is_located_for_every_worker(
     ],
 )
 def test_a_filesystem_that_is_not_installed_names_its_extra(
-    scheme: str, module: str, extra: str, tmp_path: Path
+    scheme: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with contextlib.suppress(ModuleNotFoundError):
-        if importlib.util.find_spec(module) is not None:
-            pytest.skip(f"{module} is installed here")
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Without(module), *sys.meta_path])
     message = re.escape(f"{scheme}:// needs packages that are not installed here: pip install ")
     for use in (
         storage.located,
