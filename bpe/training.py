@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bpe import models
+from bpe._checksum import CHECKSUM, checksum_of, is_intact
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import write_atomically
 from bpe.formats.byte_alphabet import from_text, to_text
@@ -205,21 +206,20 @@ class Training:
                 {**asdict(word), "token": spell(word.token)} for word in self.whole_words
             ],
         }
-        rows = [
-            json.dumps(
-                {
-                    "left": spell(merge.left),
-                    "right": spell(merge.right),
-                    "count": merge.count,
-                    "tokens_left": merge.tokens_left,
-                },
-                ensure_ascii=False,
-            )
+        merges = [
+            {
+                "left": spell(merge.left),
+                "right": spell(merge.right),
+                "count": merge.count,
+                "tokens_left": merge.tokens_left,
+            }
             for merge in self.merges
         ]
-        opening = json.dumps(head, ensure_ascii=False, indent=2).removesuffix("\n}")
         tied = None if self.tied is None else list(self.tied)
-        opening += f',\n  "tied": {json.dumps(tied)}'
+        checksum = checksum_of({**head, "tied": tied, "merges": merges})
+        rows = [json.dumps(merge, ensure_ascii=False) for merge in merges]
+        opening = json.dumps(head, ensure_ascii=False, indent=2).removesuffix("\n}")
+        opening += f',\n  "tied": {json.dumps(tied)},\n  "{CHECKSUM}": "{checksum}"'
         return opening + ',\n  "merges": [\n    ' + ",\n    ".join(rows) + "\n  ]\n}\n"
 
     def save(self, path: str | Path) -> None:
@@ -239,16 +239,22 @@ class Training:
     def read(cls, data: bytes, *, where: str) -> Training:
         """The same from what is in the file, of which ``where`` is the name."""
         try:
-            return cls._from_fields(json.loads(data))
+            fields = json.loads(data)
+            intact = is_intact(fields)
+            training = cls._from_fields(fields)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             if isinstance(error, TokenizerFileError):
                 raise TokenizerFileError(f"{where}: {error}") from None
             raise TokenizerFileError(
                 f"{where}: not a training.json of beam-bpe ({type(error).__name__}: {error})"
             ) from error
+        if not intact:
+            raise TokenizerFileError(f"{where}: its checksum says that it was changed: train again")
+        return training
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Training:
+        fields.pop(CHECKSUM, None)  # those of earlier releases have none
         version = fields.pop("version")
         if version != VERSION:
             raise TokenizerFileError(

@@ -1,4 +1,4 @@
-"""The directory a job writes to: what may be in it before, what belongs to us, who else is there.
+"""The directory a job writes to: what may be in it before, and what belongs to us.
 
 A job leaves its plan (`pipelines.output.PLAN`) in its directory before anything else. It says what
 the job is, so that a later run with ``--resume`` can tell whether the parts that are there are
@@ -8,7 +8,6 @@ parts of the same job, and ``--overwrite`` which files are ours to remove, damag
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -37,7 +36,7 @@ from pipelines.storage import join
 from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pipelines.output import Plan
     from pipelines.settings import OutputSettings
@@ -176,40 +175,6 @@ def remove_ours(directory: str) -> None:
     if storage.is_local(directory) and is_folder(directory, DEAD_LETTERS):
         with contextlib.suppress(OSError):  # it holds something that is not ours
             Path(directory, DEAD_LETTERS).rmdir()
-
-
-@contextlib.contextmanager
-def locked(directory: str) -> Iterator[None]:
-    """Keep other jobs of this machine out of a local directory for as long as the block runs.
-
-    The lock is the kernel's, on the directory itself: nothing is left behind by a job that is
-    killed. Filesystems that have no such locks go without.
-
-    Raises:
-        OutputError: another job holds it.
-    """
-    directory = storage.located(directory)
-    if not storage.is_local(directory):
-        yield
-        return
-    storage.make_directory(directory)
-    try:
-        handle = os.open(directory, os.O_RDONLY)
-    except OSError as error:
-        raise OutputError(f"{directory}: cannot open: {storage.reason(error)}") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OutputError(
-                f"{directory}: another job is writing to it: wait for it, or choose another "
-                "directory"
-            ) from error
-        except OSError:  # no locks here, as on some network filesystems
-            pass
-        yield
-    finally:
-        os.close(handle)
 
 
 def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bpe._checksum import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.documents import ReadOptions
 from pipelines.errors import InputError
-from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, TRAINING, json_bytes, part_name
+from pipelines.output import (
+    DEAD_LETTERS,
+    MANIFEST,
+    TOKENIZER,
+    TRAINING,
+    manifest_bytes,
+    part_name,
+    read_manifest_object,
+)
 from pipelines.parts import DeadLetters
 from pipelines.rows import Dropped
 from pipelines.settings import RowSettings
@@ -158,8 +166,8 @@ class EncodedManifest:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest as JSON values, in the order of the file."""
-        return {
+        """The manifest as JSON values, in the order of the file, its checksum last."""
+        value = {
             "kind": KIND,
             "version": VERSION,
             "tokenizer": {
@@ -175,10 +183,11 @@ class EncodedManifest:
             "dead_letters": [asdict(letters) for letters in self.dead_letters],
             "parts": [asdict(part) for part in self.parts],
         }
+        return with_checksum(value)
 
     def to_bytes(self) -> bytes:
         """The file."""
-        return json_bytes(self.to_json())
+        return manifest_bytes(self.to_json())
 
 
 def part_of(part: FinishedPart) -> Part:
@@ -212,6 +221,15 @@ def read_kind(directory: str) -> str:
     if kind not in ("counts", KIND):
         raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
     return str(kind)
+
+
+def has_checksum(directory: str) -> bool:
+    """Whether the manifest in ``directory`` has a checksum; those of earlier releases have none.
+
+    Raises:
+        InputError: there is no manifest, or it is damaged.
+    """
+    return CHECKSUM in _read(directory)
 
 
 def read_encoded(directory: str) -> EncodedManifest:
@@ -382,10 +400,4 @@ def _read(directory: str) -> dict[str, Any]:
             f"{directory}: no {MANIFEST}: no finished job left its output here (an interrupted one "
             "can be finished with --resume)"
         )
-    try:
-        value = json.loads(storage.read(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: not a manifest: it holds no JSON object")
-    return value
+    return read_manifest_object(path)

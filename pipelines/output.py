@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from bpe._checksum import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.storage import join
@@ -119,6 +120,31 @@ def describe_inputs(files: Iterable[InputFile]) -> dict[str, Any]:
 def json_bytes(value: Any) -> bytes:
     """A JSON file: UTF-8, indented, a newline at the end; the same bytes for the same value."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
+
+
+def manifest_bytes(value: Mapping[str, Any]) -> bytes:
+    """The file of a manifest: with a checksum of its own."""
+    return json_bytes(with_checksum(value))
+
+
+def read_manifest_object(path: str) -> dict[str, Any]:
+    """The JSON object in the file of a manifest.
+
+    Raises:
+        InputError: it cannot be read, is no JSON object, or was changed after it was written.
+    """
+    try:
+        value = json.loads(storage.read(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: not a manifest: it holds no JSON object")
+    if not is_intact(value):
+        raise InputError(
+            f"{path}: damaged: its checksum says that it was changed: make it again by running its "
+            "job with --resume (a watch with --overwrite)"
+        )
+    return value
 
 
 def read_json_object(path: str) -> dict[str, Any] | None:

@@ -134,6 +134,8 @@ class VerifySummary(_Summary):
         compared: whether it was compared with its inputs too.
         lossless: of token ids, whether they decode to the text itself; where the tokenizer loses
             some of it, the ids were compared alone. None for counts.
+        manifest_checksum: whether the manifest has one. Without, as earlier releases wrote it, only
+            what parts and inputs say again was checked.
     """
 
     directory: str
@@ -143,6 +145,7 @@ class VerifySummary(_Summary):
     parts: int
     compared: bool
     lossless: bool | None
+    manifest_checksum: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from bpe._checksum import is_intact, with_checksum
 from bpe.counts.pruning import Pruned
 from bpe.errors import BpeError, CountsError
 from bpe.pretokenize import Pretokenizer
@@ -139,18 +140,19 @@ class CountsManifest:
             "inputs": [asdict(file) for file in self.inputs],
             "parts": [asdict(part) for part in self.parts],
         }
-        return json.dumps(document, indent=2) + "\n"
+        return json.dumps(with_checksum(document), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str | bytes, *, where: str) -> CountsManifest:
         """Read a manifest; ``where`` names it in errors.
 
         Raises:
-            CountsError: it is no JSON, no counts manifest, of another version, or a field is
-                missing, of another type or impossible.
+            CountsError: it is no JSON, no counts manifest, of another version, a field is missing,
+                of another type or impossible, or anything in it was changed (see `is_intact`).
         """
         try:
-            root = _Object(json.loads(text), where)
+            document = json.loads(text)
+            root = _Object(document, where)
         except (ValueError, RecursionError) as error:
             raise CountsError(f"{where} is not JSON ({error}): count again") from error
         kind = root.get("kind", str)
@@ -194,6 +196,8 @@ class CountsManifest:
             raise CountsError(
                 f"{where} tells of {distinct} distinct pre-tokens, but its parts have {rows} rows"
             )
+        if not is_intact(document):
+            raise CountsError(f"{where}: its checksum says that it was changed: count again")
         return manifest
 
 

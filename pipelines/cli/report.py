@@ -115,6 +115,12 @@ def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
     return [f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"]
 
 
+_NO_CHECKSUM = (
+    "its manifest is of an earlier release and has no checksum: what neither the parts nor --input "
+    "tell was not checked"
+)
+
+
 def _verified(summary: VerifySummary) -> list[str]:
     units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
     proof = "as its manifest says"
@@ -127,6 +133,7 @@ def _verified(summary: VerifySummary) -> list[str]:
     return [
         f"{_corpus(summary)}: {units} in {many(summary.parts, 'file')}; {proof}",
         f"{near(summary.directory)}: {_time(summary)}",
+        *([] if summary.manifest_checksum else [_NO_CHECKSUM]),
         *_unknown(summary),
     ]
 

@@ -42,8 +42,8 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     tokenizer loses text), or that counting the corpus again gives the same. (Encoded output knows
     how its documents were read; for counts, --format and its like are given again.)
 
-    A tokenizer file, of any format that bpe convert knows: it is read in full, and each token that
-    cannot be encoded to itself is listed.
+    A tokenizer file, of any format that bpe convert knows: it is read in full (with training.json,
+    where training left one beside it), and each token that cannot be encoded to itself is listed.
 
     All of it is read in this process: behind a lone -- stand the options of Beam's filesystems, and
     no --runner.

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipelines.cli.curve import training_file
 from pipelines.cli.report import show_json
 from pipelines.cli.tokenizer_options import load_tokenizer
 from pipelines.progress import many
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from bpe import Tokenizer
 
 SHOWN = 20
+TOKENIZER = "tokenizer.json"
 _ENDINGS = (".json", ".txt", ".tiktoken", ".model")
 
 
 def is_tokenizer(path: Path) -> bool:
     """Whether this is a tokenizer file, or a directory that holds one and no job's output."""
     if path.is_dir():
-        held = ("tokenizer.json", "vocab.json")
+        held = (TOKENIZER, "vocab.json")
         return not (path / "manifest.json").exists() and any((path / n).exists() for n in held)
     return path.is_file() or path.name.endswith(_ENDINGS)
 
@@ -39,6 +41,7 @@ def verify_tokenizer(ctx: click.Context) -> None:
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
     path = ctx.params["path"]
     tokenizer = load_tokenizer(ctx, path)
+    _check_training(Path(path))
     unreachable = tokenizer.unreachable()
     summary = {
         "tokenizer": path,
@@ -53,6 +56,15 @@ def verify_tokenizer(ctx: click.Context) -> None:
         click.echo(_as_text(summary))
     if unreachable:
         ctx.exit(1)
+
+
+def _check_training(path: Path) -> None:
+    """Read what the training told, where it stands beside the file that the training wrote."""
+    from bpe.training import Training
+
+    beside = training_file(str(path))
+    if beside.is_file() and (path.is_dir() or path.name == TOKENIZER):
+        Training.load(beside)
 
 
 def _cut_apart(tokenizer: Tokenizer, *, without: set[int]) -> list[int]:

@@ -10,13 +10,11 @@ from bpe.errors import CountsError
 from pipelines.checks import folder_of, over_what_failed
 from pipelines.count import add_counting
 from pipelines.counting import plan_counting
-from pipelines.directory import (
-    locked,
-    prepare,
-)
+from pipelines.directory import prepare
 from pipelines.errors import JobError
 from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
+from pipelines.lock import locked
 from pipelines.output import MANIFEST, PLAN, read_json_object
 from pipelines.progress import NoProgress
 from pipelines.runners import options

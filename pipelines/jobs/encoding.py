@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pipelines.directory import locked
 from pipelines.encode import add_encoding
 from pipelines.encoding import (
     plan_encoding,
@@ -13,6 +12,7 @@ from pipelines.encoding import (
 )
 from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
+from pipelines.lock import locked
 from pipelines.manifest import read_encoded
 from pipelines.output import MANIFEST
 from pipelines.progress import NoProgress

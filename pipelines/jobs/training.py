@@ -11,7 +11,6 @@ from pipelines.checks import over_what_failed
 from pipelines.counting import plan_counting
 from pipelines.directory import (
     is_folder,
-    locked,
     prepare,
     refuse_links,
     refuse_occupied,
@@ -21,6 +20,7 @@ from pipelines.errors import ConfigError
 from pipelines.failures import job_errors
 from pipelines.jobs.counting import count_planned
 from pipelines.jobs.execution import check_job, see_arrived
+from pipelines.lock import locked
 from pipelines.output import COUNTS, MANIFEST, TOKENIZER
 from pipelines.progress import NoProgress
 from pipelines.runners import options, run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.failures import job_errors
-from pipelines.manifest import read_encoded, read_kind
+from pipelines.manifest import has_checksum, read_encoded, read_kind
 from pipelines.output import TOKENIZER
 from pipelines.progress import NoProgress
 from pipelines.runners import use_filesystems
@@ -47,6 +47,7 @@ def verify(
     progress = progress or NoProgress()
     with job_errors():
         use_filesystems(execution)
+        checksum = has_checksum(directory)
         if read_kind(directory) == "encoded":
             totals, parts = _verify_encoded(directory, inputs, progress)
         else:
@@ -55,6 +56,7 @@ def verify(
         directory=storage.located(directory),
         parts=parts,
         compared=inputs is not None,
+        manifest_checksum=checksum,
         seconds=time.monotonic() - began,
         **totals,
     )

@@ -20,7 +20,7 @@ from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.counting import CountJob, count_split, merged, write_manifest, write_shard
 from pipelines.errors import JobError
-from pipelines.output import DEAD_LETTERS, MANIFEST, json_bytes
+from pipelines.output import DEAD_LETTERS, MANIFEST, manifest_bytes
 from pipelines.storage import join
 from pipelines.train import load_counts
 from pipelines.watch import log
@@ -331,7 +331,7 @@ def write_head(directory: str, job: CountJob) -> None:
         "track_order": job.track_order,
         log.WATCH: True,
     }
-    storage.write(join(directory, MANIFEST), json_bytes(head))
+    storage.write(join(directory, MANIFEST), manifest_bytes(head))
 
 
 def holds_last(entry: Entry) -> tuple[bool, int, str]:

@@ -16,7 +16,7 @@ from pipelines.encoding import encode_split, tokenizer_of
 from pipelines.errors import ConfigError
 from pipelines.kept import find_kept
 from pipelines.manifest import EncodedManifest, part_of
-from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, json_bytes
+from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, manifest_bytes
 from pipelines.settings import EncodeSettings
 from pipelines.splits import Split, plan_splits
 from pipelines.storage import join
@@ -190,7 +190,7 @@ def begin_encoded(job: EncodeJob, tokenizer: str) -> None:
         rows=job.rows,
     )
     value = {**empty.to_json(), log.WATCH: []}
-    storage.write(join(job.directory, MANIFEST), json_bytes(value))
+    storage.write(join(job.directory, MANIFEST), manifest_bytes(value))
 
 
 def clean(directory: str) -> None:

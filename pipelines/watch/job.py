@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.counting import count_job
-from pipelines.directory import locked, occupied, refuse_inputs_inside, refuse_links, remove_ours
+from pipelines.directory import occupied, refuse_inputs_inside, refuse_links, remove_ours
 from pipelines.directory import remove_temporaries as remove_temporaries_in
 from pipelines.documents import ReadOptions
 from pipelines.encoding import check_tokens, encode_job
 from pipelines.errors import ConfigError, OutputError
 from pipelines.failures import job_errors
 from pipelines.inputs import input_file
+from pipelines.lock import locked
 from pipelines.manifest import read_encoded
 from pipelines.output import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes
 from pipelines.output import read_json_object as read_json

@@ -21,9 +21,15 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+from bpe._checksum import CHECKSUM, is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output import MANIFEST, json_bytes, read_json_object
+from pipelines.output import (
+    MANIFEST,
+    manifest_bytes,
+    read_json_object,
+    read_manifest_object,
+)
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -87,7 +93,8 @@ def _of_input(name: str) -> str:
 def write_entry(directory: str, id_: str, entry: Entry) -> None:
     """Make an entry appear, whole."""
     storage.make_directory(join(directory, LOG))
-    data = json.dumps({"version": VERSION, **entry}, ensure_ascii=False) + "\n"
+    value = with_checksum({"version": VERSION, **entry})
+    data = json.dumps(value, ensure_ascii=False) + "\n"
     storage.write(join(directory, LOG, f"{id_}.json"), data.encode())
 
 
@@ -113,6 +120,7 @@ def read_entry(directory: str, id_: str) -> Entry | None:
         value = json.loads(data)
         if value["version"] != VERSION:
             raise InputError(f"{path} is of version {value['version']!r}, this reads {VERSION}")
+        intact = is_intact(value)
         for source in value["inputs"]:
             _ = source["name"], source["size"], source["mtime"], source["sha256"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -120,7 +128,12 @@ def read_entry(directory: str, id_: str) -> Entry | None:
             f"{path}: damaged: {type(error).__name__}: {error}: remove it, and the input that it "
             "is of is taken again"
         ) from error
-    return dict(value)
+    if not intact:
+        raise InputError(
+            f"{path}: damaged: its checksum says that it was changed: remove it, and the input "
+            "that it is of is taken again"
+        )
+    return {name: value[name] for name in value if name != CHECKSUM}
 
 
 def entry_names(directory: str, beginning: str = "") -> list[str]:
@@ -310,7 +323,7 @@ def read_compacted(directory: str) -> list[Entry]:
 
 
 def _compacted(directory: str) -> dict[str, Any]:
-    return dict(json.loads(storage.read(join(directory, MANIFEST))))
+    return read_manifest_object(join(directory, MANIFEST))
 
 
 def drop(directory: str, lost: Iterable[Entry]) -> None:
@@ -321,7 +334,7 @@ def drop(directory: str, lost: Iterable[Entry]) -> None:
     manifest = _compacted(directory)
     keys = {entry["key"] for entry in lost}
     entries = newest(entry for entry in entries_of(manifest) if entry["key"] not in keys)
-    storage.write(join(directory, MANIFEST), json_bytes(with_entries(manifest, entries)))
+    storage.write(join(directory, MANIFEST), manifest_bytes(with_entries(manifest, entries)))
     for entry in lost:
         remove_files(directory, entry)
 
@@ -346,7 +359,7 @@ def compact(directory: str, reader: LogReader | None = None) -> dict[str, Entry]
     entries = newest(before, log.values())
     together = with_entries(manifest, entries)
     if together != manifest:
-        storage.write(join(directory, MANIFEST), json_bytes(together))
+        storage.write(join(directory, MANIFEST), manifest_bytes(together))
     keys = {entry["key"] for entry in entries.values()}
     for entry in (*before, *log.values()):
         if entry["key"] not in keys:

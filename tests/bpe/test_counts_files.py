@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bpe._checksum import CHECKSUM, with_checksum
 from bpe._native import stable_hash
 from bpe.counts import PretokenCounts
 from bpe.counts.manifest import CountedInput, CountsManifest
@@ -68,6 +69,7 @@ def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -
     assert list(manifest) == [
         *("kind", "version", "pretokenizer", "pattern", "normalizer", "never_split"),
         *("special_tokens", "order_span", "totals", "pruned", "scale", "inputs", "parts"),
+        "checksum",
     ]
     assert manifest["special_tokens"] == ["<s>", "日本"]
     assert manifest["order_span"] == 5
@@ -172,7 +174,7 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 def edit_manifest(directory: Path, **fields: Any) -> None:
     path = directory / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+    path.write_text(json.dumps(with_checksum({**json.loads(path.read_text()), **fields})))
 
 
 def replace_part(directory: Path, data: bytes, *, rows: int | None = None) -> None:
@@ -328,3 +330,22 @@ def test_a_manifest_goes_through_json(saved: Path) -> None:
     manifest = CountsManifest.from_json(text, where="here")
     assert manifest.to_json() == text
     assert text.isascii()
+
+
+def test_any_flipped_bit_of_a_manifest_is_found(saved: Path) -> None:
+    data = bytearray((saved / "manifest.json").read_bytes())
+    for place in range(len(data)):
+        bit = 1 << place % 5  # letters of another case in an escape are the same text
+        data[place] ^= bit
+        with pytest.raises(CountsError):
+            CountsManifest.from_json(bytes(data), where="here")
+        data[place] ^= bit
+    CountsManifest.from_json(bytes(data), where="here")
+
+
+def test_a_manifest_of_an_earlier_release_has_no_checksum(saved: Path) -> None:
+    manifest = json.loads((saved / "manifest.json").read_text())
+    assert len(manifest.pop(CHECKSUM)) == 64
+    manifest["totals"]["documents"] += 1  # nothing else tells
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    assert PretokenCounts.load(saved).totals.documents == manifest["totals"]["documents"]

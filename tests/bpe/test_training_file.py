@@ -67,6 +67,15 @@ def test_fields(tmp_path: Path) -> None:
     assert all(merge["count"] >= 1 for merge in fields["merges"])
 
 
+def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
+    training = trained().training
+    assert training is not None
+    fields = json.loads(training.to_json())
+    assert len(fields.pop("checksum")) == 64
+    (tmp_path / "training.json").write_text(json.dumps(fields))
+    assert Training.load(tmp_path / "training.json") == training
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -78,6 +87,8 @@ def test_fields(tmp_path: Path) -> None:
         (lambda text: text.replace('"ByteLevel"', '"SentencePiece"'), "SentencePiece"),
         (lambda text: text.replace('"score": "count"', '"score": "wordpiece"'), "score"),
         (lambda text: "[" * 100_000, "not a training.json"),
+        (lambda text: text.replace('"count": 1', '"count": 3', 1), "checksum says"),
+        (lambda text: text.replace('"checksum"', '"checksun"'), "checksun"),
     ],
 )
 def test_broken_files_are_refused(tmp_path: Path, damage: object, message: str) -> None:

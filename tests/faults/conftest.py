@@ -30,7 +30,7 @@ class Undisturbed:
     def inputs(self) -> InputSettings:
         return InputSettings(patterns=(str(self.corpus),), split_size=self.split)
 
-    def command(self, name: str, output: Path, *more: str) -> list[str | Path]:
+    def command(self, name: str, output: Path | str, *more: str) -> list[str | Path]:
         """``bpe NAME`` on the corpus."""
         how: list[str | Path] = ["--tokenizer", self.folder / "t.json"]
         if name != "encode":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, 
             "texts": corpus.texts,
             "lost_bytes": corpus.lost_bytes,
         }
+        shutil.rmtree(corpus.folder)  # the long form has 500 MB in it
     return found
 
 

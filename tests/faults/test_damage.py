@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pipelines import jobs
-from pipelines.errors import InputError, JobError, VerificationError
+from pipelines.errors import InputError, VerificationError
+from pipelines.settings import EncodeSettings, OutputSettings, PretokenSettings
+from pipelines.watch.job import watch_count, watch_encode
+from pipelines.watch.settings import WatchSettings
 from tests.cli.process import bpe
 from tests.faults.running import outcome
-from tests.pipelines.corpora import count, encode
+from tests.pipelines.corpora import ONE, count, encode, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.faults.conftest import Undisturbed
+
+    Damage = Callable[[Path, Undisturbed], None]
 
 
 def flip(path: Path, undisturbed: Undisturbed) -> None:
@@ -54,40 +60,13 @@ def of_another_run(path: Path, undisturbed: Undisturbed) -> None:
     shutil.copy(donors[0], path)
 
 
-DAMAGE = [flip, truncate, remove, empty, of_another_run]
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("kind", ["ids", "counts"])
-def test_a_damaged_part_is_found_and_made_again(
-    small: Undisturbed,
-    tmp_path: Path,
-    kind: str,
-    damage: Callable[[Path, Undisturbed], None],
-) -> None:
-    source = small.folder / "ids"
-    if kind == "counts":
-        source = small.folder / "model" / "counts"
-    out = shutil.copytree(source, tmp_path / kind)
-    part = sorted(out.glob("part-*.parquet"))[1]
-    damage(part, small)
-    with pytest.raises(VerificationError, match=part.name):
-        jobs.verify(directory=str(out))
-    if kind == "ids":
-        again = encode(small.inputs, small.folder / "t.json", out, resume=True)
-        assert again.resumed_parts == again.parts - 1
-    else:
-        assert not count(small.inputs, out, resume=True).resumed
-    assert outcome(out) == outcome(source)
-
-
 def no_json(path: Path, undisturbed: Undisturbed) -> None:
     path.write_text("{")
 
 
 def another_total(path: Path, undisturbed: Undisturbed) -> None:
     value = json.loads(path.read_bytes())
-    value["totals"]["pretokens" if "pretokenizer" in value else "documents"] += 1
+    value["totals"]["documents"] += 1
     path.write_text(json.dumps(value))
 
 
@@ -97,26 +76,117 @@ def another_path(path: Path, undisturbed: Undisturbed) -> None:
     path.write_text(json.dumps(value))
 
 
-@pytest.mark.parametrize("damage", [no_json, empty, truncate, remove, another_total, another_path])
+OF_PARTS = [flip, truncate, remove, empty, of_another_run]
+OF_MANIFESTS = [flip, truncate, remove, empty, no_json, another_total, another_path]
+
+
+def output(small: Undisturbed, kind: str) -> Path:
+    return small.folder / {"ids": "ids", "counts": "model/counts"}[kind]
+
+
 @pytest.mark.parametrize("kind", ["ids", "counts"])
-def test_a_damaged_manifest_is_found_and_made_again(
-    small: Undisturbed,
-    tmp_path: Path,
-    kind: str,
-    damage: Callable[[Path, Undisturbed], None],
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        *(("part-00001", damage) for damage in OF_PARTS),
+        *(("manifest.json", damage) for damage in OF_MANIFESTS),
+    ],
+)
+def test_damage_is_found_and_made_again(
+    small: Undisturbed, tmp_path: Path, kind: str, name: str, damage: Damage
 ) -> None:
-    source = small.folder / "ids"
-    if kind == "counts":
-        source = small.folder / "model" / "counts"
-    out = shutil.copytree(source, tmp_path / kind)
-    damage(out / "manifest.json", small)
-    with pytest.raises((VerificationError, InputError, JobError)):
+    out = shutil.copytree(output(small, kind), tmp_path / kind)
+    (path,) = out.glob(f"{name}*")
+    damage(path, small)
+    with pytest.raises((VerificationError, InputError), match=path.name):
         jobs.verify(directory=str(out))
-    if kind == "ids":
-        encode(small.inputs, small.folder / "t.json", out, resume=True)
+    if kind == "counts":
+        assert not count(small.inputs, out, resume=True).resumed
     else:
-        count(small.inputs, out, resume=True)
-    assert outcome(out) == outcome(source)
+        again = encode(small.inputs, small.folder / "t.json", out, resume=True)
+        assert again.resumed_parts == again.parts - (name != "manifest.json")
+    assert outcome(out) == outcome(output(small, kind))
+
+
+def watched(small: Undisturbed, out: Path) -> None:
+    """Encode and count the corpus as it arrives, into folders of ``out``."""
+    inputs = replace(small.inputs, patterns=(f"{small.corpus}/*.jsonl",))
+    once = WatchSettings(interval=0.1, settle=0, stop_idle=0.1)
+    watch_encode(
+        inputs=inputs,
+        tokenizer=str(small.folder / "t.json"),
+        output=OutputSettings(directory=str(out / "ids")),
+        execution=ONE,
+        encoding=EncodeSettings(),
+        watch=once,
+    )
+    watch_count(
+        inputs=inputs,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(out / "counts")),
+        execution=ONE,
+        watch=once,
+    )
+
+
+def lines_with_digits(path: Path) -> list[int]:
+    """Where a digit stands: the last one of each line."""
+    found, begin = [], 0
+    for line in path.read_bytes().splitlines(keepends=True):
+        places = [place for place, byte in enumerate(line) if chr(byte).isdigit()]
+        found += [begin + place for place in places[-1:]]
+        begin += len(line)
+    return found
+
+
+def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path: Path) -> None:
+    shutil.copytree(small.folder / "ids", tmp_path / "ids")
+    shutil.copytree(small.folder / "model" / "counts", tmp_path / "counts")
+    watched(small, tmp_path / "watched")
+    manifests = sorted(tmp_path.rglob("manifest.json"))
+    assert len(manifests) == 5  # one of a set of counts that was taken
+    for path in manifests:
+        data = bytearray(path.read_bytes())
+        places = lines_with_digits(path)
+        assert len(places) > 1
+        for place in places:
+            data[place] ^= 1
+            path.write_bytes(data)
+            with pytest.raises((InputError, VerificationError), match=r"manifest\.json"):
+                jobs.verify(directory=str(path.parent))
+            data[place] ^= 1
+        path.write_bytes(data)
+        assert jobs.verify(directory=str(path.parent)).manifest_checksum
+
+
+@pytest.mark.parametrize("kind", ["ids", "counts"])
+def test_a_manifest_of_an_earlier_release_is_checked_as_far_as_it_goes(
+    small: Undisturbed, tmp_path: Path, kind: str
+) -> None:
+    out = shutil.copytree(output(small, kind), tmp_path / kind)
+    value = json.loads((out / "manifest.json").read_bytes())
+    del value["checksum"]
+    (out / "manifest.json").write_text(json.dumps(value))
+    assert not jobs.verify(directory=str(out)).manifest_checksum
+    assert "no checksum" in bpe("verify", out, "--input", small.corpus).stdout
+    value["totals"]["documents"] += 1
+    (out / "manifest.json").write_text(json.dumps(value))
+    with pytest.raises(VerificationError, match="documents"):
+        jobs.verify(directory=str(out), inputs=small.inputs)
+
+
+def test_a_flipped_digit_is_found_in_what_a_training_told(
+    small: Undisturbed, tmp_path: Path
+) -> None:
+    out = shutil.copytree(small.folder / "model", tmp_path / "model")
+    bpe("verify", out)
+    path = out / "training.json"
+    data = bytearray(path.read_bytes())
+    data[lines_with_digits(path)[-1]] ^= 1
+    path.write_bytes(data)
+    assert "training.json: its checksum says" in bpe("verify", out, status=1).stderr
+    train(out, inputs=small.inputs, resume=True)
+    assert outcome(out) == small.made("train")
 
 
 def test_verify_and_resume_on_the_command_line(small: Undisturbed, tmp_path: Path) -> None:

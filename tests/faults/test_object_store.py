@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import boto3
 import pytest
 
 from pipelines import jobs
+from pipelines.lock import CLAIMS
 from pipelines.output import TIMINGS
 from pipelines.settings import (
     Execution,
@@ -26,7 +29,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
-from tests.cli.process import bpe
+from tests.cli.process import ROOT, bpe, environment
 from tests.faults.running import PATIENCE, PROCESSES, ended, running, until
 from tests.pipelines.corpora import tree
 
@@ -151,7 +154,8 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
     whole_job(store, small, "threads")
     asked = store.log.read_text("utf-8", "replace")
     assert "PUT /corpora/threads/ids/part-" in asked
-    assert not re.findall(r'"(?:DELETE .*|POST /corpora/?\?delete.*)', asked)
+    removed = re.findall(r'"(?:DELETE .*|POST /corpora/?\?delete.*)', asked)
+    assert len(removed) == 3  # claims: of the model, its counts, and the ids
     assert ".tmp" not in asked
     uploads = store.client.list_multipart_uploads(Bucket=BUCKET)
     assert "Uploads" not in uploads
@@ -215,3 +219,81 @@ def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -
     (error,) = (line for line in done.stderr.splitlines() if line.startswith("bpe: error:"))
     assert "s3://no-such-bucket/counts" in error
     assert "cannot write" in error
+
+
+@contextlib.contextmanager
+def holder(store: Store, directory: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is ready to take the lock of a directory."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.holding", directory, *store.options],
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert answer(process) == "ready"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    print(file=process.stdin, flush=True)
+
+
+def answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_the_second_of_two_jobs_is_refused_until_the_first_is_dead(
+    store: Store, small: Undisturbed
+) -> None:
+    at = f"s3://{BUCKET}/two"
+    command = small.command("encode", f"{at}/ids", "--", *store.options)
+    with holder(store, f"{at}/ids") as first:
+        tell(first)
+        assert answer(first) == "held"
+        second = bpe(*command, status=1)
+        (error,) = (line for line in second.stderr.splitlines() if line.startswith("bpe: error:"))
+        assert error.startswith(f"bpe: error: {at}/ids: another job is writing to it (process ")
+        assert f"process {first.pid} on " in error
+        (name,) = store.tree("two/ids/")
+        assert name.startswith(f"{CLAIMS}/")
+        assert f"or until {at}/ids/{name} is removed" in error
+        first.kill()
+        first.wait()
+        assert list(store.tree("two/ids/")) == [name]  # left behind
+        bpe(*command)
+    assert store.tree("two/ids/") == small.made("encode")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(3))
+def test_of_processes_that_come_at_once_one_stays(store: Store, number: int) -> None:
+    at = f"s3://{BUCKET}/at-once-{number}"
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(holder(store, at)) for _ in range(5)]
+        for process in processes:
+            tell(process)
+        answers = sorted(answer(process) for process in processes)
+        assert [said == "held" for said in answers].count(True) == 1
+        assert sum("another job is writing to it" in said for said in answers) == 4
+
+
+@pytest.mark.long
+def test_a_job_at_work_keeps_another_out(store: Store, undisturbed: Undisturbed) -> None:
+    out = f"s3://{BUCKET}/at-work/ids"
+    with running(*undisturbed.command("encode", out, "--", *store.options)) as first:
+        until(lambda: ".plan.json" in store.tree("at-work/ids/"), first)
+        os.killpg(first.pid, signal.SIGSTOP)
+        for how in ("--overwrite", "--resume"):
+            command = undisturbed.command("encode", out, how, "--", *store.options)
+            assert f"(process {first.pid} on" in bpe(*command, status=1).stderr
+        os.killpg(first.pid, signal.SIGCONT)
+        assert ended(first) == (0, [])
+    assert store.tree("at-work/ids/") == undisturbed.made("encode")

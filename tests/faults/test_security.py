@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.errors import JobError
+from pipelines.settings import InputSettings
 from tests.cli.process import BPE, ROOT, bpe, environment
 from tests.faults.running import outcome
-from tests.pipelines.corpora import tree
+from tests.pipelines.corpora import count, encode, train, tree
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Undisturbed
@@ -115,8 +117,8 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("how", ["--overwrite", pytest.param("--resume", marks=pytest.mark.long)])
-def test_links_in_the_output_lead_nowhere(small: Undisturbed, tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("resume", [False, True])
+def test_links_in_the_output_lead_nowhere(small: Undisturbed, tmp_path: Path, resume: bool) -> None:
     """Files of a job are links to a file outside: they are replaced or refused, never followed."""
     away = outside(tmp_path)
     before = tree(away)
@@ -128,43 +130,45 @@ def test_links_in_the_output_lead_nowhere(small: Undisturbed, tmp_path: Path, ho
         if link.exists():
             link.unlink()
         link.symlink_to(away if name == "dead-letters" else away / "precious")
-        done = bpe(*small.command("encode", out, how), status=None)
-        assert tree(away) == before, name
-        assert done.returncode in (0, 1), done.stderr
-        if done.returncode:
-            (error,) = done.stderr.splitlines()
-            assert name in error
-        else:
+        refused = None
+        try:
+            encode(small.inputs, small.folder / "t.json", out, overwrite=not resume, resume=resume)
+        except JobError as error:
+            refused = str(error)
+        if refused is None:
             assert outcome(out) == small.made("encode"), name
             assert not link.is_symlink()
+        else:
+            assert name in refused
+        assert tree(away) == before, name
         shutil.rmtree(out)
 
 
-@pytest.mark.parametrize("how", ["--overwrite", pytest.param("--resume", marks=pytest.mark.long)])
+@pytest.mark.parametrize("resume", [False, True])
 def test_linked_counts_of_a_training_lead_nowhere(
-    small: Undisturbed, tmp_path: Path, how: str
+    small: Undisturbed, tmp_path: Path, resume: bool
 ) -> None:
     away, out = outside(tmp_path), tmp_path / "out"
     before = tree(away)
     shutil.copytree(small.folder / "model", out)
     shutil.rmtree(out / "counts")
     (out / "counts").symlink_to(away / "counts")
-    done = bpe(*small.command("train", out, how), status=1)
-    assert "counts" in done.stderr
+    with pytest.raises(JobError, match="counts"):
+        train(out, inputs=small.inputs, overwrite=not resume, resume=resume)
     assert tree(away) == before
 
 
-def test_dead_letters_behind_a_link_are_not_written(small: Undisturbed, tmp_path: Path) -> None:
+def test_dead_letters_behind_a_link_are_not_written(tmp_path: Path) -> None:
     away, out = outside(tmp_path), tmp_path / "out"
     before = tree(away)
     out.mkdir()
     (out / "dead-letters").symlink_to(away)
     bad = tmp_path / "bad.jsonl"
     bad.write_text(jsonl("good") + "{\n")
-    arguments = ("--input", bad, "--output", out, "--max-failures", "5", "-q")
-    for how in ((), ("--overwrite",), ("--resume",)):
-        done = bpe("count", *arguments, *how, status=1)
-        assert done.stderr.startswith(f"bpe: error: {out}")
+    inputs = InputSettings(patterns=(str(bad),), max_failures=5)
+    for overwrite, resume in ((False, False), (True, False), (False, True)):
+        with pytest.raises(JobError, match=f"^{re.escape(str(out))}"):
+            count(inputs, out, overwrite=overwrite, resume=resume)
     assert tree(away) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
@@ -22,6 +23,7 @@ class _Upload(io.BytesIO):
 
     def close(self) -> None:
         if not self.closed:
+            ObjectStore.times[self._path] = time.time()
             ObjectStore.objects[self._path] = self.getvalue()
         super().close()
 
@@ -30,6 +32,7 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
     """No folders, no renaming in place, names that hold anything."""
 
     objects: ClassVar[dict[str, bytes]] = {}
+    times: ClassVar[dict[str, float]] = {}
 
     def __init__(self, pipeline_options: Any) -> None:
         if pipeline_options is None:  # as Beam's S3 filesystem
@@ -56,7 +59,7 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
     def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
         for path, data in sorted(self.objects.items()):
             if path.startswith(dir_or_prefix):
-                yield FileMetadata(path, len(data))
+                yield FileMetadata(path, len(data), self.times.get(path, 0.0))
 
     def create(self, path: str, *args: Any, **options: Any) -> _Upload:
         return _Upload(path)
@@ -76,7 +79,7 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
 
     def delete(self, paths: list[str]) -> None:
         for path in paths:
-            del self.objects[path]
+            self.objects.pop(path, None)  # as real ones: none there is fine
 
     def exists(self, path: str) -> bool:
         return path in self.objects

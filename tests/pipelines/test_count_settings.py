@@ -13,6 +13,7 @@ import bpe
 from bpe.counts import PretokenCounts
 from pipelines import CountPretokens, jobs
 from pipelines.errors import InputError, JobError, OutputError, VerificationError
+from pipelines.output import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests.pipelines.corpora import PROCESSES, TWO, count, train, tree, write_corpus, write_jsonl
 
@@ -144,7 +145,7 @@ def test_rare_words_are_dropped_after_all_counts_are_added(corpus: Corpus, tmp_p
     }
     assert jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs()).compared
     manifest["pruned"]["max_pair"] += 1
-    (tmp_path / "0" / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "0" / "manifest.json").write_bytes(manifest_bytes(manifest))
     with pytest.raises(VerificationError, match="counting again gives"):
         jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs())
 

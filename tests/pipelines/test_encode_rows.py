@@ -19,6 +19,7 @@ from pipelines.documents import ReadOptions, read_blocks
 from pipelines.encoder import SplitEncoder, document_seeds, file_seed
 from pipelines.encoding import check_tokens
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
+from pipelines.output import manifest_bytes
 from pipelines.rows import RowLayout
 from pipelines.settings import EncodeSettings, RowSettings
 from pipelines.splits import Split
@@ -321,7 +322,7 @@ def edit_manifest(ids: Path, *where: str, value: object) -> None:
     for key in where[:-1]:
         inner = inner[key]
     inner[where[-1]] = value
-    (ids / "manifest.json").write_text(json.dumps(whole))
+    (ids / "manifest.json").write_bytes(manifest_bytes(whole))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.directory import locked, prepare
+from pipelines.directory import prepare
 from pipelines.errors import OutputError
 from pipelines.output import Plan, json_bytes, part_name
 from pipelines.settings import OutputSettings
@@ -192,14 +192,6 @@ def test_inputs_inside_the_output_are_refused(begun: Path, tmp_path: Path) -> No
             prepare(settings(begun, overwrite=True), PLAN, reads=[str(source)])
     assert part_name(0, 2) in names(begun)
     prepare(settings(begun, overwrite=True), PLAN, reads=[str(tmp_path / "out-of-it.txt")])
-
-
-def test_two_jobs_do_not_write_to_one_directory(tmp_path: Path) -> None:
-    again = locked(str(tmp_path))
-    with locked(str(tmp_path)), pytest.raises(OutputError, match="another job is writing"):
-        again.__enter__()
-    with locked(str(tmp_path)):
-        pass
 
 
 def test_a_plan_that_is_none_claims_nothing(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 import bpe
 from bpe.counts import PretokenCounts
 from pipelines import jobs
-from pipelines.directory import locked
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.jobs import CountsInput
+from pipelines.lock import locked
 from pipelines.progress import NoProgress, Stage
 from pipelines.settings import OutputSettings, PretokenSettings, TrainSettings
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl

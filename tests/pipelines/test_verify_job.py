@@ -13,6 +13,7 @@ import pytest
 import bpe
 from pipelines import jobs, storage
 from pipelines.errors import InputError, VerificationError
+from pipelines.output import manifest_bytes
 from pipelines.parts import META, open_part
 from pipelines.rows import RowLayout
 from pipelines.settings import InputSettings, PretokenSettings, RowSettings
@@ -90,7 +91,7 @@ def flip(path: Path) -> None:
 def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     manifest = json.loads((ids / "manifest.json").read_bytes())
     edit(manifest)
-    (ids / "manifest.json").write_text(json.dumps(manifest))
+    (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
