@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -129,14 +130,10 @@ def watched(small: Undisturbed, out: Path) -> None:
     )
 
 
-def lines_with_digits(path: Path) -> list[int]:
-    """Where a digit stands: the last one of each line."""
-    found, begin = [], 0
-    for line in path.read_bytes().splitlines(keepends=True):
-        places = [place for place, byte in enumerate(line) if chr(byte).isdigit()]
-        found += [begin + place for place in places[-1:]]
-        begin += len(line)
-    return found
+def digits(path: Path) -> list[int]:
+    """Where the values of a JSON file have a digit: the first of each line, which always counts."""
+    data = path.read_bytes()
+    return [found.start(1) for found in re.finditer(rb"(?m)^.*?: [^0-9\n]*([0-9])", data)]
 
 
 def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path: Path) -> None:
@@ -147,7 +144,7 @@ def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path
     assert len(manifests) == 5  # one of a set of counts that was taken
     for path in manifests:
         data = bytearray(path.read_bytes())
-        places = lines_with_digits(path)
+        places = digits(path)
         assert len(places) > 1
         for place in places:
             data[place] ^= 1
@@ -175,15 +172,15 @@ def test_a_manifest_of_an_earlier_release_is_checked_as_far_as_it_goes(
         jobs.verify(directory=str(out), inputs=small.inputs)
 
 
-def test_a_flipped_digit_is_found_in_what_a_training_told(
+def test_another_number_is_found_in_what_a_training_told(
     small: Undisturbed, tmp_path: Path
 ) -> None:
     out = shutil.copytree(small.folder / "model", tmp_path / "model")
     bpe("verify", out)
     path = out / "training.json"
-    data = bytearray(path.read_bytes())
-    data[lines_with_digits(path)[-1]] ^= 1
-    path.write_bytes(data)
+    value = json.loads(path.read_bytes())
+    value["merges"][-1]["tokens_left"] ^= 1
+    path.write_text(json.dumps(value))
     assert "training.json: its checksum says" in bpe("verify", out, status=1).stderr
     train(out, inputs=small.inputs, resume=True)
     assert outcome(out) == small.made("train")
