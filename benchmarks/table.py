@@ -93,7 +93,11 @@ def _rows(work: Measured) -> Iterator[list[str]]:
             us,
             ", ".join(others),
             *(
-                "<br>".join(_target(cell, cell[level]) for cell in cells if cell[level] is not None)
+                "<br>".join(
+                    _target(cell, cell[level]) + _other(work, cell, cells[0]["ours"])
+                    for cell in cells
+                    if cell[level] is not None
+                )
                 for level in ("must", "aim")
             ),
         ]
@@ -150,6 +154,14 @@ def _target(cell: Outcome, bound: float | None) -> str:
         return f"{sign} {bound:g} × {tool}: {cell['value']:.2f} {mark}"
     unit = "" if cell["unit"] == "exponent" else f" {cell['unit']}"
     return f"{sign} {bound:g}{unit} {mark}"
+
+
+def _other(work: Measured, cell: Outcome, shown: str) -> str:
+    """Which of our contenders a ratio is of, where it is not the one that the row shows."""
+    if cell["ours"] == shown:
+        return ""
+    variant = cell["ours"].partition(", ")[2]
+    return f" (ours with {variant}: {_figure(work, cell['ours'], cell['what'])})"
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

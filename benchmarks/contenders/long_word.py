@@ -15,11 +15,13 @@ import pyarrow as pa
 
 import bpe
 from benchmarks import vocabularies
-from benchmarks.contenders.merges import tokens_of
+from benchmarks.contenders.merges import parts_of
 from benchmarks.contenders.report import Report, rows_digest, strings_digest, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from benchmarks.contenders.merges import Merges
 
 TEXTS: dict[str, Callable[[random.Random, int], bytes]] = {
     "one letter": lambda _, size: b"a" * size,
@@ -36,7 +38,7 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     cut = "none" if kind == "random bytes" else "gpt2"
     if job == "train":
         seconds, merged = timed(TRAIN[name](text, cut))
-        digest = strings_digest((token,) for token in merged())
+        digest = strings_digest(merged())
     else:
         seconds, ids = timed(ENCODE[name](text, cut))
         digest = rows_digest([ids()])
@@ -49,24 +51,24 @@ def prepare(arguments: Sequence[str]) -> None:
         vocabularies.ranks(VOCABULARY)
 
 
-def train_beam_bpe(text: bytes, cut: str) -> Callable[[], Callable[[], list[bytes]]]:
+def train_beam_bpe(text: bytes, cut: str) -> Callable[[], Callable[[], Merges]]:
     """Count and train."""
 
-    def train() -> Callable[[], list[bytes]]:
+    def train() -> Callable[[], Merges]:
         counts = bpe.count_pretokens([text], pretokenizer=cut)
         tokenizer = bpe.train(counts, vocab_size=TRAINED, ties="huggingface")
-        return lambda: tokens_of(tokenizer)
+        return lambda: list(parts_of(tokenizer, joined=False))
 
     return train
 
 
-def train_gigatoken(text: bytes, _: str) -> Callable[[], Callable[[], list[bytes]]]:
+def train_gigatoken(text: bytes, _: str) -> Callable[[], Callable[[], Merges]]:
     """``train_bpe`` over one buffer."""
     import gigatoken
 
-    def train() -> Callable[[], list[bytes]]:
+    def train() -> Callable[[], Merges]:
         _, merges = gigatoken.train_bpe(text, TRAINED, [])
-        return lambda: [bytes(left) + bytes(right) for left, right in merges]
+        return lambda: [(bytes(left), bytes(right)) for left, right in merges]
 
     return train
 

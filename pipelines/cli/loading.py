@@ -12,15 +12,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """A context to import in; nobody looks for garbage there, which takes a quarter of the time.
+    """A context to import in, where nobody looks for garbage: 4 to 25 % less time for Beam.
 
     What modules are made of stays until the process ends, so it is not looked through later either.
     """
-    enabled = gc.isenabled()
+    first, enabled = gc.get_freeze_count() == 0, gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
+        if first:  # later, what an earlier job left could be frozen too
+            gc.freeze()
         if enabled:
             gc.enable()
