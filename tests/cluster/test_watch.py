@@ -12,7 +12,7 @@ from tests.watch.killed import Batch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cluster.conftest import Standalone
+    from tests.cluster.conftest import Pool, Standalone
     from tests.cluster.jobs import Submission
     from tests.cluster.package import Package
 
@@ -56,10 +56,19 @@ def test_200_files_on_flink(
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", ["encode", "count"])
+def test_workers_of_a_pool(
+    few: Batch, standalone: Standalone, pool: Pool, what: str, tmp_path: Path
+) -> None:
+    """Their jobs outlive a command that is killed, and end when the next one begins."""
+    check = few.check_encoding if what == "encode" else few.check_counting
+    check(tmp_path, *standalone.external(pool, parallelism=1).options, seconds=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", ["encode", "count"])
 def test_workers_that_are_sent_the_package(
     few: Batch, standalone: Standalone, package: Package, what: str, tmp_path: Path
 ) -> None:
-    """Their jobs outlive a command that is killed, and end when the next one begins."""
     booted = standalone.process(parallelism=1) + package.as_wheel
     check = few.check_encoding if what == "encode" else few.check_counting
     check(tmp_path, *booted.options, seconds=3)

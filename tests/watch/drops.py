@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-WAIT = 300.0  # seconds for what takes a moment on a quiet machine
+WAIT = 600.0  # seconds for what takes a moment on a quiet machine
 FAST = ("--interval", "0.3", "--settle", "0.5")
 MANY = ("--max-failures", "1000")
 
