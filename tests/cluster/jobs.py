@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BAD_RECORDS = 3
-SECONDS = 600  # on a machine that is busy
+SECONDS = 1800  # on a machine that is busy
 
 
 @dataclass(frozen=True)
