@@ -31,10 +31,10 @@ from benchmarks.foundation import commit, processor
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_table, run_to_ipc
 from bpe.pretokenize import Pretokenizer
-from pipelines.count import add_merging
-from pipelines.counting import CountJob
+from pipelines.count.steps import CountJob
+from pipelines.count.transform import add_merging
 from pipelines.elements import pack
-from pipelines.failures import Failures
+from pipelines.running.failures import Failures
 from pipelines.settings import SHARDS
 
 RESULTS = ROOT / "benchmarks" / "results" / "merge_step.json"

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.count import CountPretokens
-    from pipelines.encode import EncodeToParquet
+    from pipelines.count.transform import CountPretokens
+    from pipelines.encode.transform import EncodeToParquet
 
 __all__ = ["CountPretokens", "EncodeToParquet"]
 
@@ -24,7 +24,10 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 
 logging.getLogger().addFilter(_is_wanted)  # to the root logger alone, as Beam does
 
-_MODULES = {"CountPretokens": "pipelines.count", "EncodeToParquet": "pipelines.encode"}
+_MODULES = {
+    "CountPretokens": "pipelines.count.transform",
+    "EncodeToParquet": "pipelines.encode.transform",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import CountsError
-from pipelines import storage
-from pipelines.directory import is_folder, refuse_links, refuse_occupied, training_failed
-from pipelines.encoding import check_special_tokens
+from pipelines.corpus.inputs import find_inputs
+from pipelines.encode.kept import find_kept
+from pipelines.encode.steps import check_special_tokens
 from pipelines.errors import ConfigError, InputError, OutputError
-from pipelines.failures import job_errors
-from pipelines.inputs import find_inputs
-from pipelines.kept import find_kept
-from pipelines.output import COUNTS, PLAN, read_json_object
-from pipelines.runners import options
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.directory import is_folder, refuse_links, refuse_occupied, training_failed
+from pipelines.output.names import COUNTS, PLAN, read_json_object
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import options
 from pipelines.settings import EncodeSettings, Execution
-from pipelines.storage import join
 from pipelines.train import check_training, read_counts_manifest
 
 if TYPE_CHECKING:
-    from pipelines.counting import Counting
+    from pipelines.count.steps import Counting
     from pipelines.settings import (
         CountsInput,
         InputSettings,

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from pipelines import storage
-from pipelines.encoding import row_layout
+from pipelines.encode.manifest import read_encoded
+from pipelines.encode.parts import open_part, read_rows
+from pipelines.encode.steps import row_layout
+from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError
-from pipelines.joining import joined
-from pipelines.manifest import read_encoded
-from pipelines.output import TOKENIZER
-from pipelines.parts import open_part, read_rows
-from pipelines.storage import join
-from pipelines.tokenizer_files import load_tokenizer
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import TOKENIZER
+from pipelines.verify.joining import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bpe import Tokenizer
-    from pipelines.rows import RowLayout
+    from pipelines.encode.rows import RowLayout
 
 DOCUMENTS = 1024  # decoded and written at a time
 

@@ -19,14 +19,14 @@ from bpe.counts.manifest import CountsManifest
 from bpe.errors import CountsError
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import model_settings
-from pipelines import storage
-from pipelines.directory import remove_temporaries
 from pipelines.elements import pack, unpack
+from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
-from pipelines.output import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
-from pipelines.runners import counter
-from pipelines.storage import join
-from pipelines.tokenizer_files import load_tokenizer
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.directory import remove_temporaries
+from pipelines.output.names import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
+from pipelines.running.runners import counter
 from pipelines.watch import log
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bpe.models import Model
     from bpe.pretokenize import Pretokenizer
-    from pipelines.failures import Failures
+    from pipelines.running.failures import Failures
     from pipelines.settings import CountsInput, TrainSettings
 
 # Who wants to know how far a training is, by its name, where the worker is in this process.

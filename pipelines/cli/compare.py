@@ -54,7 +54,7 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
     the tokenizers cut out are counted, encoded by themselves, and those named that make the
     greatest difference in tokens over the whole corpus.
     """
-    from pipelines.comparing import parse_tokenizers
+    from pipelines.compare.plan import parse_tokenizers
 
     files = parse_tokenizers(tokenizers)
     inputs, execution = options.input_settings(ctx), options.execution(ctx)
@@ -73,7 +73,7 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
         progress=options.progress(ctx),
     )
     if ctx.params["html"] is not None:
-        from pipelines import storage
+        from pipelines.files import storage
         from pipelines.report.comparison_sections import comparison_page
 
         storage.write(storage.located(ctx.params["html"]), comparison_page(result).encode())

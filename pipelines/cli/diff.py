@@ -56,7 +56,7 @@ def diff(
     """
     set_up_logging()
     from bpe.diff import compare, fit
-    from pipelines.failures import job_errors
+    from pipelines.running.failures import job_errors
     from pipelines.train import load_counts
 
     before, after = load_tokenizer(ctx, old), load_tokenizer(ctx, new)

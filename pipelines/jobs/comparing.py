@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines import storage
-from pipelines.compare import RESULT, add_comparing
-from pipelines.comparing import EXAMPLES, plan_comparing, prepare_comparing
-from pipelines.comparison import read_comparison, to_bytes
-from pipelines.failures import job_errors
+from pipelines.compare.plan import EXAMPLES, plan_comparing, prepare_comparing
+from pipelines.compare.result import read_comparison, to_bytes
+from pipelines.compare.transform import RESULT, add_comparing
+from pipelines.files import storage
+from pipelines.files.storage import join
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
+from pipelines.output.workspace import workspace
 from pipelines.progress import NoProgress
-from pipelines.storage import join
-from pipelines.workspace import workspace
+from pipelines.running.failures import job_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.comparing import TokenizerFile
+    from pipelines.compare.plan import TokenizerFile
     from pipelines.progress import Progress
     from pipelines.settings import (
         Execution,

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import CountsError
 from pipelines.checks import folder_of, over_what_failed
-from pipelines.count import add_counting
-from pipelines.counting import plan_counting
-from pipelines.directory import prepare
+from pipelines.count.steps import plan_counting
+from pipelines.count.transform import add_counting
 from pipelines.errors import JobError
-from pipelines.failures import job_errors
+from pipelines.files.storage import join
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
-from pipelines.lock import locked
-from pipelines.output import MANIFEST, PLAN, read_json_object
+from pipelines.output.directory import prepare
+from pipelines.output.lock import locked
+from pipelines.output.names import MANIFEST, PLAN, read_json_object
+from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
-from pipelines.runners import options
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import options
 from pipelines.settings import CountSettings
-from pipelines.storage import join
 from pipelines.summaries import CountSummary
-from pipelines.timings import save_timing
 from pipelines.train import read_counts_manifest
-from pipelines.verify_counts import verify_counts
+from pipelines.verify.counts import verify_counts
 
 if TYPE_CHECKING:
-    from pipelines.counting import Counting
+    from pipelines.count.steps import Counting
     from pipelines.progress import Progress
     from pipelines.settings import (
         Execution,

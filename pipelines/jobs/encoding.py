@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pipelines.encode import add_encoding
-from pipelines.encoding import (
+from pipelines.encode.manifest import read_encoded
+from pipelines.encode.steps import (
     plan_encoding,
     prepare_encoding,
 )
-from pipelines.failures import job_errors
+from pipelines.encode.transform import add_encoding
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
-from pipelines.lock import locked
-from pipelines.manifest import read_encoded
-from pipelines.output import MANIFEST
+from pipelines.output.lock import locked
+from pipelines.output.names import MANIFEST
+from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
-from pipelines.runners import metric, options
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import metric, options
 from pipelines.settings import EncodeSettings, Execution
 from pipelines.summaries import EncodeSummary
-from pipelines.timings import save_timing
 
 if TYPE_CHECKING:
     from pipelines.progress import Progress

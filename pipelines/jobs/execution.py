@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pipelines import storage
 from pipelines.errors import OutputError
+from pipelines.files import storage
+from pipelines.files.storage import join
 from pipelines.progress import NoProgress, many, size_text
-from pipelines.runners import options, run
-from pipelines.storage import join
+from pipelines.running.runners import options, run
 from pipelines.submission.submit import check_submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pipelines.comparing import Comparing
-    from pipelines.counting import Counting
-    from pipelines.encoding import Encoding
-    from pipelines.failures import Failures
+    from pipelines.compare.plan import Comparing
+    from pipelines.count.steps import Counting
+    from pipelines.encode.steps import Encoding
     from pipelines.progress import Progress
+    from pipelines.running.failures import Failures
     from pipelines.settings import Execution
 
 _Planned = TypeVar("_Planned", "Counting", "Encoding", "Comparing")

@@ -6,28 +6,28 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pipelines import storage
 from pipelines.checks import over_what_failed
-from pipelines.counting import plan_counting
-from pipelines.directory import (
+from pipelines.count.steps import plan_counting
+from pipelines.errors import ConfigError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.jobs.counting import count_planned
+from pipelines.jobs.execution import check_job, see_arrived
+from pipelines.output.directory import (
     is_folder,
     prepare,
     refuse_links,
     refuse_occupied,
     remove_ours,
 )
-from pipelines.errors import ConfigError
-from pipelines.failures import job_errors
-from pipelines.jobs.counting import count_planned
-from pipelines.jobs.execution import check_job, see_arrived
-from pipelines.lock import locked
-from pipelines.output import COUNTS, MANIFEST, TOKENIZER
+from pipelines.output.lock import locked
+from pipelines.output.names import COUNTS, MANIFEST, TOKENIZER
+from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
-from pipelines.runners import options, run
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import options, run
 from pipelines.settings import CountSettings, CountsInput, Execution
-from pipelines.storage import join
 from pipelines.summaries import TrainSummary
-from pipelines.timings import save_timing
 from pipelines.train import (
     TrainJob,
     add_training,

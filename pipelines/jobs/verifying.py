@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from pipelines import storage
-from pipelines.failures import job_errors
-from pipelines.manifest import has_checksum, read_encoded, read_kind
-from pipelines.output import TOKENIZER
+from pipelines.encode.manifest import has_checksum, read_encoded, read_kind
+from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import TOKENIZER
 from pipelines.progress import NoProgress
-from pipelines.runners import use_filesystems
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import use_filesystems
 from pipelines.settings import Execution
-from pipelines.storage import join
 from pipelines.summaries import VerifySummary
-from pipelines.tokenizer_files import load_tokenizer
 from pipelines.train import read_counts_manifest
-from pipelines.verify import verify_encoded
-from pipelines.verify_counts import verify_counts
+from pipelines.verify.counts import verify_counts
+from pipelines.verify.encoded import verify_encoded
 
 if TYPE_CHECKING:
     from pipelines.progress import Progress

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bpe.counts.manifest import CountsManifest
-    from pipelines.manifest import EncodedManifest
+    from pipelines.encode.manifest import EncodedManifest
+    from pipelines.output.timings import Timing
     from pipelines.report.counted import CountedFacts
     from pipelines.report.encoded import EncodedFacts
-    from pipelines.timings import Timing
 
 _WIDEST = 24  # bytes: longer pre-tokens share a bar
 _LISTED = 50  # files of a manifest

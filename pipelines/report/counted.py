@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines import storage
 from pipelines.errors import InputError
+from pipelines.files import storage
+from pipelines.files.storage import join
 from pipelines.report.kinds import kind_of
-from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pipelines import storage
+from pipelines.encode.parts import open_part
 from pipelines.errors import InputError
-from pipelines.parts import open_part
-from pipelines.storage import join
+from pipelines.files import storage
+from pipelines.files.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from pipelines.manifest import EncodedManifest
+    from pipelines.encode.manifest import EncodedManifest
 
     Numbers = npt.NDArray[np.int64]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines import storage
-from pipelines.comparison import is_comparison
+from pipelines.compare.result import is_comparison
 from pipelines.errors import InputError
-from pipelines.output import COUNTS, MANIFEST, TOKENIZER, TRAINING, read_json_object
-from pipelines.storage import join
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import COUNTS, MANIFEST, TOKENIZER, TRAINING, read_json_object
 from pipelines.watch.log import COUNTS_KIND
 
 ENCODED = "encoded"  # where bpe run puts it

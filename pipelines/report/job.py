@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.errors import BpeError
 from bpe.training import Training
-from pipelines import storage
-from pipelines.comparison import read_comparison
-from pipelines.directory import is_report
+from pipelines.compare.result import read_comparison
+from pipelines.encode.manifest import read_encoded
+from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
-from pipelines.failures import job_errors
-from pipelines.manifest import read_encoded
-from pipelines.output import MANIFEST, REPORT
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.directory import is_report
+from pipelines.output.names import MANIFEST, REPORT
+from pipelines.output.timings import read_timing
 from pipelines.progress import NoProgress
 from pipelines.report import charts, corpus_sections, tokenizer_sections
 from pipelines.report.comparison_sections import comparison
@@ -25,11 +27,9 @@ from pipelines.report.found import find
 from pipelines.report.html import Html, joined, paragraph, tiles
 from pipelines.report.letters import read_reasons
 from pipelines.report.page import page
-from pipelines.runners import options
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import options
 from pipelines.settings import Execution
-from pipelines.storage import join
-from pipelines.timings import read_timing
-from pipelines.tokenizer_files import load_tokenizer
 from pipelines.train import read_counts_manifest
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsManifest
-    from pipelines.manifest import EncodedManifest
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.progress import Progress
     from pipelines.report.counted import CountedFacts
     from pipelines.report.encoded import EncodedFacts

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output import DEAD_LETTERS
-from pipelines.storage import join
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import DEAD_LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from bpe import javascript
-from pipelines.output import REPORT_MARK
+from pipelines.output.names import REPORT_MARK
 from pipelines.report.html import Html, escaped
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Can the workers see the files that a job reads and writes?
 
 Only inputs, counts and the output directory matter: a tokenizer travels to the workers in the
-output directory (`pipelines.encoding.prepare_encoding`).
+output directory (`pipelines.encode.steps.prepare_encoding`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pipelines import storage
 from pipelines.errors import ConfigError
+from pipelines.files import storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from apache_beam.io.filesystem import BeamIOError, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines import storage
+from pipelines.corpus.inputs import is_visible, matcher, printable_name, spellings
 from pipelines.errors import ConfigError, InputError
-from pipelines.inputs import is_visible, matcher, printable_name, spellings
-from pipelines.output import is_ours
-from pipelines.storage import is_local
+from pipelines.files import storage
+from pipelines.files.storage import is_local
+from pipelines.output.names import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -17,11 +17,11 @@ from bpe.counts import combine
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput, CountsPart, Totals
 from bpe.errors import CountsError
-from pipelines import storage
-from pipelines.counting import CountJob, count_split, merged, write_manifest, write_shard
+from pipelines.count.steps import CountJob, count_split, merged, write_manifest, write_shard
 from pipelines.errors import JobError
-from pipelines.output import DEAD_LETTERS, MANIFEST, manifest_bytes
-from pipelines.storage import join
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import DEAD_LETTERS, MANIFEST, manifest_bytes
 from pipelines.train import load_counts
 from pipelines.watch import log
 from pipelines.watch.encoding import splits_of
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from bpe.counts import PretokenCounts
-    from pipelines.failures import Failures
-    from pipelines.inputs import InputFile
-    from pipelines.reading import Reading
-    from pipelines.splits import Split
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.reading import Reading
+    from pipelines.corpus.splits import Split
+    from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry
 

@@ -19,17 +19,17 @@ import pyarrow.compute as pc
 
 from bpe.counter import PretokenCounter
 from bpe.counts.files import run_table
-from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output import TRAINING, read_json_object
-from pipelines.storage import join
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import TRAINING, read_json_object
 from pipelines.train import load_counts
 from pipelines.watch import log
 from pipelines.watch.log import DRIFT
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
-    from pipelines.encoder import EncodedBlock
+    from pipelines.encode.encoder import EncodedBlock
     from pipelines.watch.settings import DriftSettings
 
 _FLUSH_BYTES = 64 << 20  # of a counter in memory

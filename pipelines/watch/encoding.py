@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from bpe import CacheUse
-from pipelines import storage
-from pipelines.documents import KeptColumn
-from pipelines.encoding import encode_split, tokenizer_of
+from pipelines.corpus.documents import KeptColumn
+from pipelines.corpus.splits import Split, plan_splits
+from pipelines.encode.kept import find_kept
+from pipelines.encode.manifest import EncodedManifest, part_of
+from pipelines.encode.steps import encode_split, tokenizer_of
 from pipelines.errors import ConfigError
-from pipelines.kept import find_kept
-from pipelines.manifest import EncodedManifest, part_of
-from pipelines.output import DEAD_LETTERS, MANIFEST, TOKENIZER, manifest_bytes
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import DEAD_LETTERS, MANIFEST, TOKENIZER, manifest_bytes
 from pipelines.settings import EncodeSettings
-from pipelines.splits import Split, plan_splits
-from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.arrivals import state
 from pipelines.watch.drift import Baseline, Gauge
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bpe import Tokenizer
-    from pipelines.encoding import EncodeJob
-    from pipelines.failures import Failures
-    from pipelines.inputs import InputFile
-    from pipelines.parts import FinishedPart
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.encode.parts import FinishedPart
+    from pipelines.encode.steps import EncodeJob
+    from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry
 

@@ -7,27 +7,27 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines import storage
-from pipelines.counting import count_job
-from pipelines.directory import occupied, refuse_inputs_inside, refuse_links, remove_ours
-from pipelines.directory import remove_temporaries as remove_temporaries_in
-from pipelines.documents import ReadOptions
-from pipelines.encoding import check_tokens, encode_job
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.inputs import input_file
+from pipelines.corpus.reading import Reading
+from pipelines.count.steps import count_job
+from pipelines.encode.manifest import read_encoded
+from pipelines.encode.steps import check_tokens, encode_job
+from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, OutputError
-from pipelines.failures import job_errors
-from pipelines.inputs import input_file
-from pipelines.lock import locked
-from pipelines.manifest import read_encoded
-from pipelines.output import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes
-from pipelines.output import read_json_object as read_json
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.directory import occupied, refuse_inputs_inside, refuse_links, remove_ours
+from pipelines.output.directory import remove_temporaries as remove_temporaries_in
+from pipelines.output.lock import locked
+from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes
+from pipelines.output.names import read_json_object as read_json
 from pipelines.progress import NoProgress
-from pipelines.reading import Reading
-from pipelines.runners import options
+from pipelines.running.failures import job_errors
+from pipelines.running.runners import options
 from pipelines.settings import CountSettings
-from pipelines.storage import join
 from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary
-from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.train import read_counts_manifest
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place
@@ -45,8 +45,8 @@ from pipelines.watch.work import RUN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.inputs import InputFile
-    from pipelines.output import Kind
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.output.names import Kind
     from pipelines.progress import Progress
     from pipelines.settings import (
         EncodeSettings,

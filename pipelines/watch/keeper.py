@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import override
 
-from pipelines import storage
+from pipelines.corpus.reading import too_many
 from pipelines.errors import RecordError
+from pipelines.files import storage
 from pipelines.progress import many, size_text
-from pipelines.reading import too_many
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import stamp
 from pipelines.watch.drift import Measured
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
-    from pipelines.counting import CountJob
+    from pipelines.count.steps import CountJob
     from pipelines.progress import Progress
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.drift import Series

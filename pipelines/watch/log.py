@@ -22,15 +22,15 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from bpe._checksum import CHECKSUM, is_intact, with_checksum
-from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output import (
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import (
     MANIFEST,
     manifest_bytes,
     read_json_object,
     read_manifest_object,
 )
-from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

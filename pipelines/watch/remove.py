@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from pipelines import storage
-from pipelines.output import DEAD_LETTERS, MANIFEST, PLAN, PROGRAM, read_json_object
-from pipelines.storage import join
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import DEAD_LETTERS, MANIFEST, PLAN, PROGRAM, read_json_object
 from pipelines.watch import log
 from pipelines.watch.log import DRIFT
 

@@ -19,8 +19,8 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import fn_runner
 
 from pipelines.errors import JobError
-from pipelines.failures import Failures, error_in
-from pipelines.runners import is_local, options
+from pipelines.running.failures import Failures, error_in
+from pipelines.running.runners import is_local, options
 from pipelines.submission.submit import ready
 from pipelines.submission.watching import Waiter, where_to_look
 from pipelines.submission.workers import workers_of

@@ -23,7 +23,7 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from pipelines.elements import pack, unpack
-from pipelines.runners import counter
+from pipelines.running.runners import counter
 from pipelines.watch.arrivals import Arrivals, stamp
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from apache_beam.io.filesystem import FileMetadata
 
-    from pipelines.failures import Failures
+    from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Place
     from pipelines.watch.settings import WatchSettings
     from pipelines.watch.work import Taken, Task, Work

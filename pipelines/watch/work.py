@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from bpe import CacheUse
 from bpe.errors import BpeError
-from pipelines import storage
-from pipelines.documents import BadRecord
+from pipelines.corpus.documents import BadRecord
+from pipelines.corpus.inputs import input_file
+from pipelines.corpus.reading import too_many
+from pipelines.corpus.splits import whole_file
+from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.inputs import input_file
-from pipelines.output import DEAD_LETTERS, PLAN, part_name, read_json_object
-from pipelines.parts import DeadLetters, dead_letter
-from pipelines.reading import too_many
-from pipelines.splits import whole_file
-from pipelines.storage import join, replacing
+from pipelines.files import storage
+from pipelines.files.storage import join, replacing
+from pipelines.output.names import DEAD_LETTERS, PLAN, part_name, read_json_object
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from apache_beam.io.filesystem import FileMetadata
 
-    from pipelines.failures import Failures
-    from pipelines.inputs import InputFile
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Arrivals
 
 

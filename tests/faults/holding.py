@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 
 from pipelines.errors import OutputError
-from pipelines.lock import locked
-from pipelines.runners import options
+from pipelines.output.lock import locked
+from pipelines.running.runners import options
 from pipelines.settings import Execution
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.output import TIMINGS
+from pipelines.output.names import TIMINGS
 from tests.cli.process import BPE, environment
 from tests.pipelines.corpora import tree
 

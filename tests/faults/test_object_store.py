@@ -20,8 +20,8 @@ import boto3
 import pytest
 
 from pipelines import jobs
-from pipelines.lock import CLAIMS
-from pipelines.output import TIMINGS
+from pipelines.output.lock import CLAIMS
+from pipelines.output.names import TIMINGS
 from pipelines.settings import (
     Execution,
     InputSettings,

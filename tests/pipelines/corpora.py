@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import bpe
 from pipelines import jobs
-from pipelines.output import TIMINGS
+from pipelines.output.names import TIMINGS
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import zstandard
 
-from pipelines.documents import BadRecord, ReadOptions, read_blocks
-from pipelines.splits import FileRange
+from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
+from pipelines.corpus.splits import FileRange
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.inputs import Compression, FileFormat
+    from pipelines.corpus.inputs import Compression, FileFormat
 
 COMPRESSIONS: tuple[Compression, ...] = ("none", "gz", "zst", "bz2", "xz")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
-from pipelines.output import TIMINGS
+from pipelines.output.names import TIMINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ import pytest
 import bpe
 from bpe.counts import PretokenCounts
 from bpe.counts.files import run_to_ipc
-from pipelines import counting
-from pipelines.count import MergeRuns
-from pipelines.counting import count_split, drained, merged, plan_counting
+from pipelines.count import steps as counting
+from pipelines.count.steps import count_split, drained, merged, plan_counting
+from pipelines.count.transform import MergeRuns
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.failures import Failures
+from pipelines.running.failures import Failures
 from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, tree, write_corpus, write_jsonl
 

@@ -13,7 +13,7 @@ import bpe
 from bpe.counts import PretokenCounts
 from pipelines import CountPretokens, jobs
 from pipelines.errors import InputError, JobError, OutputError, VerificationError
-from pipelines.output import manifest_bytes
+from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests.pipelines.corpora import PROCESSES, TWO, count, train, tree, write_corpus, write_jsonl
 

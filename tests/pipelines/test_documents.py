@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.documents import ReadOptions, read_blocks, read_split
+from pipelines.corpus.documents import ReadOptions, read_blocks, read_split
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
-from pipelines.inputs import find_inputs
 from pipelines.settings import InputSettings
-from pipelines.splits import plan_splits
 from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.inputs import Compression, FileFormat
+    from pipelines.corpus.inputs import Compression, FileFormat
 
 TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]
 FORMATS: tuple[FileFormat, ...] = ("text", "lines", "jsonl", "parquet")

@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.documents import ReadOptions, read_split
-from pipelines.inputs import find_inputs
+from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.splits import plan_splits
 from pipelines.settings import InputSettings
-from pipelines.splits import plan_splits
 from tests.pipelines.corpus_files import pack
 from tests.shared_data import shared_file, shared_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.inputs import Compression
+    from pipelines.corpus.inputs import Compression
     from pipelines.settings import Format
 
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.documents import ReadOptions
+from pipelines.corpus.documents import ReadOptions
 from tests.pipelines.corpus_files import Found, cut, read, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.inputs import FileFormat
-    from pipelines.splits import FileRange
+    from pipelines.corpus.inputs import FileFormat
+    from pipelines.corpus.splits import FileRange
 
 LINES = [
     b"",

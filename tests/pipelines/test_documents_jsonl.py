@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.documents import ReadOptions
-from pipelines.documents.jsonl import MAX_DEPTH, parse_line
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.documents.jsonl import MAX_DEPTH, parse_line
 from tests.pipelines.corpus_files import Found, read, whole
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from tests.pipelines.corpus_files import pack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.inputs import Compression, FileFormat
+    from pipelines.corpus.inputs import Compression, FileFormat
 
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from pipelines.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import ReadOptions, read_blocks
 from tests.pipelines.corpus_files import whole
 path, format_, compression, limit = sys.argv[1:]
 options = ReadOptions(max_record_bytes=int(limit))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import ReadOptions, read_blocks
 from pipelines.errors import InputError
 from tests.pipelines.corpus_files import cut, read, whole
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MEASURE = """
 import resource
 from pathlib import Path
-from pipelines.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import ReadOptions, read_blocks
 from tests.pipelines.corpus_files import whole
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 rows = sum(len(block) for block in read_blocks(whole(Path({path!r}), "parquet"), ReadOptions()))

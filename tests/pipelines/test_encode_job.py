@@ -16,17 +16,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountPretokens, EncodeToParquet, encoder, jobs, parts
+from pipelines import CountPretokens, EncodeToParquet, jobs
 from pipelines.elements import pack
-from pipelines.encode import _EncodeSplit
-from pipelines.encoding import encode_split, plan_encoding, prepare_encoding, tokenizer_of
+from pipelines.encode import encoder, parts
+from pipelines.encode.parts import META, PartWriter, open_part
+from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
+from pipelines.encode.steps import encode_split, plan_encoding, prepare_encoding, tokenizer_of
+from pipelines.encode.transform import _EncodeSplit
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.failures import Failures
-from pipelines.parts import META, PartWriter, open_part
-from pipelines.rows import Documents, Dropped, RowLayout, row_maker
-from pipelines.runners import metric, options
+from pipelines.files.storage import is_temporary, replacing
+from pipelines.running.failures import Failures
+from pipelines.running.runners import metric, options
 from pipelines.settings import InputSettings, OutputSettings, RowSettings
-from pipelines.storage import is_temporary, replacing
 from tests.pipelines.corpora import (
     ONE,
     PROCESSES,

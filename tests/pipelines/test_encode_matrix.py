@@ -19,7 +19,7 @@ from tests.pipelines.corpus_files import COMPRESSIONS, pack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.inputs import Compression, FileFormat
+    from pipelines.corpus.inputs import Compression, FileFormat
 
 END = "<|end|>"
 TEXTS = [sentence(i).replace("\n", " ") if i % 4 else "" for i in range(24)]

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import bpe
 from pipelines import jobs
-from pipelines.documents import ReadOptions, read_blocks
-from pipelines.encoder import SplitEncoder, document_seeds, file_seed
-from pipelines.encoding import check_tokens
+from pipelines.corpus.documents import ReadOptions, read_blocks
+from pipelines.corpus.splits import Split
+from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
+from pipelines.encode.rows import RowLayout
+from pipelines.encode.steps import check_tokens
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
-from pipelines.output import manifest_bytes
-from pipelines.rows import RowLayout
+from pipelines.output.names import manifest_bytes
 from pipelines.settings import EncodeSettings, RowSettings
-from pipelines.splits import Split
 from tests.pipelines.corpora import (
     ONE,
     TWO,
@@ -246,7 +246,7 @@ def test_bad_records_are_set_aside_in_every_mode(model: Path, tmp_path: Path) ->
 def test_a_document_longer_than_any_row_is_cut(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.encoder.MAX_ROW_TOKENS", 50)
+    monkeypatch.setattr("pipelines.encode.encoder.MAX_ROW_TOKENS", 50)
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["#" * 120])
     for name, settings in (("c", EncodeSettings(max_tokens=50)), ("p", EncodeSettings(pack=50))):
         encode(corpus.inputs(), model, tmp_path / name, encoding=settings)

@@ -11,16 +11,16 @@ import pytest
 from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.localfilesystem import LocalFileSystem
 
-from pipelines.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import ReadOptions, read_blocks
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
-from pipelines.inputs import find_inputs
 from pipelines.settings import InputSettings
-from pipelines.splits import plan_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipelines.inputs import InputFile
+    from pipelines.corpus.inputs import InputFile
 
 
 def find(*patterns: Path | str, format_: str = "auto") -> list[InputFile]:

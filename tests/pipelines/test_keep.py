@@ -302,7 +302,7 @@ def test_names_that_rows_have_themselves_are_refused(
 def test_large_columns_make_small_row_groups(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.parts.ROW_GROUP_BYTES", 8 << 20)
+    monkeypatch.setattr("pipelines.encode.parts.ROW_GROUP_BYTES", 8 << 20)
     (tmp_path / "in").mkdir()
     table = pa.table({"text": ["one"] * 30, "large": ["x" * (1 << 20)] * 30})
     pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=1)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.documents.json_values import column, type_of
-from pipelines.documents.types import parse_type, type_text, unify
+from pipelines.corpus.documents.json_values import column, type_of
+from pipelines.corpus.documents.types import parse_type, type_text, unify
 
 plain = st.sampled_from(
     [

@@ -12,9 +12,9 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines import lock
 from pipelines.errors import OutputError
-from pipelines.lock import CLAIMS, LAPSE, locked
+from pipelines.output import lock
+from pipelines.output.lock import CLAIMS, LAPSE, locked
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from bpe.reference.count import count
 from pipelines import CountPretokens, EncodeToParquet, jobs
-from pipelines.compare import add_comparing
-from pipelines.comparing import parse_tokenizers, plan_comparing, prepare_comparing
-from pipelines.failures import Failures
-from pipelines.runners import run
+from pipelines.compare.plan import parse_tokenizers, plan_comparing, prepare_comparing
+from pipelines.compare.transform import add_comparing
+from pipelines.running.failures import Failures
+from pipelines.running.runners import run
 from pipelines.settings import TrainSettings
 from pipelines.train import TrainJob, add_training
 from pipelines.watch.arrivals import Place

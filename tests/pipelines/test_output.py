@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.directory import prepare
 from pipelines.errors import OutputError
-from pipelines.output import Plan, json_bytes, part_name
+from pipelines.output.directory import prepare
+from pipelines.output.names import Plan, json_bytes, part_name
 from pipelines.settings import OutputSettings
 
 if TYPE_CHECKING:

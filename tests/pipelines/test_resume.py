@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.corpus.splits import Split
+from pipelines.encode.parts import PartWriter, finished_part
+from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
 from pipelines.errors import OutputError
-from pipelines.output import part_name
-from pipelines.parts import PartWriter, finished_part
-from pipelines.rows import Documents, Dropped, RowLayout, row_maker
+from pipelines.files.storage import digest, is_temporary, replacing
+from pipelines.output.names import part_name
 from pipelines.settings import RowSettings
-from pipelines.splits import Split
-from pipelines.storage import digest, is_temporary, replacing
 from tests.pipelines.corpora import (
     TWO,
     Corpus,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines import rows as rows_module
+from pipelines.encode import rows as rows_module
+from pipelines.encode.rows import Documents, RowLayout, RowMaker, row_maker, with_ends
 from pipelines.errors import RecordError
-from pipelines.joining import Joiner, joined, without_ends
-from pipelines.rows import Documents, RowLayout, RowMaker, row_maker, with_ends
 from pipelines.settings import RowSettings
+from pipelines.verify.joining import Joiner, joined, without_ends
 
 KEPT = (pa.field("lang", pa.string()),)
 Lists = list[list[int]]

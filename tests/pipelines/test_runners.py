@@ -15,10 +15,10 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 import bpe
 from bpe.errors import PretokenizerError, TrainingError
 from pipelines import errors
-from pipelines.documents.stored import LostFileError
+from pipelines.corpus.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.failures import Failures, WorkerError, error_in, job_errors
-from pipelines.runners import options, run
+from pipelines.running.failures import Failures, WorkerError, error_in, job_errors
+from pipelines.running.runners import options, run
 from pipelines.settings import Execution
 from tests.cli.process import environment
 

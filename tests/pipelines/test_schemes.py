@@ -13,9 +13,9 @@ import pytest
 
 import bpe
 from pipelines import jobs
-from pipelines.comparing import parse_tokenizers
+from pipelines.compare.plan import parse_tokenizers
 from pipelines.errors import ConfigError, OutputError, RecordError
-from pipelines.output import TIMINGS
+from pipelines.output.names import TIMINGS
 from pipelines.report import report
 from pipelines.settings import (
     Execution,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.corpus.inputs import InputFile
+from pipelines.corpus.splits import default_split_size, plan_splits
 from pipelines.errors import ConfigError
-from pipelines.inputs import InputFile
-from pipelines.splits import default_split_size, plan_splits
 
 MIB = 1 << 20
 

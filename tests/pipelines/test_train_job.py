@@ -13,7 +13,7 @@ from bpe.counts import PretokenCounts
 from pipelines import jobs
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.jobs import CountsInput
-from pipelines.lock import locked
+from pipelines.output.lock import locked
 from pipelines.progress import NoProgress, Stage
 from pipelines.settings import OutputSettings, PretokenSettings, TrainSettings
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl

@@ -16,7 +16,7 @@ import bpe
 from bpe.counts import PretokenCounts
 from pipelines import CountPretokens, EncodeToParquet
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.failures import error_in
+from pipelines.running.failures import error_in
 from pipelines.settings import EncodeSettings
 from tests.pipelines.corpora import (
     ONE,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import JobError, RecordError
-from pipelines.failures import WorkerError, error_in
+from pipelines.running.failures import WorkerError, error_in
 from pipelines.submission.causes import first_cause
 from pipelines.submission.logs import OWN_HANDLER, job_log
 

@@ -47,11 +47,12 @@ def test_a_wheel_holds_what_workers_need(wheel: Path) -> None:
     files = contents(wheel)
     assert wheel.name.startswith(f"beam_bpe-0.1.0-cp{sys.version_info[0]}{sys.version_info[1]}-")
     assert any(name.startswith("bpe/_native") and name.endswith(".so") for name in files)
-    for name in ("pipelines/encode.py", "bpe/presets/settings/words.yaml"):
+    for name in ("pipelines/encode/transform.py", "bpe/presets/settings/words.yaml"):
         assert name in files
     root = package.source_tree()
     assert root is not None
-    assert files["pipelines/encode.py"] == (root / "pipelines" / "encode.py").read_bytes()
+    module = "pipelines/encode/transform.py"
+    assert files[module] == (root / module).read_bytes()
 
 
 def test_building_leaves_nothing_in_the_sources(wheel: Path, cache: Path) -> None:

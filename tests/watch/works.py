@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from bpe import Tokenizer
-from pipelines.counting import count_job
-from pipelines.documents import ReadOptions
-from pipelines.encoding import encode_job
-from pipelines.failures import Failures
-from pipelines.output import PLAN
-from pipelines.reading import Reading
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.reading import Reading
+from pipelines.count.steps import count_job
+from pipelines.encode.steps import encode_job
+from pipelines.encode.tokenizer_files import tokenizer_json
+from pipelines.output.names import PLAN
+from pipelines.running.failures import Failures
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
@@ -21,7 +22,6 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
-from pipelines.tokenizer_files import tokenizer_json
 from pipelines.train import load_counts
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place

@@ -1,0 +1,1 @@
+"""What several tokenizers make of one corpus."""

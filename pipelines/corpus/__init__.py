@@ -1,0 +1,1 @@
+"""The corpus: which files, cut where, and the documents in them."""

@@ -1,0 +1,261 @@
+"""What reading yields: blocks of documents, and the records that are no documents."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe import _native
+from bpe._arrow import text_column
+from pipelines.corpus.documents.types import parse_type
+from pipelines.errors import ConfigError
+from pipelines.settings import LARGEST_RECORD, MAX_RECORD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipelines.corpus.splits import FileRange
+
+BLOCK_BYTES = 4 << 20
+RAW_BYTES = 64 << 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptColumn:
+    """A field or column that passes through; its type as `.types` writes it."""
+
+    name: str
+    type: str
+
+    @property
+    def field(self) -> pa.Field:
+        """The column as Arrow has it.
+
+        Raises:
+            ValueError: the type is none.
+        """
+        return pa.field(self.name, parse_type(self.type))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How records become documents.
+
+    Attributes:
+        text_field: the field (jsonl) or column (parquet) that holds the text.
+        id_field: the field that holds the document's id, a string or an integer; a record
+            without one is bad. None takes ``id`` where a record has a usable one, and the
+            record's place (``name:place``; for a whole-file document ``name``) where it has not.
+        keep: fields or columns that pass through; a record that lacks one has null there.
+        max_record_bytes: a longer record is bad; it is passed over in bounded memory.
+        block_bytes: about how much text a block holds.
+    """
+
+    text_field: str = "text"
+    id_field: str | None = None
+    keep: tuple[KeptColumn, ...] = ()
+    max_record_bytes: int = MAX_RECORD
+    block_bytes: int = BLOCK_BYTES
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_record_bytes <= LARGEST_RECORD:
+            raise ConfigError(
+                f"max_record_bytes {self.max_record_bytes} is not between 1 and {LARGEST_RECORD} "
+                "(one value of a Parquet file holds no more)"
+            )
+        if self.block_bytes < 1:
+            raise ConfigError(f"block_bytes {self.block_bytes} is not a positive number of bytes")
+        try:
+            (self.text_field + (self.id_field or "")).encode()
+        except UnicodeEncodeError as error:
+            raise ConfigError(f"a field name is not valid Unicode: {error}") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The options as JSON values."""
+        return {**asdict(self), "keep": [asdict(column) for column in self.keep]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ReadOptions:
+        """What `to_json` made.
+
+        Raises:
+            KeyError, TypeError: it is something else.
+        """
+        keep = tuple(KeptColumn(**column) for column in value["keep"])
+        return cls(**{**value, "keep": keep})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadRecord:
+    """A record that is no document.
+
+    Attributes:
+        name: the file, as document ids call it.
+        path: the file, as it is opened.
+        place: where the record begins, counted from 0 in ``unit``.
+        unit: ``byte`` of the uncompressed file, or ``row`` (parquet).
+        reason: what is wrong with it, in words.
+        raw: the record as found, or its first 64 KiB.
+        size: bytes of the whole record, as far as it was read.
+    """
+
+    name: str
+    path: str
+    place: int
+    unit: str
+    reason: str
+    raw: bytes
+    size: int
+
+    @classmethod
+    def of(
+        cls, source: FileRange, place: int, reason: str, raw: bytes, size: int | None = None
+    ) -> BadRecord:
+        """A bad record of ``source``; keeps the first 64 KiB of ``raw``."""
+        return cls(
+            name=source.name,
+            path=source.path,
+            place=place,
+            unit="row" if source.format == "parquet" else "byte",
+            reason=reason,
+            raw=bytes(raw[:RAW_BYTES]),
+            size=len(raw) if size is None else size,
+        )
+
+    @classmethod
+    def lost(cls, source: FileRange, place: int, reason: str, raw: bytes = b"") -> BadRecord:
+        """What ``source`` held from ``place`` on, as far as is known: the file itself is gone."""
+        begin = min(max(place, source.start), source.end)
+        if source.compression != "none" or source.format == "parquet":
+            begin = source.start  # the place is not one of the bytes as stored
+        size = source.end - begin
+        return cls(
+            name=source.name,
+            path=source.path,
+            place=place,
+            unit="byte",
+            reason=f"{reason}: {size} bytes of it, as stored, are lost; inputs must stay as they "
+            "are while a job runs",
+            raw=bytes(raw[:RAW_BYTES]),
+            size=size,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Some consecutive documents, in columns of equal length.
+
+    Attributes:
+        texts: well-formed UTF-8, no nulls (large_string).
+        places: where each record begins: byte offset in the uncompressed file, row number for
+            parquet, 0 for a file that is one document (int64).
+        file_indexes: the number of the file each document is from (int32).
+        own_ids: ids that the records carry (string; null where a record has none).
+        name: the file of the records without an id of their own.
+        bad: the records of this stretch of input that are no documents.
+        input_bytes: bytes of input, as stored, that this block took; over all blocks of a range
+            they add up to its size.
+        kept: a column for each of ``ReadOptions.keep``, of its type.
+    """
+
+    texts: pa.LargeStringArray
+    places: pa.Int64Array
+    file_indexes: pa.Int32Array
+    own_ids: pa.StringArray | None
+    name: str
+    bad: tuple[BadRecord, ...]
+    input_bytes: int
+    kept: tuple[pa.Array, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def ids(self) -> pa.StringArray:
+        """The id of each document (string, no nulls)."""
+        own = self.own_ids
+        if own is not None and own.null_count == 0:
+            return own
+        prefix = pa.scalar(self.name + ":", pa.string())
+        made = pc.binary_join_element_wise(prefix, self.places.cast(pa.string()), "")
+        return made if own is None else pc.coalesce(own, made)
+
+
+def text_block(
+    source: FileRange,
+    *,
+    texts: pa.LargeBinaryArray,
+    places: pa.Int64Array,
+    bad: Sequence[BadRecord],
+    input_bytes: int,
+    own_ids: pa.StringArray | None = None,
+    kept: tuple[pa.Array, ...] = (),
+) -> Block:
+    """A block of ``source`` out of bytes, without the rows that are not well-formed UTF-8.
+
+    Args:
+        source: the file the rows are from.
+        texts: one row a record, no nulls (large_binary).
+        places: where each record begins.
+        bad: records that were left out already.
+        input_bytes: see `Block`.
+        own_ids: ids of the records, null where a record has none.
+        kept: see `Block`.
+    """
+    if rows := malformed_rows(texts):
+        found = [
+            BadRecord.of(source, places[row].as_py(), malformed(raw), raw)
+            for row in rows
+            for raw in [texts[row].as_buffer()]
+        ]
+        bad = sorted([*bad, *found], key=lambda record: record.place)
+        texts, places = without(texts, rows), without(places, rows)
+        own_ids = None if own_ids is None else without(own_ids, rows)
+        kept = tuple(without(column, rows) for column in kept)
+    return Block(
+        texts=texts.view(pa.large_string()),
+        places=places,
+        file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
+        own_ids=own_ids,
+        name=source.name,
+        bad=tuple(bad),
+        input_bytes=input_bytes,
+        kept=kept,
+    )
+
+
+def malformed_rows(texts: pa.LargeBinaryArray) -> list[int]:
+    """The rows that are not well-formed UTF-8, in ascending order."""
+    rows = pa.py_buffer(_native.malformed_rows(text_column(texts)))
+    numbers = pa.Int64Array.from_buffers(pa.int64(), rows.size // 8, [None, rows])
+    return list(numbers.to_pylist())
+
+
+def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
+    """``array`` without ``rows`` (ascending row numbers)."""
+    bounds = [-1, *rows, len(array)]
+    kept = [array.slice(before + 1, after - before - 1) for before, after in pairwise(bounds)]
+    return pa.concat_arrays(kept)
+
+
+def malformed(raw: bytes | pa.Buffer) -> str:
+    """Where and why ``raw``, which is not well-formed UTF-8, is not, in words."""
+    view, step = memoryview(raw), 1 << 20
+    decoder = codecs.getincrementaldecoder("utf-8")()  # in steps: a record can be a gigabyte
+    for begin in range(0, len(view), step):
+        held = len(decoder.getstate()[0])
+        try:
+            decoder.decode(view[begin : begin + step], final=begin + step >= len(view))
+        except UnicodeDecodeError as error:
+            at = begin - held + error.start
+            return (
+                f"malformed UTF-8 at byte {at} of the record (0x{view[at]:02x}: {error.reason}): "
+                "convert the file to UTF-8"
+            )
+    raise ValueError("the record is well-formed UTF-8")

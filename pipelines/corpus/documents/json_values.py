@@ -1,0 +1,167 @@
+"""Values of JSON records: of what kind they are, and as columns of a given type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipelines.corpus.documents.types import unify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+LONGEST_INTEGER = 40  # digits; longer ones are kept as they were written
+_SCALARS: dict[type, frozenset[type]] = {
+    bool: frozenset({bool}),
+    int: frozenset({int}),
+    float: frozenset({int, float}),
+    str: frozenset({str}),
+}
+
+
+class Digits(str):
+    """An integer as it was written."""
+
+    __slots__ = ()
+
+
+def integer(digits: str) -> int | Digits:
+    """An integer of any number of digits, for ``json.loads``, which limits them."""
+    return int(digits) if len(digits) <= LONGEST_INTEGER else Digits(digits)
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in the words of JSON."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return "a number" if isinstance(value, (Digits, int, float)) else "a string"
+
+
+def lone_surrogate(value: str) -> str:
+    """The first half of a pair that stands alone, in words; empty where there is none."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        return f"half a surrogate pair (U+{ord(value[error.start]):04X} at {error.start})"
+    return ""
+
+
+def type_of(value: Any) -> pa.DataType:
+    """The type of a value: ``bool``, ``int64`` or ``double``, ``string``, lists and structs.
+
+    Raises:
+        ValueError: no type holds it.
+    """
+    if value is None:
+        return pa.null()
+    if isinstance(value, bool):
+        return pa.bool_()
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return pa.int64()
+    if isinstance(value, float):
+        return pa.float64()
+    if isinstance(value, str) and not isinstance(value, Digits):
+        return pa.string()
+    if isinstance(value, list):
+        return pa.list_(type_of_all(map(type_of, value)))
+    if isinstance(value, dict):
+        return pa.struct([(name, type_of(one)) for name, one in value.items()])
+    raise ValueError(f"{value!s:.80} does not fit 64 bits")
+
+
+def type_of_all(kinds: Iterable[pa.DataType]) -> pa.DataType:
+    """The type of values of all these types; integers among other numbers become ``double``.
+
+    Raises:
+        ValueError: no type holds them all.
+    """
+    found = pa.null()
+    for kind in kinds:
+        together = unify(found, kind, numbers=True)
+        if together is None:
+            raise ValueError(f"values of type {found} and of type {kind}")
+        found = together
+    return found
+
+
+def holds_json(kind: pa.DataType) -> bool:
+    """Whether values of JSON can be of this type."""
+    if pa.types.is_struct(kind):
+        return all(holds_json(field.type) for field in kind)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return holds_json(kind.value_type)
+    return _python_type(kind) is not None
+
+
+def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, str]]:
+    """Values as a column of the field's type.
+
+    Returns:
+        The column, null where a value does not fit; and of each that does not, its number and why.
+    """
+    kind = field.type
+    scalar = _python_type(kind)
+    if scalar is not None and {*map(type, values), type(None)} <= {*_SCALARS[scalar], type(None)}:
+        try:
+            return pa.array(values, kind), {}
+        except (pa.ArrowException, OverflowError, ValueError):
+            pass  # said below, with its place
+    problems = {
+        number: f"{problem} (see --keep)"
+        for number, value in enumerate(values)
+        for problem in [_problem(value, kind, field.name)]
+        if problem
+    }
+    fitting = [None if number in problems else value for number, value in enumerate(values)]
+    return pa.array(fitting, kind), problems
+
+
+def _problem(value: Any, kind: pa.DataType, path: str) -> str:
+    """Why a type does not hold a value exactly, and where in the record; empty where it does."""
+    if value is None:
+        return ""
+    wrong = f"field {path!r} is {kind_of(value)}, not {kind}"
+    inside: Iterator[str] = iter(())
+    if pa.types.is_struct(kind):
+        if not isinstance(value, dict):
+            return wrong
+        if strange := value.keys() - {field.name for field in kind}:
+            return f"field {path!r} has a field {min(strange)!r:.80}, which {kind} has not"
+        inside = (_problem(value.get(f.name), f.type, f"{path}.{f.name}") for f in kind)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        if not isinstance(value, list):
+            return wrong
+        items = enumerate(value)
+        inside = (_problem(one, kind.value_type, f"{path}[{place}]") for place, one in items)
+    elif type(value) not in _SCALARS[_python_type(kind) or str]:
+        return wrong
+    elif isinstance(value, str):
+        surrogate = lone_surrogate(value)
+        return f"field {path!r} holds {surrogate}, which is no character" if surrogate else ""
+    else:
+        try:
+            pa.scalar(value, kind)
+        except (pa.ArrowException, OverflowError, ValueError):
+            return f"field {path!r} is {value}, which {kind} does not hold"
+    return next(filter(None, inside), "")
+
+
+def _python_type(kind: pa.DataType) -> type | None:
+    """What ``json.loads`` makes of values of a type that is not nested."""
+    for is_kind, python in (
+        (pa.types.is_boolean, bool),
+        (pa.types.is_integer, int),
+        (pa.types.is_floating, float),
+        (pa.types.is_string, str),
+        (pa.types.is_large_string, str),
+    ):
+        if is_kind(kind):
+            return python
+    return None

@@ -1,0 +1,224 @@
+"""JSON lines: each line an object, its text in one field.
+
+What a line says is what Python's ``json.loads`` says: the last of two equal keys counts, escapes
+become characters, ``NaN`` is let pass where it does not matter. Three differences: integers may
+have any number of digits, brackets nest at most `MAX_DEPTH` deep, and a byte order mark at the
+start of the file is skipped. Lines of white space are no records.
+
+The core reads the lines it is sure of; ``json.loads`` judges the others, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bpe import _native
+from pipelines.corpus.documents import json_values
+from pipelines.corpus.documents.block import BadRecord, Block, ReadOptions, malformed, without
+from pipelines.corpus.documents.json_values import (
+    Digits,
+    integer,
+    kind_of,
+    lone_surrogate,
+)
+from pipelines.corpus.documents.lines import whole_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.corpus.documents.lines import Lines
+    from pipelines.corpus.splits import FileRange
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MAX_DEPTH = 200  # JsonLine::kMaxDepth in the core
+DEFAULT_ID_FIELD = "id"
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def read_jsonl(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    """The documents whose lines begin in ``source``."""
+    for lines in whole_lines(source, options):
+        yield _block(source, options, lines)
+
+
+@dataclass(frozen=True)
+class JsonDocument:
+    """A record that is a document; its id is None where it has no usable one."""
+
+    text: str
+    id: str | None
+
+
+def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
+    """Read one line with ``json.loads``: what the core must agree with where it decides itself.
+
+    Raises:
+        ValueError: the line is no document; the message says why.
+    """
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise ValueError(malformed(line)) from None
+    if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+        raise ValueError(f"brackets nest more than {MAX_DEPTH} deep: flatten the record")
+    try:
+        record = json.loads(text, parse_int=Digits)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"not one JSON value: {error.msg} (character {error.pos} of {len(text)}); a record "
+            "is one object on one line"
+        ) from None
+    if isinstance(record, dict):
+        return JsonDocument(_text(record, options.text_field), _id(record, options.id_field))
+    raise ValueError(f"{kind_of(record)} where an object was expected")
+
+
+def _text(record: dict[str, Any], field: str) -> str:
+    if field not in record:
+        there = ", ".join(repr(name[:80]) for name in list(record)[:20]) or "no fields"
+        raise ValueError(f"no field {field!r}: the record has {there} (see --text-field)")
+    value = record[field]
+    if isinstance(value, str) and not isinstance(value, Digits):
+        if surrogate := lone_surrogate(value):
+            raise ValueError(f"field {field!r} holds {surrogate}, which is no character")
+        return value
+    raise ValueError(f"field {field!r} is {kind_of(value)}, not a string (see --text-field)")
+
+
+def _id(record: dict[str, Any], field: str | None) -> str | None:
+    value = record.get(DEFAULT_ID_FIELD if field is None else field)
+    if isinstance(value, str):
+        surrogate = lone_surrogate(value)
+        if not surrogate:
+            return "0" if isinstance(value, Digits) and value == "-0" else str(value)
+        problem = f"holds {surrogate}, which is no character"
+    elif field is not None and field not in record:
+        problem = "is missing"
+    else:
+        problem = f"is {kind_of(value)}, neither a string nor an integer"
+    if field is None:
+        return None
+    raise ValueError(f"id field {field!r} {problem} (see --id-field)")
+
+
+def _depth(line: bytes) -> int:
+    depth = deepest = 0
+    for byte in _STRINGS.sub(b"", line):
+        if byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest
+
+
+def _decide(
+    source: FileRange,
+    options: ReadOptions,
+    data: memoryview,
+    columns: tuple[pa.Array, pa.Array, pa.Array],
+    undecided: array[int],
+) -> tuple[tuple[pa.Array, pa.Array, pa.Array], list[BadRecord]]:
+    """Fill in the rows that the core left open, or take them out."""
+    pieces: list[list[pa.Array]] = [[] for _ in columns]
+    bad = []
+    done = 0
+    for i in range(0, len(undecided), 3):
+        row, begin, end = undecided[i : i + 3]
+        line = bytes(data[begin:end])
+        place = columns[2][row].as_py()
+        for column, kept in zip(columns, pieces, strict=True):
+            kept.append(column.slice(done, row - done))
+        done = row + 1
+        try:
+            document = parse_line(line, options)
+        except ValueError as error:
+            bad.append(BadRecord.of(source, place, str(error), line))
+        else:
+            values = (document.text, document.id, place)
+            for value, column, kept in zip(values, columns, pieces, strict=True):
+                kept.append(pa.array([value], column.type))
+    for column, kept in zip(columns, pieces, strict=True):
+        kept.append(column.slice(done))
+    texts, own_ids, places = (pa.concat_arrays(kept) for kept in pieces)
+    return (texts, own_ids, places), bad
+
+
+def _line(data: memoryview, begin: int) -> memoryview:
+    """The line of ``data`` that begins at ``begin``, its end included."""
+    step = 1 << 16
+    for place in range(begin, len(data), step):
+        if (end := bytes(data[place : place + step]).find(b"\n")) >= 0:
+            return data[begin : place + end + 1]
+    return data[begin:]
+
+
+def _kept(
+    options: ReadOptions, data: memoryview, begins: list[int]
+) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
+    """The columns that pass through, of the records that begin there; and why some do not fit."""
+    records = [json.loads(bytes(_line(data, begin)), parse_int=integer) for begin in begins]
+    problems: dict[int, str] = {}
+    columns = []
+    for wanted in options.keep:
+        values, wrong = json_values.column(
+            [record.get(wanted.name) for record in records], wanted.field
+        )
+        columns.append(values)
+        problems = {**wrong, **problems}
+    return tuple(columns), problems
+
+
+def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
+    place, data = lines.place, memoryview(lines.data)
+    if place == 0 and data[:3] == BYTE_ORDER_MARK:
+        place, data = 3, data[3:]
+    text, text_offsets, ids, id_offsets, has_id, starts, undecided = _native.read_json_lines(
+        data,
+        place,
+        options.text_field.encode(),
+        (DEFAULT_ID_FIELD if options.id_field is None else options.id_field).encode(),
+        options.id_field is not None,
+    )
+    rows = len(starts) // 8
+    texts = pa.LargeStringArray.from_buffers(rows, pa.py_buffer(text_offsets), pa.py_buffer(text))
+    own_ids = pa.StringArray.from_buffers(
+        rows, pa.py_buffer(id_offsets), pa.py_buffer(ids), pa.py_buffer(has_id)
+    )
+    places = pa.Int64Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(starts)])
+    bad = list(lines.bad)
+    if len(undecided):
+        (texts, own_ids, places), bad_lines = _decide(
+            source,
+            options,
+            data,
+            (texts, own_ids, places),
+            array("q", bytes(undecided)),
+        )
+        bad = [*bad_lines, *bad]
+    kept: tuple[pa.Array, ...] = ()
+    if options.keep:
+        kept, problems = _kept(options, data, [start - place for start in places.to_pylist()])
+        unfit = sorted(problems)
+        for row in unfit:
+            line = bytes(_line(data, places[row].as_py() - place)).rstrip(b"\r\n")
+            bad.append(BadRecord.of(source, places[row].as_py(), problems[row], line))
+        bad.sort(key=lambda record: record.place)
+        texts, own_ids, places = (without(array, unfit) for array in (texts, own_ids, places))
+        kept = tuple(without(array, unfit) for array in kept)
+    return Block(
+        texts=texts,
+        places=places,
+        file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
+        own_ids=own_ids if own_ids.null_count < len(own_ids) else None,
+        name=source.name,
+        bad=tuple(bad),
+        input_bytes=lines.input_bytes,
+        kept=kept,
+    )

@@ -1,0 +1,241 @@
+r"""Lines of a range: as documents (``lines``), and as the records of ``jsonl``.
+
+A line ends at ``\n``; one ``\r`` before it belongs to the line end. An empty line is an empty
+document. A last line without a line end counts. Everything else is text, a byte order mark too.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+
+from bpe import _native
+from pipelines.corpus.documents.block import RAW_BYTES, BadRecord, Block, ReadOptions, text_block
+from pipelines.corpus.documents.compression import ByteStream, DamagedDataError, UnpackedStream
+from pipelines.corpus.documents.stored import LostFileError, StoredFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.corpus.splits import FileRange
+
+
+SEARCH_BYTES = 64 << 10
+_Piece: TypeAlias = tuple[int, bytes, tuple[BadRecord, ...]]  # place, whole lines, what is behind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """Some whole lines of a file, and how far into the range reading them has come.
+
+    Attributes:
+        place: where they begin: byte offset in the uncompressed file.
+        data: the lines with their ends; the last may be without.
+        bad: a record among or behind them that cannot be read.
+        input_bytes: bytes of input, as stored, since the ``Lines`` before.
+    """
+
+    place: int
+    data: bytes
+    bad: tuple[BadRecord, ...]
+    input_bytes: int
+
+
+def read_lines(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    """The lines that begin in ``source``, each a document."""
+    for lines in whole_lines(source, options):
+        text, offsets, places = _native.split_lines(lines.data, lines.place)
+        yield text_block(
+            source,
+            texts=pa.LargeBinaryArray.from_buffers(
+                pa.large_binary(),
+                len(places) // 8,
+                [None, pa.py_buffer(offsets), pa.py_buffer(text)],
+            ),
+            places=pa.Int64Array.from_buffers(
+                pa.int64(), len(places) // 8, [None, pa.py_buffer(places)]
+            ),
+            bad=lines.bad,
+            input_bytes=lines.input_bytes,
+        )
+
+
+def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
+    """Cut the lines that begin in ``source`` into pieces of about ``options.block_bytes``.
+
+    Lines over ``options.max_record_bytes`` are bad records; so is what damage has cut off, and
+    what was in a file that is gone or another by now.
+    Memory: a few blocks, or twice the longest line within the limit while it is put together.
+    """
+    try:
+        stored_file = StoredFile(source)
+    except LostFileError as lost:
+        yield _lost(source, lost)
+        return
+    with stored_file as stored:
+        unpacked = None
+        begin, end = 0, source.end
+        if source.compression == "none":
+            try:
+                found = _first_line(stored, source)
+            except LostFileError as lost:
+                yield _lost(source, lost)
+                return
+            if found is None:
+                yield Lines(place=end, data=b"", bad=(), input_bytes=source.size)
+                return
+            begin = found
+        else:
+            unpacked = UnpackedStream(stored, source.compression)
+        taken = 0
+        for piece in _pieces(source, options, unpacked or stored, begin=begin):
+            for place, data, bad in _without_long_lines(source, options, piece):
+                now = unpacked.consumed if unpacked else min(stored.tell(), end) - source.start
+                yield Lines(place=place, data=data, bad=bad, input_bytes=now - taken)
+                taken = now
+        if taken < source.size:
+            yield Lines(place=end, data=b"", bad=(), input_bytes=source.size - taken)
+
+
+def _lost(source: FileRange, lost: LostFileError) -> Lines:
+    """Nothing but the news that the file is not what was planned."""
+    bad = BadRecord.lost(source, source.start, lost.reason)
+    return Lines(place=source.start, data=b"", bad=(bad,), input_bytes=source.size)
+
+
+def _first_line(stored: StoredFile, source: FileRange) -> int | None:
+    """Go to the first line that begins in the range; None where none does."""
+    if source.start >= source.end:
+        return None
+    position = source.start
+    if position > 0:
+        position -= 1  # the line end before the range makes a line begin right at its start
+        stored.seek(position)
+        while True:
+            chunk = stored.read(min(SEARCH_BYTES, source.end - 1 - position))
+            if not chunk:
+                return None
+            line_end = chunk.find(b"\n")
+            position += len(chunk) if line_end < 0 else line_end + 1
+            if line_end >= 0:
+                break
+    stored.seek(position)
+    return position
+
+
+class _OpenLine:
+    """The beginning of a line whose end is not read yet; of one over the limit, its first bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self.size = 0
+        self._ends_in_cr = False
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it is over the limit, even if its last byte turns out to be half a line end."""
+        return self.size > self._limit + 1
+
+    @property
+    def raw(self) -> bytes:
+        """The line so far, or the beginning of it where it is too long."""
+        return b"".join(self._pieces)
+
+    def add(self, data: bytes) -> None:
+        """Append what follows; ``data`` is not empty."""
+        self.size += len(data)
+        self._ends_in_cr = data.endswith(b"\r")
+        self._pieces.append(data)
+        if self.too_long:
+            raw = bytearray()
+            for piece in self._pieces:
+                raw += piece[: RAW_BYTES - len(raw)]
+            self._pieces = [bytes(raw)]
+
+    def finish(self, tail: bytes | memoryview) -> bytes:
+        """The line and what ends it; nothing is kept, so that a long line is in memory once."""
+        pieces, self._pieces, self.size = [*self._pieces, tail], [], 0
+        return b"".join(pieces)
+
+    def close(self, tail: bytes) -> tuple[bytes, int]:
+        """The (beginning of the) line and its size, without its line end, when ``tail`` ends it."""
+        before = tail.removesuffix(b"\n")
+        ends_in_cr = before.endswith(b"\r") if before else self._ends_in_cr
+        size = self.size + len(before) - ends_in_cr
+        return (self.raw + before[:RAW_BYTES])[:size], size
+
+
+def _pieces(
+    source: FileRange, options: ReadOptions, stream: ByteStream, *, begin: int
+) -> Iterator[_Piece]:
+    """Whole lines from ``begin`` to the end of the range, or of the compressed file."""
+    last = sys.maxsize if isinstance(stream, UnpackedStream) else source.end - 1
+    position = place = begin  # of the next byte to be read; of the line being read
+    line = _OpenLine(options.max_record_bytes)
+    final = -1
+    while final < 0:
+        try:
+            # Not past the range, except to find the end of its last line.
+            missing = last + 1 - position
+            chunk = stream.read(min(options.block_bytes, missing) if missing > 0 else SEARCH_BYTES)
+        except DamagedDataError as damage:
+            yield place, b"", (BadRecord.of(source, place, str(damage), line.raw, line.size),)
+            return
+        except LostFileError as lost:
+            yield place, b"", (BadRecord.lost(source, place, lost.reason, line.raw),)
+            return
+        if not chunk:
+            break
+        # The first line end at or behind the last byte of the range ends its last line.
+        final = chunk.find(b"\n", max(0, last - position))
+        cut = (final if final >= 0 else chunk.rfind(b"\n")) + 1
+        position += len(chunk)
+        used = 0
+        if cut and line.too_long:
+            used = chunk.find(b"\n") + 1
+            yield place, b"", (_too_long(source, options, place, *line.close(chunk[:used])),)
+            place += line.size + used
+            line = _OpenLine(options.max_record_bytes)
+        if cut > used:
+            data = line.finish(memoryview(chunk)[used:cut])
+            place += len(data)
+            yield place - len(data), data, ()
+        if cut < len(chunk):
+            line.add(chunk[cut:])
+    else:
+        return
+    if line.too_long:
+        yield place, b"", (_too_long(source, options, place, *line.close(b"")),)
+    elif line.size:
+        yield place, line.finish(b""), ()
+
+
+def _without_long_lines(source: FileRange, options: ReadOptions, piece: _Piece) -> Iterator[_Piece]:
+    """``piece``, cut where a line is over the limit; such lines become bad records."""
+    place, data, bad = piece
+    begin = 0  # of the lines that are not yielded yet
+    position = 0
+    while len(data) - position > options.max_record_bytes:
+        line_end = data.find(b"\n", position) + 1 or len(data)
+        line = data[position:line_end].removesuffix(b"\n").removesuffix(b"\r")
+        if len(line) > options.max_record_bytes:
+            long = _too_long(source, options, place + position, line, len(line))
+            yield place + begin, data[begin:position], (long,)
+            begin = line_end
+        position = line_end
+    if begin == 0 or begin < len(data):
+        yield place + begin, data[begin:], bad
+
+
+def _too_long(
+    source: FileRange, options: ReadOptions, place: int, raw: bytes, size: int
+) -> BadRecord:
+    reason = (
+        f"the record has {size} bytes, more than the {options.max_record_bytes} that a record may "
+        "have: cut it into documents, or raise --max-record-size"
+    )
+    return BadRecord.of(source, place, reason, raw, size)

@@ -1,0 +1,400 @@
+"""Parquet files: each row a document, its text in one column.
+
+A row group belongs to the range that holds its first byte, going by the sizes of the groups. Rows
+are decoded a few at a time: memory is bounded by some blocks, or by the largest value or page of
+the file where that is more.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.corpus.documents.block import (
+    RAW_BYTES,
+    BadRecord,
+    Block,
+    ReadOptions,
+    malformed_rows,
+    text_block,
+    without,
+)
+from pipelines.corpus.documents.parquet_columns import find_columns, is_text, kept_column
+from pipelines.corpus.documents.stored import LostFileError, StoredFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.corpus.splits import FileRange
+
+READ_AHEAD = 1 << 20  # bytes of a column that are read at once
+MOST_ROWS = 8192  # decoded at once when values are small
+MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
+MOST_ROWS_UNKNOWN = 64  # of a column whose values could be large and repeat in some other way
+_ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
+
+
+def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    """The documents of the row groups that begin in ``source``.
+
+    What was in a file that is gone or another by now is one bad record, after those already read.
+    """
+    row = taken = 0
+    try:
+        for block in _read(source, options):
+            row = block.places[-1].as_py() + 1 if len(block) else row
+            taken += block.input_bytes
+            yield block
+    except LostFileError as lost:
+        reason = f"{lost.reason}, after row {row - 1}" if row else lost.reason
+        bad = BadRecord.lost(source, source.start, reason)
+        yield _Rows.none(row).block(source, options, bad=[bad], input_bytes=source.size - taken)
+
+
+def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    with StoredFile(source) as stored:
+        try:
+            file = pq.ParquetFile(
+                stored,
+                buffer_size=READ_AHEAD,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
+            schema = file.schema_arrow
+        except _ERRORS as error:
+            # Every range of the file finds out; the first one says so.
+            bad = [_no_parquet(source, stored, error)] if source.start == 0 else []
+            yield _Rows.none(0).block(source, options, bad=bad, input_bytes=source.size)
+            return
+        reader = _Reader(source, options, stored, file, schema)
+        yield from reader.blocks()
+
+
+class _Rows:
+    """Consecutive rows of a file: texts and ids (large_binary, with nulls; ids None: no column).
+
+    And the columns that pass through, of their types.
+    """
+
+    def __init__(
+        self,
+        first: int,
+        texts: pa.LargeBinaryArray,
+        ids: pa.LargeBinaryArray | None,
+        kept: tuple[pa.Array, ...] = (),
+    ) -> None:
+        self.first = first
+        self.texts = texts
+        self.ids = ids
+        self.kept = kept
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the texts and the columns that pass through."""
+        return sum(column.nbytes for column in (self.texts, *self.kept))
+
+    @classmethod
+    def none(cls, first: int) -> _Rows:
+        """No rows."""
+        return cls(first, pa.array([], pa.large_binary()), None)
+
+    @classmethod
+    def joined(cls, pieces: list[_Rows]) -> _Rows:
+        """Rows that follow each other, in one."""
+        if len(pieces) == 1:
+            return pieces[0]
+        ids = [piece.ids for piece in pieces if piece.ids is not None]
+        return cls(
+            pieces[0].first,
+            pa.concat_arrays([piece.texts for piece in pieces]),
+            pa.concat_arrays(ids) if ids else None,
+            tuple(map(pa.concat_arrays, zip(*(piece.kept for piece in pieces), strict=True))),
+        )
+
+    def block(
+        self,
+        source: FileRange,
+        options: ReadOptions,
+        *,
+        bad: list[BadRecord] | None = None,
+        input_bytes: int = 0,
+    ) -> Block:
+        """The documents among the rows; what is none joins ``bad``."""
+        texts, ids = self.texts, self.ids
+        sizes = pc.fill_null(pc.binary_length(texts), 0)
+        reasons: dict[int, str] = {}
+        if texts.null_count:
+            reasons.update(dict.fromkeys(_true_rows(texts.is_null()), "the text is null"))
+        if len(texts) and pc.max(sizes).as_py() > options.max_record_bytes:
+            for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
+                reasons[row] = (
+                    f"the record has {sizes[row].as_py()} bytes, more than the "
+                    f"{options.max_record_bytes} that a record may have: cut it into documents, "
+                    "or raise --max-record-size"
+                )
+        if ids is not None:
+            ids, problems = _usable_ids(ids, options)
+            reasons.update(problems)
+        for wanted, column in zip(options.keep, self.kept, strict=False):  # none where no rows are
+            for row in _malformed_text(column):
+                reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
+        kept, places = self.kept, _counting(self.first, len(texts))
+        found = [
+            BadRecord.of(source, self.first + row, reason, texts[row].as_buffer() or b"")
+            for row, reason in sorted(reasons.items())
+        ]
+        if reasons:
+            rows = sorted(reasons)
+            texts, places = without(texts, rows), without(places, rows)
+            ids = None if ids is None else without(ids, rows)
+            kept = tuple(without(column, rows) for column in kept)
+        return text_block(
+            source,
+            texts=texts.fill_null(b"") if texts.null_count else texts,
+            places=places,
+            bad=[*found, *(bad or [])],
+            input_bytes=input_bytes,
+            own_ids=None if ids is None else ids.cast(pa.binary()).view(pa.string()),
+            kept=kept,
+        )
+
+
+class _Reader:
+    """Reads the row groups of one range."""
+
+    def __init__(
+        self,
+        source: FileRange,
+        options: ReadOptions,
+        stored: StoredFile,
+        file: pq.ParquetFile,
+        schema: pa.Schema,
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._stored = stored
+        self._file = file
+        self._text, self._id = find_columns(source, schema, options)
+        self._kept = [kept_column(source, schema, column) for column in options.keep]
+        names = (self._text, self._id, *(field.name for field in self._kept))
+        self._names = list(dict.fromkeys(name for name in names if name is not None))
+        # Of these, values can be large and repeat.
+        self._texts = [name for name in self._names if is_text(schema.field(name).type)]
+        self._encoded = any(pa.types.is_dictionary(schema.field(n).type) for n in self._texts)
+
+    def blocks(self) -> Iterator[Block]:
+        """Every block of the range; their ``input_bytes`` follow the rows."""
+        source, metadata = self._source, self._file.metadata
+        groups = []
+        first = 0
+        for index, begin in enumerate(_beginnings(metadata, source.file_size)):
+            rows = max(metadata.row_group(index).num_rows, 0)
+            if source.start <= begin < source.end:
+                groups.append((index, first, rows))
+            first += rows
+        total = sum(rows for _, _, rows in groups)
+        before = taken = 0
+        for index, first, rows in groups:
+            for pieces, bad in self._stretches(index, first, rows):
+                block = _Rows.joined(pieces)
+                done = before + block.first + len(block.texts) - first
+                now = min(source.size * done // max(total, 1), source.size)
+                yield block.block(source, self._options, bad=bad, input_bytes=now - taken)
+                taken = now
+            before += rows
+        if taken < source.size:
+            yield _Rows.none(first).block(source, self._options, input_bytes=source.size - taken)
+
+    def _stretches(
+        self, index: int, first: int, rows: int
+    ) -> Iterator[tuple[list[_Rows], list[BadRecord]]]:
+        """Rows of a row group by about ``block_bytes``, and the damage behind them."""
+        held: list[_Rows] = []
+        held_bytes = 0
+        row = first
+        bad: list[BadRecord] = []
+        try:
+            for piece in self._pieces(index, first):
+                held.append(piece)
+                held_bytes += piece.nbytes
+                row = piece.first + len(piece.texts)
+                if held_bytes >= self._options.block_bytes:
+                    yield held, []
+                    held, held_bytes = [], 0
+            if row < first + rows:
+                bad.append(self._lost(index, row, first + rows, "its columns end early"))
+        except _ERRORS as error:
+            bad.append(self._lost(index, row, first + rows, str(error)))
+        if held or bad:
+            yield held or [_Rows.none(row)], bad
+
+    def _lost(self, index: int, row: int, end: int, reason: str) -> BadRecord:
+        return BadRecord.of(
+            self._source,
+            row,
+            f"row group {index} cannot be read ({reason}): its rows {row} to {end - 1} are lost",
+            b"",
+        )
+
+    def _pieces(self, index: int, first: int) -> Iterator[_Rows]:
+        """The rows of a row group, decoded, each piece of bounded size."""
+        batches = self._file.iter_batches(
+            batch_size=self._batch_rows(index),
+            row_groups=[index],
+            columns=self._names,
+            use_threads=False,
+        )
+        for batch in batches:
+            texts = batch.column(self._text)
+            ids = None if self._id is None else batch.column(self._id)
+            for begin, end in self._bounds(batch):
+                rows = end - begin
+                yield _Rows(
+                    first + begin,
+                    _as_binary(texts.slice(begin, rows)),
+                    None if ids is None else _as_binary(ids.slice(begin, rows)),
+                    tuple(
+                        batch.column(field.name).slice(begin, rows).cast(field.type)
+                        for field in self._kept
+                    ),
+                )
+            first += len(batch)
+
+    def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+        """Cut a batch where its dictionary-encoded columns decode to more than a block."""
+        columns = map(batch.column, self._texts)
+        encoded = [column for column in columns if pa.types.is_dictionary(column.type)]
+        if not encoded:
+            yield 0, len(batch)
+            return
+        sizes = _counting(0, len(batch))  # a byte a row, and up to its end the values
+        for column in encoded:
+            lengths = pc.binary_length(_as_binary(column.dictionary)).cast(pa.int64())
+            values = pc.fill_null(lengths.take(column.indices), 0)
+            sizes = pc.add(sizes, pc.cumulative_sum(values))
+        # Rows of one bucket together have at most a block and one value.
+        buckets = pc.divide(sizes, self._options.block_bytes)
+        begin = 0
+        for end in pc.run_end_encode(buckets, run_end_type=pa.int64()).run_ends.to_pylist():
+            yield begin, end
+            begin = end
+
+    def _batch_rows(self, index: int) -> int:
+        """How many rows to decode at once, so that not even repeated large values take much."""
+        if self._encoded:
+            return MOST_ROWS_ENCODED
+        group, block = self._file.metadata.row_group(index), self._options.block_bytes
+        stored = max(group.total_byte_size, 1)
+        rows: int = min(MOST_ROWS, max(block * group.num_rows // stored, 1))
+        if rows * stored > 8 * block:  # else no value can make a batch too large
+            try:
+                largest = self._largest_repeated(index)
+            except _ERRORS:  # damage shows again in reading; delta encodings have no dictionary
+                return min(rows, MOST_ROWS_UNKNOWN)
+            rows = min(rows, max(8 * block // max(largest, 1), 1))
+        return rows
+
+    def _largest_repeated(self, index: int) -> int:
+        """Bytes of the largest values in the dictionary pages of the columns, added up."""
+        largest = 0
+        batches = self._dictionaries.iter_batches(
+            batch_size=1, row_groups=[index], columns=self._texts, use_threads=False
+        )
+        for column in next(batches, pa.RecordBatch.from_pylist([])).columns:
+            if pa.types.is_dictionary(column.type) and len(column.dictionary):
+                largest += pc.max(pc.binary_length(_as_binary(column.dictionary))).as_py() or 0
+        return int(largest)
+
+    @cached_property
+    def _dictionaries(self) -> pq.ParquetFile:
+        """The same file, its columns left dictionary-encoded."""
+        return pq.ParquetFile(
+            self._stored,
+            metadata=self._file.metadata,
+            read_dictionary=self._texts,
+            buffer_size=READ_AHEAD,
+            pre_buffer=False,
+        )
+
+
+def _malformed_text(column: pa.Array) -> list[int]:
+    """The rows in which text, at any depth, is not well-formed UTF-8."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return [row for row in range(len(column)) if _is_malformed(column.take([row]))]
+    return []
+
+
+def _is_malformed(row: pa.Array) -> bool:
+    try:
+        row.validate(full=True)
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
+    """The bytes of a text column; of an integer column, its decimal digits."""
+    if pa.types.is_dictionary(array.type):
+        return _as_binary(array.dictionary).take(array.indices)
+    if pa.types.is_integer(array.type):
+        array = array.cast(pa.string())
+    return array.cast(pa.large_binary())
+
+
+def _usable_ids(
+    ids: pa.LargeBinaryArray, options: ReadOptions
+) -> tuple[pa.LargeBinaryArray, dict[int, str]]:
+    """``ids``, null where they are no text; and what is wrong with rows that need one."""
+    problems: dict[int, str] = {}
+    if rows := malformed_rows(ids.fill_null(b"")):
+        problems.update(dict.fromkeys(rows, "is not well-formed UTF-8"))
+        ids = pc.if_else(_marked(rows, len(ids)), pa.scalar(None, pa.large_binary()), ids)
+    if options.id_field is None:
+        return ids, {}
+    for row in _true_rows(ids.is_null()):
+        problems.setdefault(row, "is null")
+    return ids, {row: f"id field {options.id_field!r} {why}" for row, why in problems.items()}
+
+
+def _marked(rows: list[int], length: int) -> pa.BooleanArray:
+    return pc.is_in(_counting(0, length), value_set=pa.array(rows, pa.int64()))
+
+
+def _true_rows(mask: pa.BooleanArray) -> list[int]:
+    rows: list[int] = pc.indices_nonzero(mask).to_pylist()
+    return rows
+
+
+def _counting(first: int, length: int) -> pa.Int64Array:
+    """``first``, ``first + 1``, and so on."""
+    return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length), start=first - 1)
+
+
+def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
+    """Where in the file each row group begins, going by their sizes; always inside the file.
+
+    Not the offsets in the footer: those of a damaged file can lie anywhere, and to ask pyarrow
+    for them can end the process.
+    """
+    sizes = [
+        max(metadata.row_group(index).total_byte_size, 0)
+        for index in range(metadata.num_row_groups)
+    ]
+    total = max(sum(sizes), 1)
+    return [
+        min(file_size * before // total, file_size - 1)
+        for before in [*accumulate(sizes, initial=0)][: len(sizes)]
+    ]
+
+
+def _no_parquet(source: FileRange, stored: StoredFile, error: Exception) -> BadRecord:
+    stored.seek(0)
+    reason = f"not a Parquet file, or its footer is damaged: {error}"
+    return BadRecord.of(source, 0, reason, stored.read(RAW_BYTES), source.file_size)

@@ -1,0 +1,108 @@
+"""Which columns of a Parquet file hold text, ids, and what passes through."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pipelines.corpus.documents.types import in_parquet, unify
+from pipelines.errors import InputError
+
+if TYPE_CHECKING:
+    from pipelines.corpus.documents.block import KeptColumn, ReadOptions
+    from pipelines.corpus.splits import FileRange
+
+DEFAULT_ID_FIELD = "id"
+
+
+def find_columns(
+    source: FileRange, schema: pa.Schema, options: ReadOptions
+) -> tuple[str, str | None]:
+    """The names of the text column and, where there is one to use, the id column."""
+    text = _column_type(source, schema, options.text_field, "--text-field")
+    if not is_text(text):
+        raise InputError(
+            f"{source.path}: column {options.text_field!r} holds {text}, not text: name another "
+            f"one with --text-field ({_described(schema)})"
+        )
+    if options.id_field is not None:
+        kind = _column_type(source, schema, options.id_field, "--id-field")
+        if not is_text(kind) and not _is_integer(kind):
+            raise InputError(
+                f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
+                f"integers: name another one with --id-field ({_described(schema)})"
+            )
+        return options.text_field, options.id_field
+    if schema.names.count(DEFAULT_ID_FIELD) == 1:
+        kind = schema.field(DEFAULT_ID_FIELD).type
+        if is_text(kind) or _is_integer(kind):
+            return options.text_field, DEFAULT_ID_FIELD
+    return options.text_field, None
+
+
+def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
+    """The type with which a column passes through; dictionaries as their values.
+
+    Raises:
+        InputError: there is no such column, or its type does not pass through.
+    """
+    kind = _column_type(source, schema, name, "--keep")
+    try:
+        return in_parquet(kind)
+    except ValueError as error:
+        raise InputError(f"{source.path}: --keep {name}: {error}") from error
+
+
+def kept_column(source: FileRange, schema: pa.Schema, column: KeptColumn) -> pa.Field:
+    """A column that passes through, of the type it is to have.
+
+    Raises:
+        InputError: there is no such column, or it is of a type that does not fit.
+    """
+    kind, wanted = kept_type(source, schema, column.name), column.field
+    if unify(kind, wanted.type) != wanted.type:
+        raise InputError(
+            f"{source.path}: column {column.name!r} holds {kind}, which {wanted.type} does not "
+            f"hold: give another type, --keep '{column.name}:TYPE'"
+        )
+    return wanted
+
+
+def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
+    count = schema.names.count(name)
+    if count != 1:
+        problem = f"no column {name!r}" if not count else f"{count} columns {name!r}"
+        raise InputError(
+            f"{source.path} has {problem}: name one with {option} ({_described(schema)})"
+        )
+    return schema.field(name).type
+
+
+def _described(schema: pa.Schema) -> str:
+    names = [f"{field.name}: {field.type}" for field in list(schema)[:20]]
+    more = ", …" if len(schema) > 20 else ""
+    return f"its columns are {', '.join(names)}{more}" if names else "it has no columns"
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether columns of this type hold strings, or bytes that may be some."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    checks = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_string_view,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+        pa.types.is_null,
+    )
+    return any(check(kind) for check in checks)
+
+
+def _is_integer(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_integer(kind))

@@ -1,0 +1,111 @@
+"""Files that are one document each.
+
+The text is the file's bytes as they are: line ends and a byte order mark too. Small files share a
+block, so that a million of them do not make a million blocks.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from pipelines.corpus.documents.block import (
+    RAW_BYTES,
+    BadRecord,
+    Block,
+    ReadOptions,
+    malformed,
+    malformed_rows,
+    without,
+)
+from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
+from pipelines.corpus.documents.stored import LostFileError, StoredFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipelines.corpus.splits import FileRange
+
+
+def read_texts(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[Block]:
+    """One document for each file of ``sources``; its id is the file's name."""
+    held: list[tuple[FileRange, bytes]] = []
+    bad: list[BadRecord] = []
+    text_bytes = input_bytes = 0
+    for source in sources:
+        document = _read(source, options)
+        if isinstance(document, BadRecord):
+            bad.append(document)
+        else:
+            held.append((source, document))
+            text_bytes += len(document)
+        input_bytes += source.size
+        if text_bytes >= options.block_bytes:
+            yield _block(held, bad, input_bytes)
+            held, bad = [], []
+            text_bytes = input_bytes = 0
+    if held or bad:
+        yield _block(held, bad, input_bytes)
+
+
+def _read(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
+    try:
+        return _whole(source, options)
+    except LostFileError as lost:
+        return BadRecord.lost(source, 0, lost.reason)
+
+
+def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
+    limit = options.max_record_bytes
+    data = b""
+    with StoredFile(source) as stored:
+        if source.compression == "none":
+            size = source.file_size
+            data = stored.read(size if size <= limit else RAW_BYTES)
+        else:
+            stream = UnpackedStream(stored, source.compression)
+            try:
+                data = stream.read(limit + 1)
+                if len(data) <= limit:
+                    stream.read(1)  # nothing, unless the data is damaged behind the text
+            except DamagedDataError as damage:
+                return BadRecord.of(source, 0, str(damage), data)
+            size = len(data)
+    if size > limit:
+        reason = (
+            f"the file has {'at least ' if source.compression != 'none' else ''}{size} bytes of "
+            f"text, more than the {limit} that a record may have: cut it into documents (or read "
+            "it as lines), or raise --max-record-size"
+        )
+        return BadRecord.of(source, 0, reason, data, size)
+    return data
+
+
+def _block(
+    held: Sequence[tuple[FileRange, bytes]], bad: Sequence[BadRecord], input_bytes: int
+) -> Block:
+    sources = [source for source, _ in held]
+    data = held[0][1] if len(held) == 1 else b"".join(text for _, text in held)
+    offsets = pa.array(accumulate((len(text) for _, text in held), initial=0), pa.int64())
+    texts = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(held), [None, offsets.buffers()[1], pa.py_buffer(data)]
+    )
+    names = pa.array([source.name for source in sources], pa.string())
+    indexes = pa.array([source.file_index for source in sources], pa.int32())
+    if rows := malformed_rows(texts):
+        found = (
+            BadRecord.of(held[row][0], 0, malformed(held[row][1]), held[row][1]) for row in rows
+        )
+        bad = [*bad, *found]
+        texts, names, indexes = (without(array, rows) for array in (texts, names, indexes))
+    return Block(
+        texts=texts.view(pa.large_string()),
+        places=pa.repeat(pa.scalar(0, pa.int64()), len(texts)),
+        file_indexes=indexes,
+        own_ids=names,
+        name="",
+        bad=tuple(bad),
+        input_bytes=input_bytes,
+    )

@@ -1,0 +1,169 @@
+"""The documents of one split, and what every job does on the way.
+
+Bad records are set aside, progress and metrics told, and the work stopped where another worker
+has failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from pipelines.corpus.documents import read_split
+from pipelines.encode.parts import DeadLetters, dead_letter
+from pipelines.errors import JobError, RecordError
+from pipelines.files import storage
+from pipelines.files.storage import join, replacing
+from pipelines.output.names import DEAD_LETTERS
+from pipelines.progress import SlotWriter
+from pipelines.running.runners import counter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from typing_extensions import Self
+
+    from pipelines.corpus.documents import BadRecord, Block, ReadOptions
+    from pipelines.corpus.splits import Split
+    from pipelines.files.storage import HashingFile
+    from pipelines.running.failures import Failures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the splits of a job are read; travels to the workers.
+
+    Attributes:
+        directory: the output directory, for dead letters.
+        options: how records become documents.
+        max_failures: bad records the whole job may set aside.
+        counters_path: the file of progress slots on this machine; None where nobody watches.
+    """
+
+    directory: str
+    options: ReadOptions
+    max_failures: int = 0
+    counters_path: str | None = None
+
+
+class SplitReader:
+    """Iterates over the blocks of a split; a context manager that ends with `finish`.
+
+    Attributes:
+        documents: documents so far.
+    """
+
+    def __init__(self, split: Split, reading: Reading, failures: Failures) -> None:
+        self._split = split
+        self._reading = reading
+        self._failures = failures
+        self._open = contextlib.ExitStack()
+        self._dead: HashingFile | None = None
+        self._bad_records = 0
+        self._input_bytes = 0
+        self.documents = 0
+
+    def __enter__(self) -> Self:
+        self._slot = self._open.enter_context(
+            SlotWriter(self._reading.counters_path, self._split.part)
+        )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.__exit__(*error)  # type: ignore[arg-type]  # what the with statement gave us
+
+    def __iter__(self) -> Iterator[Block]:
+        """Yield the blocks in order.
+
+        Raises:
+            RecordError: one bad record more than the job may set aside.
+            InputError: a file cannot be read.
+        """
+        documents_read, bytes_read = counter("documents_read"), counter("bytes_read")
+        for block in read_split(self._split, self._reading.options):
+            if self._failures.stopped():
+                raise JobError("the job was stopped")
+            for bad in block.bad:
+                self.set_aside(bad)
+            self.documents += len(block)
+            self._input_bytes += block.input_bytes
+            documents_read.inc(len(block))
+            bytes_read.inc(block.input_bytes)
+            yield block
+            self._slot.update(documents=self.documents, bytes=self._input_bytes)
+
+    def set_aside(self, bad: BadRecord) -> None:
+        """Write a bad record to the split's dead letters.
+
+        Raises:
+            RecordError: the job may set no more of them aside.
+        """
+        self._bad_records += 1
+        limit = self._reading.max_failures
+        if self._bad_records > limit:
+            raise RecordError(too_many(describe(bad), limit))
+        if self._dead is None:
+            self._dead = self._open.enter_context(replacing(self._dead_path))
+        self._dead.write(dead_letter(bad))
+        counter("dead_letters").inc()
+
+    def finish(self) -> DeadLetters | None:
+        """Close the split's dead letters and say what is in them; None where there are none."""
+        written = self._dead.written() if self._dead is not None else None
+        self._open.close()
+        if written is None:
+            return None
+        return DeadLetters(
+            file=f"{DEAD_LETTERS}/{self._split.file_name('jsonl')}",
+            records=self._bad_records,
+            bytes=written.bytes,
+            sha256=written.sha256,
+        )
+
+    @property
+    def _dead_path(self) -> str:
+        return join(self._reading.directory, DEAD_LETTERS, self._split.file_name("jsonl"))
+
+
+def text_bytes(texts: pa.Array) -> int:
+    """Bytes of UTF-8 in a column of text."""
+    return pc.sum(pc.binary_length(texts)).as_py() or 0
+
+
+def describe(bad: BadRecord) -> str:
+    """Where a bad record is and what is wrong with it; in one line of valid Unicode."""
+    path = bad.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    path = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+    return f"{path}, record at {bad.unit} {bad.place}: {bad.reason}"
+
+
+def too_many(first: str, limit: int) -> str:
+    """The message of the error that one bad record too many is."""
+    if limit == 0:
+        return f"{first}: repair it, or set bad records aside with --max-failures N"
+    return f"{first}: this is more than the {limit} bad records that --max-failures allows"
+
+
+def check_failures(failures: int, reading: Reading, files: Sequence[str]) -> None:
+    """Check the bad records of the whole job against what it may set aside.
+
+    Args:
+        failures: how many there were.
+        reading: says how many there may be.
+        files: dead letters below the output directory, of which the first is quoted.
+
+    Raises:
+        RecordError: there were more.
+    """
+    if failures <= reading.max_failures:
+        return
+    first = ""
+    if files:
+        line = json.loads(storage.read(join(reading.directory, files[0])).split(b"\n", 1)[0])
+        first = f"{line['file']}, record at {line['unit']} {line['place']}: {line['reason']}"
+    raise RecordError(too_many(f"{failures} bad records, the first: {first}", reading.max_failures))

@@ -1,0 +1,158 @@
+"""Plan which bytes of which files make one unit of work, from names and sizes alone.
+
+The plan depends on nothing but the sorted list of files and the split size: part numbers, and so
+the names of output files, are the same on every runner and for any number of workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines.errors import ConfigError
+from pipelines.output.names import STEM, part_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipelines.corpus.inputs import Compression, FileFormat, InputFile
+
+MIN_SPLIT = 8 << 20
+MAX_SPLIT = 256 << 20
+SPLITS_PER_CORPUS = 64
+MAX_SPLITS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRange:
+    """Bytes ``[start, end)`` of one file, as stored (compressed files are never cut).
+
+    A record belongs to the range that holds its first byte, so ranges that cover a file between
+    them yield each of its records exactly once.
+
+    Attributes:
+        path: where the file is, for ``FileSystems.open``.
+        name: how the file is called in document ids and manifests.
+        file_index: the file's number in the sorted list of inputs.
+        format: how the file holds documents.
+        compression: how the file is packed.
+        start: first byte of the range.
+        end: first byte after it.
+        file_size: bytes the file had when the plan was made.
+    """
+
+    path: str
+    name: str
+    file_index: int
+    format: FileFormat
+    compression: Compression
+    start: int
+    end: int
+    file_size: int
+
+    @property
+    def size(self) -> int:
+        """Bytes in the range."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """One unit of work: part ``part`` of ``parts``, a piece of one large file or whole small files.
+
+    Small (it holds names and numbers only) and picklable: this is what travels between workers.
+
+    Attributes:
+        part: its number.
+        parts: how many there are.
+        pieces: what to read.
+        stem: how the names of its files begin.
+    """
+
+    part: int
+    parts: int
+    pieces: tuple[FileRange, ...]
+    stem: str = STEM
+
+    def file_name(self, suffix: str = "parquet") -> str:
+        """The name of the file that is made of the split."""
+        return part_name(self.part, self.parts, suffix, stem=self.stem)
+
+    @property
+    def size(self) -> int:
+        """Bytes of input, as stored."""
+        return sum(piece.size for piece in self.pieces)
+
+
+def default_split_size(total: int) -> int:
+    """Bytes a split for a corpus of ``total`` bytes: 1/64 of it, between 8 and 256 MiB."""
+    return min(max(total // SPLITS_PER_CORPUS, MIN_SPLIT), MAX_SPLIT)
+
+
+def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> list[Split]:
+    """Cut large files and pack small ones, so that each split has about ``split_size`` bytes.
+
+    Files larger than that are cut into equal ranges, except for compressed files and files that
+    are one document (``text``), which cannot be cut. Consecutive files that are not cut share a
+    split as long as they fit into it together.
+
+    Args:
+        files: the inputs in their sorted order.
+        split_size: target bytes of a split; None follows the corpus (`default_split_size`).
+
+    Returns:
+        The splits in the order of the files; their parts are numbered from 0.
+
+    Raises:
+        ConfigError: ``split_size`` is not positive, or makes more than a million splits.
+    """
+    files = list(files)
+    if split_size is None:
+        split_size = default_split_size(sum(file.size for file in files))
+    if split_size < 1:
+        raise ConfigError(f"split size {split_size} is not a positive number of bytes")
+    expected = sum(file.size // split_size for file in files if file.can_be_cut)
+    if expected > MAX_SPLITS:
+        raise ConfigError(
+            f"split size {split_size} cuts the input into more than {MAX_SPLITS} splits: "
+            "choose a larger one"
+        )
+
+    groups: list[list[FileRange]] = []
+    room = -1  # bytes that still fit into the last group; negative when nothing may join it
+    for index, file in enumerate(files):
+        if file.can_be_cut and file.size > split_size:
+            ranges = -(-file.size // split_size)
+            bounds = [file.size * i // ranges for i in range(ranges + 1)]
+            groups.extend([_range(file, index, bounds[i], bounds[i + 1])] for i in range(ranges))
+            room = -1
+            continue
+        whole = whole_file(file, index)
+        if file.size <= room:
+            groups[-1].append(whole)
+            room -= file.size
+        else:
+            groups.append([whole])
+            room = split_size - file.size
+    return [
+        Split(part=part, parts=len(groups), pieces=tuple(group))
+        for part, group in enumerate(groups)
+    ]
+
+
+def whole_file(file: InputFile, index: int) -> FileRange:
+    """All of the file of this number."""
+    return _range(file, index, 0, file.size)
+
+
+def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:
+    return FileRange(
+        path=file.path,
+        name=file.name,
+        file_index=index,
+        format=file.format,
+        compression=file.compression,
+        start=start,
+        end=end,
+        file_size=file.size,
+    )

@@ -1,0 +1,341 @@
+"""Counting documents, without Beam: what the steps of `pipelines.count.transform` do.
+
+What leaves a counter are sorted runs by shard, as Arrow IPC bytes. Runs of a shard add up in any
+order to the same run, and a run has one file.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe._native import merge_runs
+from bpe.counter import PretokenCounter
+from bpe.counts.files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
+from bpe.counts.manifest import (
+    CountedInput,
+    CountsManifest,
+    CountsPart,
+    Totals,
+    check_shards,
+)
+from bpe.counts.pruning import Losses, prune
+from bpe.special import check_special_tokens
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
+from pipelines.corpus.splits import plan_splits
+from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.directory import remove_temporaries
+from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, describe_inputs, part_name
+from pipelines.running.runners import counter
+from pipelines.settings import SHARDS, CountSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bpe.pretokenize import Pretokenizer
+    from pipelines.corpus.documents import Block
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.splits import Split
+    from pipelines.running.failures import Failures
+    from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
+
+FLUSH_BYTES = 256 << 20  # of a counter in memory
+# Where order is tracked, a document's place is its file's number and its place in the file.
+_FILE_BITS, _PLACE_BITS = 22, 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountJob:
+    """Everything a worker must know to count; small, and picklable.
+
+    Attributes:
+        directory: the output directory.
+        pretokenizer: how text is cut.
+        special_tokens: cut out of the text before, and not counted.
+        track_order: keep where each pre-token was first seen.
+        prune_below: pre-tokens that the whole corpus has fewer times are dropped.
+        shards: files of counts.
+        flush_bytes: a counter that holds more is emptied.
+    """
+
+    directory: str
+    pretokenizer: Pretokenizer
+    special_tokens: tuple[str, ...] = ()
+    track_order: bool = False
+    prune_below: int = 1
+    shards: int = SHARDS
+    flush_bytes: int = FLUSH_BYTES
+
+    def __post_init__(self) -> None:
+        check_special_tokens(self.special_tokens)
+        check_shards(self.shards)
+        if self.prune_below < 1:
+            raise ConfigError(f"prune_below is {self.prune_below}: use 1 (keep all) or more")
+
+    def counter(self) -> PretokenCounter:
+        """A new counter."""
+        return PretokenCounter(
+            self.pretokenizer, special_tokens=self.special_tokens, track_order=self.track_order
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """A job over files, planned.
+
+    Attributes:
+        job: for the workers.
+        reading: for the workers: how splits are read.
+        files: the inputs.
+        splits: the work.
+        plan: what the job is, for its output directory.
+    """
+
+    job: CountJob
+    reading: Reading
+    files: tuple[InputFile, ...]
+    splits: tuple[Split, ...]
+    plan: Plan
+
+    def watched(self, counters_path: str | None) -> Counting:
+        """The same job, whose workers tell their progress to a file of slots."""
+        return replace(self, reading=replace(self.reading, counters_path=counters_path))
+
+
+def count_split(
+    split: Split, job: CountJob, reading: Reading, failures: Failures, counts: PretokenCounter
+) -> Iterator[tuple[int, bytes] | Totals]:
+    """Count the documents of a split into ``counts``.
+
+    Yields:
+        (shard, run) each time the counter is emptied; at the end the totals of the split.
+
+    Raises:
+        RecordError: one bad record more than the job may set aside.
+        InputError, OutputError: a file cannot be read or written.
+    """
+    size = pretokens = 0
+    with SplitReader(split, reading, failures) as reader:
+        for block in reader:
+            pretokens += count_block(block, job, counts)
+            size += text_bytes(block.texts)
+            if counts.nbytes > job.flush_bytes:
+                yield from drained(counts, job)
+        dead = reader.finish()
+    counter("pretokens_counted").inc(pretokens)
+    counter("text_bytes_counted").inc(size)
+    yield Totals(
+        documents=reader.documents,
+        bytes=size,
+        pretokens=pretokens,
+        failures=dead.records if dead else 0,
+    )
+
+
+def count_block(block: Block, job: CountJob, counts: PretokenCounter) -> int:
+    """Count the documents of a block; returns the number of their pre-tokens."""
+    return counts.add(block.texts, _places(block) if job.track_order else None)
+
+
+def _places(block: Block) -> pa.Int64Array:
+    """Where each document stands in the corpus: numbers that ascend with its order.
+
+    Raises:
+        InputError: a file is too long for them.
+    """
+    if len(block) and pc.max(block.places).as_py() >> _PLACE_BITS:
+        raise InputError(
+            f"{block.name}: a document begins behind 2^{_PLACE_BITS} bytes, where its order cannot "
+            "be told: cut the file, or use other ties than first-seen"
+        )
+    files = pc.shift_left(block.file_indexes.cast(pa.int64()), _PLACE_BITS)
+    return pc.add(files, block.places)
+
+
+def drained(counts: PretokenCounter, job: CountJob) -> Iterator[tuple[int, bytes]]:
+    """Empty a counter into one run a shard; shards that have none are left out."""
+    for shard, run in enumerate(counts.drain(job.shards)):
+        if len(run):
+            yield shard, run_to_ipc(run)
+
+
+def merged(runs: list[bytes]) -> bytes:
+    """Add up runs of one shard.
+
+    Raises:
+        InputError: a count passes 2^63 - 1.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    try:
+        return run_to_ipc(merge_runs([run_from_ipc(run) for run in runs]))
+    except OverflowError as error:
+        raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
+
+
+def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | Losses]:
+    """Write the file of a shard; yield what it is, and what it lost to pruning."""
+    counts = run_from_ipc(run)
+    if job.prune_below > 1:
+        counts, losses = prune(counts, job.prune_below)
+        yield losses
+    data = shard_bytes(counts)
+    storage.write(join(job.directory, part_name(shard, job.shards)), data)
+    counter("distinct_pretokens_written").inc(len(counts))
+    counter("parquet_bytes_written").inc(len(data))
+    counter("parts_written").inc()
+    yield counts_part(data, rows=len(counts), shard=shard, shards=job.shards)
+
+
+def write_manifest(
+    results: Iterable[CountsPart | Losses | Totals],
+    job: CountJob,
+    *,
+    reading: Reading | None = None,
+    files: Sequence[CountedInput] = (),
+    splits: int | None = None,
+) -> dict[str, Any]:
+    """Check that everything is there, and write the manifest.
+
+    Args:
+        results: the parts, what they lost, and the totals of all splits or bundles, in any order.
+        job: that made them.
+        reading: where files were read: says how many bad records there may be.
+        files: that were read.
+        splits: how many totals there must be, where that is known.
+
+    Raises:
+        RecordError: over all splits, more bad records than the job may set aside.
+        JobError: the runner lost something.
+    """
+    parts: list[CountsPart] = []
+    totals: list[Totals] = []
+    lost: list[Losses] = []
+    for result in results:
+        if isinstance(result, CountsPart):
+            parts.append(result)
+        elif isinstance(result, Losses):
+            lost.append(result)
+        else:
+            totals.append(result)
+    if len(parts) != job.shards or (splits is not None and len(totals) != splits):
+        raise JobError(
+            f"the runner returned {len(parts)} shards of {job.shards} and the totals of "
+            f"{len(totals)} splits of {splits}: use another runner"
+        )
+    manifest = CountsManifest(
+        pretokenizer=job.pretokenizer,
+        special_tokens=job.special_tokens,
+        order_span=len(files) << _PLACE_BITS if job.track_order else None,
+        totals=sum(totals, Totals()),
+        inputs=tuple(files),
+        parts=tuple(sorted(parts, key=lambda part: part.file)),
+        prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
+    )
+    if reading is not None and manifest.totals.failures > reading.max_failures:
+        dead = storage.entries(join(job.directory, DEAD_LETTERS))
+        names = [f"{DEAD_LETTERS}/{entry.name}" for entry in dead if entry.name.startswith("part-")]
+        check_failures(manifest.totals.failures, reading, names)
+    remove_temporaries(job.directory)
+    text = manifest.to_json()
+    storage.write(join(job.directory, MANIFEST), text.encode("utf-8"))
+    value: dict[str, Any] = json.loads(text)
+    return value
+
+
+def counted_inputs(files: Iterable[InputFile]) -> tuple[CountedInput, ...]:
+    """The inputs as the manifest names them."""
+    return tuple(CountedInput(name=file.name, size=file.size) for file in files)
+
+
+def plan_counting(
+    *,
+    inputs: InputSettings,
+    pretokens: PretokenSettings,
+    output: OutputSettings,
+    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
+) -> Counting:
+    """Find the inputs and plan the job; nothing is written.
+
+    Raises:
+        InputError: there are no inputs.
+        ConfigError: a setting is wrong.
+        bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
+    """
+    job = count_job(pretokens, output, settings)
+    files = find_inputs(inputs)
+    splits = plan_splits(files, inputs.split_size)
+    if settings.track_order and len(files) >> _FILE_BITS:
+        raise ConfigError(
+            f"{len(files)} files are too many to keep the order of documents (ties first-seen): "
+            "put them together, or use other ties"
+        )
+    reading = Reading(
+        directory=job.directory,
+        options=ReadOptions(
+            text_field=inputs.text_field,
+            id_field=inputs.id_field,
+            max_record_bytes=inputs.max_record_size,
+        ),
+        max_failures=inputs.max_failures,
+    )
+    return Counting(
+        job=job,
+        reading=reading,
+        files=tuple(files),
+        splits=tuple(splits),
+        plan=count_plan(job, splits=len(splits), reading=reading, files=files),
+    )
+
+
+def count_job(
+    pretokens: PretokenSettings,
+    output: OutputSettings,
+    settings: CountSettings,
+) -> CountJob:
+    """The job that these settings mean.
+
+    Raises:
+        bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
+    """
+    return CountJob(
+        directory=storage.located(output.directory),
+        pretokenizer=pretokens.cut,
+        special_tokens=pretokens.special_tokens,
+        track_order=settings.track_order,
+        prune_below=settings.prune_below,
+        shards=settings.shards,
+    )
+
+
+def count_plan(
+    job: CountJob,
+    *,
+    splits: int = 0,
+    reading: Reading | None = None,
+    files: Sequence[InputFile] = (),
+) -> Plan:
+    """What makes two counts the same job; ``splits`` is in the names of dead letters."""
+    return Plan(
+        kind="counts",
+        parts=(job.shards, splits),
+        settings={
+            **job.pretokenizer.settings,
+            "special_tokens": list(job.special_tokens),
+            "track_order": job.track_order,
+            "prune_below": job.prune_below,
+            "shards": job.shards,
+            **(reading.options.to_json() if reading else {}),
+        },
+        inputs=describe_inputs(files),
+    )

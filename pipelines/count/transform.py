@@ -1,0 +1,363 @@
+"""Documents to counts of pre-tokens.
+
+Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
+ends. What leaves it are sorted runs by shard, as Arrow IPC bytes; the runs of a shard are merged
+and written as one file. No element holds all counts, and text never leaves the step that reads it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from bpe._text import utf8
+from bpe.counts.files import run_to_ipc
+from bpe.counts.manifest import Totals
+from bpe.errors import EncodingError
+from pipelines.count.steps import (
+    count_job,
+    count_plan,
+    count_split,
+    counted_inputs,
+    drained,
+    merged,
+    plan_counting,
+    write_manifest,
+    write_shard,
+)
+from pipelines.elements import pack, unpack
+from pipelines.errors import ConfigError, RecordError
+from pipelines.output.directory import prepare
+from pipelines.running.failures import Failures, job_errors
+from pipelines.running.runners import counter
+from pipelines.settings import (
+    SHARDS,
+    CountSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    several,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from typing_extensions import Unpack
+
+    from pipelines.corpus.reading import Reading
+    from pipelines.corpus.splits import Split
+    from pipelines.count.steps import Counting, CountJob
+    from pipelines.settings import InputArguments
+
+BLOCK_BYTES = 4 << 20  # of texts that come as elements
+_FEW_RUNS = 8
+
+
+class _CountSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    def __init__(self, job: CountJob, reading: Reading, failures: Failures) -> None:
+        self._job = job
+        self._reading = reading
+        self._failures = failures
+
+    def start_bundle(self) -> None:
+        self._counts = self._job.counter()
+
+    def process(self, element: bytes) -> Iterator[Any]:
+        if self._failures.stopped():
+            return
+        split: Split = unpack(element)
+        with self._failures.reported():
+            for result in count_split(
+                split, self._job, self._reading, self._failures, self._counts
+            ):
+                if isinstance(result, Totals):
+                    yield beam.pvalue.TaggedOutput("totals", pack(result))
+                else:
+                    yield result
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            for result in drained(self._counts, self._job):
+                yield _in_global_window(result)
+
+
+class _CountTexts(beam.DoFn):  # type: ignore[misc]
+    """Counts texts that are elements themselves."""
+
+    def __init__(self, job: CountJob, failures: Failures) -> None:
+        self._job = job
+        self._failures = failures
+
+    def start_bundle(self) -> None:
+        self._counts = self._job.counter()
+        self._texts: list[bytes] = []
+        self._held = 0
+        self._totals = Totals()
+
+    def process(self, text: str) -> Iterator[tuple[int, bytes]]:
+        with self._failures.reported():
+            self._texts.append(_utf8(text))
+            self._held += len(self._texts[-1])
+            if self._held >= BLOCK_BYTES:
+                self._count()
+                if self._counts.nbytes > self._job.flush_bytes:
+                    yield from drained(self._counts, self._job)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        with self._failures.reported():
+            self._count()
+            for result in drained(self._counts, self._job):
+                yield _in_global_window(result)
+            yield beam.pvalue.TaggedOutput("totals", _in_global_window(pack(self._totals)))
+
+    def _count(self) -> None:
+        if not self._texts:
+            return
+        pretokens = self._counts.add(pa.array(self._texts, pa.large_binary()))
+        counter("documents_read").inc(len(self._texts))
+        counter("bytes_read").inc(self._held)
+        counter("pretokens_counted").inc(pretokens)
+        counter("text_bytes_counted").inc(self._held)
+        self._totals += Totals(documents=len(self._texts), bytes=self._held, pretokens=pretokens)
+        self._texts, self._held = [], 0
+
+
+def _utf8(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise RecordError(
+            f"an element is {type(text).__name__} {text!r:.60}: CountPretokens counts str"
+        )
+    try:
+        return utf8(text, what="an element")
+    except EncodingError as error:
+        raise RecordError(str(error)) from error
+
+
+def _in_global_window(value: Any) -> WindowedValue:
+    window = GlobalWindow()
+    return WindowedValue(value, window.max_timestamp(), [window])
+
+
+class MergeRuns(beam.CombineFn):  # type: ignore[misc]
+    """Adds up the runs of a shard; an accumulator is a list of runs, the largest first.
+
+    Runs that wait are merged when together they are as large as the first: each byte is merged a
+    number of times that grows with the logarithm of the whole, and little is held twice.
+    """
+
+    def __init__(self, failures: Failures) -> None:
+        self._failures = failures
+
+    def create_accumulator(self) -> list[bytes]:
+        """No runs."""
+        return []
+
+    def add_input(self, accumulator: list[bytes], run: bytes) -> list[bytes]:
+        """Take one more run."""
+        return self._add(accumulator, [run])
+
+    def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
+        """Put lists of runs together."""
+        merged_so_far: list[bytes] = []
+        for accumulator in accumulators:
+            merged_so_far = self._add(merged_so_far, accumulator)
+        return merged_so_far
+
+    def compact(self, accumulator: list[bytes]) -> list[bytes]:
+        """Merge before it travels."""
+        return self._merge(accumulator)
+
+    def extract_output(self, accumulator: list[bytes]) -> bytes:
+        """The one run of the shard."""
+        return b"".join(self._merge(accumulator))
+
+    def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
+        accumulator = [*accumulator, *runs]
+        waiting = sum(map(len, accumulator[1:]))
+        if len(accumulator) > _FEW_RUNS and waiting >= len(accumulator[0]):
+            return self._merge(accumulator)
+        return accumulator
+
+    def _merge(self, accumulator: list[bytes]) -> list[bytes]:
+        if len(accumulator) < 2 or self._failures.stopped():
+            return accumulator[:1]
+        with self._failures.reported():
+            return [merged(accumulator)]
+        return accumulator[:1]
+
+
+class _WriteShard(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, job: CountJob, failures: Failures) -> None:
+        self._job = job
+        self._failures = failures
+
+    def process(self, element: tuple[int, bytes]) -> Iterator[bytes]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            for result in write_shard(*element, self._job):
+                yield pack(result)
+
+
+class _WriteManifest(beam.DoFn):  # type: ignore[misc]
+    def __init__(self, job: CountJob, failures: Failures, **details: Any) -> None:
+        self._job = job
+        self._failures = failures
+        self._details = details
+
+    def process(self, element: tuple[None, Iterable[bytes]]) -> Iterator[dict[str, Any]]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            yield write_manifest(map(unpack, element[1]), self._job, **self._details)
+
+
+def add_counting(
+    pipeline: beam.Pipeline, counting: Counting, failures: Failures
+) -> beam.PCollection[dict[str, Any]]:
+    """Add a prepared job to a pipeline; the one element of the result is the manifest."""
+    counted = (
+        pipeline
+        | "Splits" >> beam.Create(map(pack, counting.splits), reshuffle=False)
+        | "Deal splits" >> beam.Reshuffle()
+        | "Count splits"
+        >> beam.ParDo(_CountSplits(counting.job, counting.reading, failures)).with_outputs(
+            "totals", main="runs"
+        )
+    )
+    return add_merging(
+        counted,
+        counting.job,
+        failures,
+        reading=counting.reading,
+        files=counted_inputs(counting.files),
+        splits=len(counting.splits),
+    )
+
+
+def add_merging(
+    counted: Any, job: CountJob, failures: Failures, **details: Any
+) -> beam.PCollection[dict[str, Any]]:
+    """Merge the runs by shard, write the shards and the manifest."""
+    # Every shard has a run, an empty one at least: every shard has a file.
+    empty = [(shard, run_to_ipc(run)) for shard, run in enumerate(job.counter().drain(job.shards))]
+    parts = (
+        (
+            counted.runs,
+            counted.runs.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False),
+        )
+        | "All runs" >> beam.Flatten()
+        | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
+        | "Write shards" >> beam.ParDo(_WriteShard(job, failures))
+    )
+    return (
+        (parts, counted.totals)
+        | "Parts and totals" >> beam.Flatten()
+        | "Gather results" >> beam.Map(lambda result: (None, result))
+        | "Group results" >> beam.GroupByKey()
+        | "Write manifest" >> beam.ParDo(_WriteManifest(job, failures, **details))
+    )
+
+
+class CountPretokens(beam.PTransform):  # type: ignore[misc]
+    """Counts pre-tokens into a directory of Parquet shards; yields its manifest, one dict.
+
+    Applied to a pipeline it reads ``inputs``; applied to a PCollection of str, each element is a
+    document.
+
+    Example::
+
+        p | CountPretokens(inputs=["docs/*.jsonl"], output="counts")
+        lines | CountPretokens(pretokenizer="words", output="counts")
+
+    Args:
+        output: a directory that is empty, or not there yet.
+        inputs: files, directories or patterns; none where the documents are elements.
+        pretokenizer: a name of ``bpe.PRETOKENIZERS``.
+        pattern: a regular expression in its place, or several, applied one after the other.
+        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
+        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: their matches stay whole.
+        special_tokens: cut out of the text before, and not counted.
+        track_order: keep where each pre-token was first seen, for ties ``first-seen``.
+        prune_below: pre-tokens that occur fewer times are dropped; the manifest says what that was.
+        shards: files to write.
+        overwrite: replace what an earlier job left in the directory.
+        **reading: of `InputSettings`: ``format``, ``text_field``, ``id_field``, ``split_size``,
+            ``max_failures`` and ``max_record_size``.
+
+    Raises:
+        JobError: what is given is wrong, at construction; what is found is, when it is applied.
+    """
+
+    def __init__(
+        self,
+        *,
+        output: str,
+        inputs: Sequence[str] | None = None,
+        pretokenizer: str = "gpt2",
+        pattern: str | Sequence[str] | None = None,
+        normalizer: Sequence[str] = (),
+        never_split: Sequence[str] = (),
+        special_tokens: Sequence[str] = (),
+        track_order: bool = False,
+        prune_below: int = 1,
+        shards: int = SHARDS,
+        overwrite: bool = False,
+        **reading: Unpack[InputArguments],
+    ) -> None:
+        super().__init__()
+        self._inputs = None
+        if inputs is not None:
+            self._inputs = InputSettings.of(inputs, **reading)
+        elif reading:
+            raise ConfigError(f"{', '.join(reading)}: says how inputs are read: give inputs=[...]")
+        elif track_order:
+            raise ConfigError("track_order needs inputs: the elements of a PCollection are in none")
+        self._pretokens = PretokenSettings(
+            pretokenizer=pretokenizer,
+            pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),
+            normalizer=several("normalizer", normalizer),
+            never_split=several("never_split", never_split),
+            special_tokens=several("special_tokens", special_tokens),
+        )
+        self._output = OutputSettings(directory=output, overwrite=overwrite)
+        self._settings = CountSettings(
+            track_order=track_order, prune_below=prune_below, shards=shards
+        )
+        with job_errors():
+            self._job = count_job(self._pretokens, self._output, self._settings)
+
+    def expand(self, source: Any) -> beam.PCollection[dict[str, Any]]:
+        """Plan the job, prepare the directory, and add the steps."""
+        failures = Failures()
+        if isinstance(source, beam.pvalue.PBegin):
+            if self._inputs is None:
+                raise ConfigError("CountPretokens on a pipeline needs inputs=[...]")
+            counting = plan_counting(
+                inputs=self._inputs,
+                pretokens=self._pretokens,
+                output=self._output,
+                settings=self._settings,
+            )
+            prepare(self._output, counting.plan, reads=[file.path for file in counting.files])
+            return add_counting(source.pipeline, counting, failures)
+        if self._inputs is not None:
+            raise ConfigError(
+                "CountPretokens has inputs=[...] and is applied to a PCollection: choose one"
+            )
+        if not source.windowing.is_default():
+            raise ConfigError(
+                "CountPretokens counts a whole, bounded PCollection: put it into the global window "
+                "first, beam.WindowInto(beam.window.GlobalWindows())"
+            )
+        prepare(self._output, count_plan(self._job))
+        counted = source | "Count texts" >> beam.ParDo(
+            _CountTexts(self._job, failures)
+        ).with_outputs("totals", main="runs")
+        return add_merging(counted, self._job, failures)

@@ -1,0 +1,1 @@
+"""Documents to Parquet parts of token ids."""

@@ -1,0 +1,207 @@
+"""Which columns pass through, and of which types: settled when a job is planned.
+
+A type is the one given, or that of the Parquet columns of the name; in JSON lines it is what the
+first records hold. Types of several files are brought together where one holds them all.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.corpus.documents import KeptColumn, ReadOptions
+from pipelines.corpus.documents.json_values import holds_json, integer, type_of, type_of_all
+from pipelines.corpus.documents.lines import whole_lines
+from pipelines.corpus.documents.parquet_columns import kept_type
+from pipelines.corpus.documents.stored import StoredFile
+from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
+from pipelines.corpus.splits import whole_file
+from pipelines.encode.rows import reserved
+from pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.splits import FileRange
+    from pipelines.settings import EncodeSettings
+
+SAMPLE_RECORDS = 1000
+SAMPLE_FILES = 16
+_SAMPLE_BYTES = 1 << 20
+_FOOTERS_AT_ONCE = 16
+
+
+def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[KeptColumn, ...]:
+    """The columns that are to be kept, with the types they have in ``files``.
+
+    Args:
+        files: the inputs.
+        encoding: names the columns, and says what rows they are to stand in.
+
+    Raises:
+        ConfigError: a name or type is wrong, or the files have no common type for a column.
+        InputError: a file has no such column, or cannot be read.
+    """
+    keep = encoding.keep
+    wanted = dict(map(_name_and_type, keep))
+    if not wanted:
+        return ()
+    if len(wanted) < len(keep):
+        raise ConfigError(f"--keep: a column is named twice in {', '.join(keep)}: once is enough")
+    for name in wanted:
+        if name in reserved(encoding):
+            raise ConfigError(f"--keep {name}: the output has a column of that name already")
+    sources = [whole_file(file, index) for index, file in enumerate(files)]
+    for source in sources:
+        if source.format in ("text", "lines"):
+            raise ConfigError(
+                f"--keep {keep[0]}: {source.path} is read as {source.format}, which has no "
+                "columns: only jsonl and parquet have"
+            )
+    found = _Found(wanted)
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        parquet = [source for source in sources if source.format == "parquet"]
+        for source, types in zip(
+            parquet, pool.map(lambda one: _column_types(one, wanted), parquet), strict=True
+        ):
+            for name, kind in types.items():
+                found.add(name, kind, source)
+    found.sample([source for source in sources if source.format == "jsonl"])
+    return tuple(KeptColumn(name=name, type=_written(name, found.settled(name))) for name in wanted)
+
+
+def _name_and_type(text: str) -> tuple[str, pa.DataType | None]:
+    """``NAME`` or ``NAME:TYPE``; a name may have colons where a type is given."""
+    name, colon, kind = text.partition(":")
+    if not colon:
+        return text, None
+    first_error = None
+    while colon:
+        try:
+            if name:
+                return name, parse_type(kind)
+        except ValueError as error:
+            first_error = first_error or error
+        more, colon, kind = kind.partition(":")
+        name = f"{name}:{more}"
+    raise ConfigError(
+        f"--keep {text}: {first_error}: use bool, int64, double, string, list<TYPE>, "
+        "struct<NAME: TYPE, …> or another type of Arrow"
+    )
+
+
+def _written(name: str, kind: pa.DataType) -> str:
+    try:
+        return type_text(kind)
+    except ValueError as error:
+        raise ConfigError(f"--keep {name}: {error}") from error
+
+
+def _column_types(source: FileRange, names: Any) -> dict[str, pa.DataType]:
+    """The types of the columns of a Parquet file; none of a file that is no such file."""
+    with StoredFile(source) as stored:
+        try:
+            schema = pq.ParquetFile(stored).schema_arrow
+        except (pa.ArrowException, OSError, ValueError, MemoryError):
+            return {}  # a bad record, when it is read
+    return {name: kept_type(source, schema, name) for name in names}
+
+
+class _Found:
+    """What is known of the types of the columns so far."""
+
+    def __init__(self, given: dict[str, pa.DataType | None]) -> None:
+        self._given = given
+        self._types: dict[str, pa.DataType] = {}
+        self._from: dict[str, FileRange] = {}  # where the type of a column was seen
+        self._seen: list[FileRange] = []  # files of JSON lines that were sampled
+        self._fields: list[str] = []  # of their records
+
+    def add(self, name: str, kind: pa.DataType, source: FileRange) -> None:
+        """Take the type of a column in one file into account."""
+        before = self._given[name] or self._types.get(name)
+        if before is None:
+            self._types[name], self._from[name] = kind, source
+            return
+        together = unify(before, kind)
+        if self._given[name] is not None and together != before:
+            raise ConfigError(
+                f"--keep {name}: {source.path} has it as {kind}, which the {before} that was asked "
+                "for does not hold"
+            )
+        if together is None:
+            raise ConfigError(
+                f"--keep {name}: {self._from[name].path} has it as {before}, {source.path} as "
+                f"{kind}, and no type holds both: encode them apart"
+            )
+        self._types[name] = together
+
+    def sample(self, sources: Sequence[FileRange]) -> None:
+        """Look into files of JSON lines, until every column has a type."""
+        if not sources:
+            return
+        for name, kind in self._given.items():
+            if kind is not None and not holds_json(kind):
+                raise ConfigError(
+                    f"--keep {name}: {sources[0].path} holds JSON, which has no values of type "
+                    f"{kind}: use bool, a number, string, lists or structs of these"
+                )
+        for source in sources[:SAMPLE_FILES]:
+            open_ = [
+                name
+                for name, given in self._given.items()
+                if given is None and (not self._seen or undecided(self._types.get(name, pa.null())))
+            ]
+            if not open_:
+                return
+            records = list(islice(_records(source), SAMPLE_RECORDS))
+            self._seen.append(source)
+            self._fields = list(dict.fromkeys([*self._fields, *(n for r in records for n in r)]))
+            for name in open_:
+                self._add_values(name, [record.get(name) for record in records], source)
+
+    def _add_values(self, name: str, values: list[Any], source: FileRange) -> None:
+        try:
+            kind = type_of_all(map(type_of, values))
+        except ValueError as error:
+            raise ConfigError(
+                f"--keep {name}: records of {source.path} hold {error} there: give a type that "
+                f"holds them, --keep '{name}:TYPE', or leave it out"
+            ) from error
+        self.add(name, kind, source)
+        if not holds_json(self._types[name]) and not undecided(self._types[name]):
+            raise ConfigError(
+                f"--keep {name}: {self._from[name].path} has it as {self._types[name]}, of which "
+                f"JSON, as in {source.path}, has no values: encode them apart"
+            )
+
+    def settled(self, name: str) -> pa.DataType:
+        """The type of a column."""
+        kind = self._given[name] or self._types.get(name, pa.null())
+        if not undecided(kind) or not self._seen:
+            return kind
+        held = "only null or empty values" if name in self._fields else "no such field"
+        fields = ", ".join(repr(field[:80]) for field in self._fields[:20]) or "none"
+        raise ConfigError(
+            f"--keep {name}: the first records of {self._seen[0].path} have {held} (their fields: "
+            f"{fields}): give the type of what comes later, as in --keep '{name}:string'"
+        )
+
+
+def _records(source: FileRange) -> Iterator[dict[str, Any]]:
+    """The records with which a file begins, as far as they are objects."""
+    options = ReadOptions(block_bytes=_SAMPLE_BYTES)
+    for lines in islice(whole_lines(source, options), 4):
+        for line in lines.data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            try:
+                record = json.loads(line, parse_int=integer)
+            except (ValueError, RecursionError):
+                continue  # a bad record, when it is read
+            if isinstance(record, dict):
+                yield record

@@ -1,0 +1,403 @@
+"""``manifest.json`` of an encoded corpus: what the directory holds, written last."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bpe._checksum import CHECKSUM, with_checksum
+from pipelines.corpus.documents import ReadOptions
+from pipelines.encode.parts import DeadLetters
+from pipelines.encode.rows import Dropped
+from pipelines.errors import InputError
+from pipelines.files import storage
+from pipelines.output.names import (
+    DEAD_LETTERS,
+    MANIFEST,
+    TOKENIZER,
+    TRAINING,
+    manifest_bytes,
+    part_name,
+    read_manifest_object,
+)
+from pipelines.settings import RowSettings
+from pipelines.watch import log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipelines.encode.parts import FinishedPart
+
+KIND = "encoded"
+VERSION = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """An input file as the manifest names it; ``size`` in bytes as stored."""
+
+    name: str
+    size: int
+    format: str
+    compression: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRange:
+    """Bytes ``[start, end)``, as stored, of the input file ``name``."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from."""
+
+    file: str
+    documents: int
+    rows: int
+    tokens: int
+    unknown: int
+    text_bytes: int
+    dropped: Dropped
+    bytes: int
+    sha256: str
+    inputs: tuple[SourceRange, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Totals:
+    """Sums over all parts; ``bytes`` is the size of the Parquet files.
+
+    ``documents`` were encoded; all but ``dropped.documents`` are in ``rows``, and all their ids
+    but ``dropped.tokens`` are the ``tokens`` of these rows. ``unknown`` of them are ids of the
+    unknown token.
+    """
+
+    documents: int
+    rows: int
+    tokens: int
+    unknown: int
+    text_bytes: int
+    dropped: Dropped
+    bytes: int
+    failures: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedManifest:
+    """What an encoded corpus is made of.
+
+    Attributes:
+        tokenizer_sha256: of ``tokenizer.json`` beside the manifest (hex).
+        vocab_size: one more than the greatest id of the tokenizer.
+        id_type: ``uint16`` or ``uint32``.
+        reading: how the inputs were read.
+        rows: how documents became rows.
+        totals: sums over the parts.
+        inputs: every file that was read, in order.
+        parts: in order.
+        dead_letters: the files of bad records.
+        failed: where files are encoded as they arrive, those that could not be read; None where
+            all were there when the job began.
+    """
+
+    tokenizer_sha256: str
+    vocab_size: int
+    id_type: str
+    reading: ReadOptions
+    rows: RowSettings
+    totals: Totals
+    inputs: tuple[Source, ...]
+    parts: tuple[Part, ...]
+    dead_letters: tuple[DeadLetters, ...]
+    failed: tuple[str, ...] | None = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether files are encoded as they arrive, each to parts of its own."""
+        return self.failed is not None
+
+    @classmethod
+    def of(
+        cls,
+        parts: Iterable[FinishedPart],
+        *,
+        tokenizer_sha256: str,
+        vocab_size: int,
+        id_type: str,
+        reading: ReadOptions,
+        rows: RowSettings,
+    ) -> EncodedManifest:
+        """The manifest of finished parts, given in any order."""
+        ordered = sorted(parts, key=lambda part: part.split.part)
+        sources = {
+            piece.file_index: Source(
+                name=piece.name,
+                size=piece.file_size,
+                format=piece.format,
+                compression=piece.compression,
+            )
+            for part in ordered
+            for piece in part.split.pieces
+        }
+        dead = tuple(p.contents.dead_letters for p in ordered if p.contents.dead_letters)
+        return cls(
+            tokenizer_sha256=tokenizer_sha256,
+            vocab_size=vocab_size,
+            id_type=id_type,
+            reading=reading,
+            rows=rows,
+            totals=Totals(
+                documents=sum(part.contents.documents for part in ordered),
+                rows=sum(part.contents.rows for part in ordered),
+                tokens=sum(part.contents.tokens for part in ordered),
+                unknown=sum(part.contents.unknown for part in ordered),
+                text_bytes=sum(part.contents.text_bytes for part in ordered),
+                dropped=sum((part.contents.dropped for part in ordered), Dropped()),
+                bytes=sum(part.written.bytes for part in ordered),
+                failures=sum(letters.records for letters in dead),
+            ),
+            inputs=tuple(source for _, source in sorted(sources.items())),
+            parts=tuple(part_of(part) for part in ordered),
+            dead_letters=dead,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest as JSON values, in the order of the file, its checksum last."""
+        value = {
+            "kind": KIND,
+            "version": VERSION,
+            "tokenizer": {
+                "file": TOKENIZER,
+                "sha256": self.tokenizer_sha256,
+                "vocab_size": self.vocab_size,
+            },
+            "id_type": self.id_type,
+            "settings": self.reading.to_json(),
+            "rows": self.rows.to_json(),
+            "totals": asdict(self.totals),
+            "inputs": [asdict(source) for source in self.inputs],
+            "dead_letters": [asdict(letters) for letters in self.dead_letters],
+            "parts": [asdict(part) for part in self.parts],
+        }
+        return with_checksum(value)
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return manifest_bytes(self.to_json())
+
+
+def part_of(part: FinishedPart) -> Part:
+    """A finished part as the manifest names it."""
+    return Part(
+        file=part.file,
+        documents=part.contents.documents,
+        rows=part.contents.rows,
+        tokens=part.contents.tokens,
+        unknown=part.contents.unknown,
+        text_bytes=part.contents.text_bytes,
+        dropped=part.contents.dropped,
+        bytes=part.written.bytes,
+        sha256=part.written.sha256,
+        inputs=tuple(
+            SourceRange(name=piece.name, start=piece.start, end=piece.end)
+            for piece in part.split.pieces
+        ),
+    )
+
+
+def read_kind(directory: str) -> str:
+    """What the manifest in ``directory`` says it is of: ``counts`` or ``encoded``.
+
+    Raises:
+        InputError: there is no manifest, or not one of ours.
+    """
+    kind = _read(directory).get("kind")
+    if kind == log.COUNTS_KIND:
+        return "counts"
+    if kind not in ("counts", KIND):
+        raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
+    return str(kind)
+
+
+def has_checksum(directory: str) -> bool:
+    """Whether the manifest in ``directory`` has a checksum; those of earlier releases have none.
+
+    Raises:
+        InputError: there is no manifest, or it is damaged.
+    """
+    return CHECKSUM in _read(directory)
+
+
+def read_encoded(directory: str) -> EncodedManifest:
+    """The manifest of the encoded corpus in ``directory``, every value checked.
+
+    Raises:
+        InputError: there is none, or something in it is missing or of the wrong type.
+    """
+    path = _path(directory)
+    value = _read(directory)
+    if value.get("kind") == KIND and log.WATCH in value:
+        value = log.read_manifest(storage.located(directory))
+    if value.get("kind") != KIND or value.get("version") != VERSION:
+        raise InputError(
+            f"{path}: kind {value.get('kind')!r}, version {value.get('version')!r}: this is not "
+            f"the manifest of an encoded corpus of version {VERSION}"
+        )
+    try:
+        manifest = EncodedManifest(
+            tokenizer_sha256=_text(value["tokenizer"], "sha256"),
+            vocab_size=_number(value["tokenizer"], "vocab_size"),
+            id_type=_text(value, "id_type"),
+            reading=_reading(value["settings"]),
+            rows=_rows(value["rows"]),
+            totals=Totals(
+                dropped=_dropped(value["totals"]),
+                **_numbers(
+                    value["totals"],
+                    *("documents", "rows", "tokens", "unknown"),
+                    *("text_bytes", "bytes", "failures"),
+                ),
+            ),
+            inputs=tuple(
+                Source(
+                    name=_text(source, "name"),
+                    size=_number(source, "size"),
+                    format=_text(source, "format"),
+                    compression=_text(source, "compression"),
+                )
+                for source in value["inputs"]
+            ),
+            dead_letters=tuple(
+                DeadLetters(
+                    file=_text(letters, "file"),
+                    records=_number(letters, "records"),
+                    bytes=_number(letters, "bytes"),
+                    sha256=_text(letters, "sha256"),
+                )
+                for letters in value["dead_letters"]
+            ),
+            parts=tuple(_read_part(part) for part in value["parts"]),
+            failed=_failed(value.get(log.WATCH)),
+        )
+        _check_names(manifest, _text(value["tokenizer"], "file"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: damaged: {type(error).__name__}: {error}: encode the corpus again"
+        ) from error
+    return manifest
+
+
+def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
+    """Refuse names that a job never gives: no manifest leads out of its directory."""
+    if tokenizer != TOKENIZER:
+        raise ValueError(f"tokenizer {tokenizer!r}")
+    if manifest.id_type not in ("uint16", "uint32"):
+        raise ValueError(f"id_type {manifest.id_type!r}")
+    if manifest.watched:
+        for name in [part.file for part in manifest.parts]:
+            if not log.is_part(name):
+                raise ValueError(f"a part is {name!r}")
+        for letters in manifest.dead_letters:
+            if not log.is_part(letters.file.removeprefix(f"{DEAD_LETTERS}/")):
+                raise ValueError(f"dead letters {letters.file!r}")
+        return
+    parts = len(manifest.parts)
+    for number, part in enumerate(manifest.parts):
+        if part.file != part_name(number, parts):
+            raise ValueError(f"part {number} is {part.file!r}")
+    dead = {f"{DEAD_LETTERS}/{part_name(number, parts, 'jsonl')}" for number in range(parts)}
+    if unknown := {letters.file for letters in manifest.dead_letters} - dead:
+        raise ValueError(f"dead letters {min(unknown)!r}")
+
+
+def _failed(watched: Any) -> tuple[str, ...] | None:
+    if watched is None:
+        return None
+    return tuple(_text(one["inputs"][0], "name") for one in watched if one["failed"] is not None)
+
+
+def _read_part(value: Any) -> Part:
+    return Part(
+        file=_text(value, "file"),
+        dropped=_dropped(value),
+        **_numbers(value, "documents", "rows", "tokens", "unknown", "text_bytes", "bytes"),
+        sha256=_text(value, "sha256"),
+        inputs=tuple(
+            SourceRange(
+                name=_text(source, "name"),
+                start=_number(source, "start"),
+                end=_number(source, "end"),
+            )
+            for source in value["inputs"]
+        ),
+    )
+
+
+def _reading(value: Any) -> ReadOptions:
+    _check_types(value, text_field=str, id_field=(str, type(None)), keep=list)
+    _check_types(value, max_record_bytes=int, block_bytes=int)
+    for column in value["keep"]:
+        _check_types(column, name=str, type=str)
+    options = ReadOptions.from_json(value)
+    for kept in options.keep:
+        _ = kept.field  # its type is one
+    return options
+
+
+def _rows(value: Any) -> RowSettings:
+    _check_types(value, prepend_token=(str, type(None)), append_token=(str, type(None)))
+    _check_types(value, max_tokens=(int, type(None)), pack=(int, type(None)), allow_special=list)
+    _check_types(value, dropout=(int, float), dropout_seed=int)
+    for token in value["allow_special"]:
+        if not isinstance(token, str):
+            raise TypeError(f"allow_special {token!r:.80} is not text")
+    return RowSettings.from_json(value)
+
+
+def _check_types(value: Any, **kinds: type | tuple[type, ...]) -> None:
+    for key, kind in kinds.items():
+        if not isinstance(value[key], kind) or isinstance(value[key], bool):
+            raise TypeError(f"{key} {value[key]!r:.80} is of the wrong kind")
+
+
+def _dropped(value: Any) -> Dropped:
+    return Dropped(**_numbers(value["dropped"], "tokens", "documents", "cut"))
+
+
+def _numbers(value: Any, *keys: str) -> dict[str, int]:
+    return {key: _number(value, key) for key in keys}
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value[key], str):
+        raise TypeError(f"{key} {value[key]!r} is not text")
+    return str(value[key])
+
+
+def _number(value: Any, key: str) -> int:
+    if type(value[key]) is not int or value[key] < 0:
+        raise TypeError(f"{key} {value[key]!r} is not a whole number")
+    return int(value[key])
+
+
+def _path(directory: str) -> str:
+    return storage.join(storage.located(directory), MANIFEST)
+
+
+def _read(directory: str) -> dict[str, Any]:
+    path = _path(directory)
+    if not storage.exists(path):
+        if storage.exists(storage.join(storage.located(directory), TRAINING)):
+            raise InputError(
+                f"{directory} holds a tokenizer, not counts or token ids: name what bpe count or "
+                "bpe encode made (counts of a training are in its folder counts)"
+            )
+        raise InputError(
+            f"{directory}: no {MANIFEST}: no finished job left its output here (an interrupted one "
+            "can be finished with --resume)"
+        )
+    return read_manifest_object(path)

@@ -1,0 +1,370 @@
+"""One Parquet file of token ids for each split: written, recognised, read back.
+
+The bytes of a part depend on its split, the options and the tokenizer alone. What they were, and
+what is in the part, stands in the Parquet footer under `META`, so that a later run can tell a
+finished part of the same job from any other file. The SHA-256 of the file stands there too, taken
+with zeros in its own place: damage anywhere is found, and before any of the file is parsed.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import io
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_COLUMNS, Dropped
+from pipelines.errors import InputError
+from pipelines.files import storage
+from pipelines.files.storage import Written, join
+from pipelines.output.names import DEAD_LETTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer, Self
+
+    from pipelines.corpus.documents import BadRecord
+    from pipelines.corpus.splits import Split
+    from pipelines.files.storage import HashingFile
+
+META = b"bpe.part"
+_SELF = b'{"sha256_with_zeros_here": "'
+_ZEROS = b"0" * 64
+_MAX_FOOTER = 64 << 20
+# A row group ends with the first block of documents that takes it past one of these. Blocks depend
+# on the split alone, and so do row groups.
+ROW_GROUP_TOKENS = 4 << 20
+ROW_GROUP_ROWS = 1 << 17
+ROW_GROUP_BYTES = 64 << 20  # in memory, of all columns: those that pass through may be large
+_WITH_STATISTICS = (ID, CHUNK_INDEX, NUM_TOKENS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadLetters:
+    """The file of the bad records of one split.
+
+    Attributes:
+        file: its name below the output directory.
+        records: how many there are in it.
+        bytes: its size.
+        sha256: of its contents (hex).
+    """
+
+    file: str
+    records: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What is in a part, as its own footer says.
+
+    Attributes:
+        fingerprint: SHA-256 of the split, the options and the tokenizer it was made from.
+        documents: that were encoded.
+        rows: that were made of them.
+        tokens: token ids, over all rows.
+        unknown: of these, ids of the unknown token.
+        text_bytes: bytes of UTF-8 text that were encoded.
+        dropped: what of the documents is in no row.
+        dead_letters: where the split's bad records are; None where there was none.
+    """
+
+    fingerprint: str
+    documents: int
+    rows: int
+    tokens: int
+    unknown: int
+    text_bytes: int
+    dropped: Dropped
+    dead_letters: DeadLetters | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedPart:
+    """A part under its final name: the split it is of, what is in it, and the file itself."""
+
+    split: Split
+    file: str
+    contents: Contents
+    written: Written
+
+
+class _Footer(io.RawIOBase):
+    """Passes bytes on to a file until the footer begins, which it keeps."""
+
+    def __init__(self, sink: HashingFile) -> None:
+        self._sink = sink
+        self.kept: bytearray | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._sink.tell() + len(self.kept or b"")
+
+    def write(self, data: Buffer, /) -> int:
+        if self.kept is None:
+            return self._sink.write(data)
+        self.kept += data
+        return memoryview(data).nbytes
+
+
+class PartWriter:
+    """Writes the rows of a part to a file; a context manager that ends with `finish`.
+
+    Args:
+        sink: the file; not closed.
+        schema: of the rows (`pipelines.encode.rows.RowLayout`).
+        unknown: the id of the unknown token, which is counted; None where there is none.
+    """
+
+    def __init__(self, sink: HashingFile, schema: pa.Schema, *, unknown: int | None = None) -> None:
+        self._sink = sink
+        self._footer = _Footer(sink)
+        self._schema = schema
+        self._writer = pq.ParquetWriter(
+            self._footer,
+            self._schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=False,  # ids hardly repeat within a page's worth of a vocabulary
+            write_page_checksum=True,
+            write_statistics=[name for name in _WITH_STATISTICS if name in schema.names],
+        )
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_tokens = 0
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._unknown = unknown
+        self.rows = 0
+        self.tokens = 0
+        self.unknown = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Append rows."""
+        if not len(rows):
+            return
+        self._pending.append(rows)
+        self._pending_rows += len(rows)
+        self._pending_tokens += pc.sum(rows.column(NUM_TOKENS)).as_py()
+        self._pending_bytes += rows.nbytes
+        self.unknown += count_id(rows.column(INPUT_IDS).flatten(), self._unknown)
+        if (
+            self._pending_tokens >= ROW_GROUP_TOKENS
+            or self._pending_rows >= ROW_GROUP_ROWS
+            or self._pending_bytes >= ROW_GROUP_BYTES
+        ):
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending_rows:
+            table = pa.Table.from_batches(self._pending, self._schema)
+            self._writer.write_table(table, row_group_size=self._pending_rows)
+        self.rows += self._pending_rows
+        self.tokens += self._pending_tokens
+        self._pending, self._pending_rows = [], 0
+        self._pending_tokens = self._pending_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._writer.is_open:  # an error is on its way: let go of the sink, whatever it says
+            with contextlib.suppress(Exception):
+                self._writer.close()
+
+    def finish(
+        self,
+        *,
+        fingerprint: str,
+        documents: int,
+        text_bytes: int,
+        dropped: Dropped,
+        dead_letters: DeadLetters | None,
+    ) -> Contents:
+        """Write what is left, and the footer; the arguments are those of `Contents`."""
+        self._flush()
+        contents = Contents(
+            fingerprint=fingerprint,
+            documents=documents,
+            rows=self.rows,
+            tokens=self.tokens,
+            unknown=self.unknown,
+            text_bytes=text_bytes,
+            dropped=dropped,
+            dead_letters=dead_letters,
+        )
+        meta = _SELF + _ZEROS + b'", ' + json.dumps(asdict(contents)).encode()[1:]
+        self._writer.add_key_value_metadata({META: meta})
+        self._footer.kept = bytearray()
+        self._writer.close()
+        footer, self._footer.kept = bytes(self._footer.kept), None
+        sha256 = self._sink.sha256_with(footer).encode()
+        before, _, behind = footer.rpartition(_SELF + _ZEROS)
+        self._sink.write(before + _SELF + sha256 + behind)
+        return contents
+
+
+def count_id(ids: pa.Array, wanted: int | None) -> int:
+    """How many of ``ids`` are ``wanted``; 0 where that is None."""
+    if wanted is None:
+        return 0
+    return pc.sum(pc.equal(ids, pa.scalar(wanted, ids.type))).as_py() or 0
+
+
+def dead_letter(bad: BadRecord) -> bytes:
+    """A bad record as a line of JSON; ``raw_base64`` where the record is not UTF-8 text."""
+    line: dict[str, Any] = {
+        "file": bad.name,
+        "place": bad.place,
+        "unit": bad.unit,
+        "reason": bad.reason,
+        "size": bad.size,
+    }
+    try:
+        line["raw"] = bad.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        line["raw_base64"] = base64.b64encode(bad.raw).decode("ascii")
+    return json.dumps(line, ensure_ascii=False).encode("utf-8") + b"\n"
+
+
+def read_contents(file: pq.ParquetFile) -> Contents:
+    """What a part says is in it.
+
+    Raises:
+        ValueError: it is not a part, or its footer contradicts itself.
+    """
+    contents = _contents((file.metadata.metadata or {}).get(META, b""))
+    if contents.rows != file.metadata.num_rows:
+        raise ValueError(
+            f"its footer says {contents.rows} rows, its row groups hold {file.metadata.num_rows}"
+        )
+    return contents
+
+
+def _contents(meta: bytes) -> Contents:
+    try:
+        value, _ = json.JSONDecoder().raw_decode(meta.decode("ascii", "replace"))
+        dead = value["dead_letters"]
+        return Contents(
+            fingerprint=str(value["fingerprint"]),
+            documents=int(value["documents"]),
+            rows=int(value["rows"]),
+            tokens=int(value["tokens"]),
+            unknown=int(value["unknown"]),
+            text_bytes=int(value["text_bytes"]),
+            dropped=Dropped(**value["dropped"]),
+            dead_letters=None if dead is None else DeadLetters(**dead),
+        )
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            "its footer does not say that it is a part of an encoded corpus"
+        ) from error
+
+
+def read_rows(file: pq.ParquetFile, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows of a part, one row group at a time.
+
+    Args:
+        file: opened with ``page_checksum_verification=True``.
+        schema: that the rows must have.
+
+    Raises:
+        ValueError: columns that are missing or of another type, or nulls in those of our own.
+        pyarrow.ArrowException, OSError: the file is damaged.
+    """
+    found = file.schema_arrow
+    if not found.equals(schema):
+        raise ValueError(
+            f"its columns are {', '.join(map(str, found))}, where the manifest says "
+            f"{', '.join(map(str, schema))}"
+        )
+    own = [name for name in OWN_COLUMNS if name in schema.names]
+    for group in range(file.metadata.num_row_groups):
+        table = file.read_row_group(group)
+        if any(table[name].null_count for name in own):
+            raise ValueError(f"row group {group} holds nulls")
+        yield table
+
+
+def open_part(source: Any) -> pq.ParquetFile:
+    """Open a part so that every page that is read is checked against its checksum."""
+    return pq.ParquetFile(source, page_checksum_verification=True)
+
+
+def finished_part(directory: str, split: Split, *, fingerprint: str) -> FinishedPart | None:
+    """A part that an earlier run finished, read in full; None where it must be made (again).
+
+    Args:
+        directory: of the output.
+        split: that the part is of.
+        fingerprint: what the part must have been made from.
+    """
+    file = split.file_name()
+    try:
+        with storage.open_binary(join(directory, file)) as source:
+            place, footer = _self_description(source)
+            contents = _contents(footer)
+            if contents.fingerprint != fingerprint:
+                return None
+            written = _written(source, place + len(_SELF))
+        if (dead := contents.dead_letters) is not None:
+            # The name is made here: what a file says is never used as a path.
+            found = storage.digest(join(directory, DEAD_LETTERS, split.file_name("jsonl")))
+            if found != Written(bytes=dead.bytes, sha256=dead.sha256):
+                return None
+    except (InputError, ValueError, OSError):
+        return None
+    return FinishedPart(split=split, file=file, contents=contents, written=written)
+
+
+def _self_description(source: Any) -> tuple[int, bytes]:
+    """Where in a part its own description begins, and the file from there to its end."""
+    source.seek(0, io.SEEK_END)
+    size = source.tell()
+    source.seek(max(size - 8, 0))
+    end = bytes(source.read(8))
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != b"PAR1" or not 0 < length <= min(size - 12, _MAX_FOOTER):
+        raise ValueError("not a whole Parquet file")
+    source.seek(size - 8 - length)
+    footer = bytes(source.read(length + 8))
+    # The last one: statistics of ids, which are of the corpus, stand before it.
+    place = footer.rfind(_SELF)
+    if place < 0:
+        raise ValueError("not a part")
+    return size - 8 - length + place, footer[place:]
+
+
+def _written(source: Any, place: int) -> Written:
+    """Size and SHA-256 of a part whose own SHA-256, at ``place``, is right.
+
+    Raises:
+        ValueError: it is not: the file is damaged.
+    """
+    source.seek(0)
+    common = hashlib.sha256()
+    left = place
+    while left:
+        chunk = bytes(source.read(min(left, storage.CHUNK)))
+        if not chunk:
+            raise ValueError("the file became shorter")
+        common.update(chunk)
+        left -= len(chunk)
+    rest = bytes(source.read())
+    real, stated = common.copy(), rest[: len(_ZEROS)]
+    real.update(rest)
+    common.update(_ZEROS + rest[len(_ZEROS) :])
+    if common.hexdigest().encode() != stated:
+        raise ValueError("damaged")
+    return Written(bytes=place + len(rest), sha256=real.hexdigest())

@@ -1,0 +1,347 @@
+"""How the ids of documents become rows: a row a document, chunks of them, or packed rows.
+
+Rows depend on the documents of their split alone, not on the blocks in which they come. What is
+made here, `pipelines.verify.joining` puts together again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipelines.errors import RecordError
+from pipelines.settings import MAX_PACK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipelines.settings import RowSettings
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
+CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
+OFFSET, LENGTH = "offset", "length"
+OWN_COLUMNS = (ID, CHUNK_INDEX, DOCUMENTS, INPUT_IDS, NUM_TOKENS)
+MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowLayout:
+    """What the rows of a corpus look like.
+
+    Attributes:
+        settings: how documents become rows.
+        id_type: ``uint16`` or ``uint32``.
+        kept: the columns that pass through.
+        prepend: the id before those of each document, or None.
+        append: the id behind them, or None.
+    """
+
+    settings: RowSettings
+    id_type: str
+    kept: tuple[pa.Field, ...] = ()
+    prepend: int | None = None
+    append: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        settings: RowSettings,
+        *,
+        id_type: str,
+        kept: tuple[pa.Field, ...],
+        special_tokens: Mapping[str, int],
+    ) -> RowLayout:
+        """The layout that ``settings`` ask of a tokenizer with these special tokens.
+
+        Raises:
+            KeyError: a token is not among them.
+        """
+        prepend, append = settings.prepend_token, settings.append_token
+        return cls(
+            settings=settings,
+            id_type=id_type,
+            kept=kept,
+            prepend=None if prepend is None else special_tokens[prepend],
+            append=None if append is None else special_tokens[append],
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of a part."""
+        ids = [
+            (INPUT_IDS, pa.list_(pa.type_for_alias(self.id_type))),
+            (NUM_TOKENS, pa.uint32()),
+        ]
+        document = [pa.field(ID, pa.string())]
+        if self.settings.pack is not None:
+            document += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
+            pieces = pa.list_(pa.struct([*document, *self.kept]))
+            return pa.schema([pa.field(DOCUMENTS, pieces), *map(_field, ids)])
+        if self.settings.max_tokens is not None:
+            document += [pa.field(CHUNK_INDEX, pa.uint32())]
+        return pa.schema([*document, *self.kept, *map(_field, ids)])
+
+
+def _field(column: tuple[str, pa.DataType]) -> pa.Field:
+    return pa.field(*column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """What of a split is in no row.
+
+    Attributes:
+        tokens: ids.
+        documents: documents of which nothing is in a row.
+        cut: documents of which only the beginning is; one at most in a split.
+    """
+
+    tokens: int = 0
+    documents: int = 0
+    cut: int = 0
+
+    def __add__(self, other: Dropped) -> Dropped:
+        return Dropped(
+            tokens=self.tokens + other.tokens,
+            documents=self.documents + other.documents,
+            cut=self.cut + other.cut,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """Consecutive documents, in columns of equal length.
+
+    Attributes:
+        ids: of the documents.
+        kept: the columns that pass through.
+        input_ids: the token ids of each (list of uint32).
+    """
+
+    ids: pa.StringArray
+    kept: tuple[pa.Array, ...]
+    input_ids: pa.ListArray
+
+
+class RowMaker(Protocol):
+    """Makes the rows of a split out of its documents, which come in any portions.
+
+    Attributes:
+        dropped: what is in no row, known when `finish` was called.
+    """
+
+    dropped: Dropped
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        """The rows that are complete with the documents that come next.
+
+        Raises:
+            RecordError: there is a document that no row can hold.
+        """
+        ...
+
+    def finish(self) -> pa.RecordBatch:
+        """The rows that are left when the split ends."""
+        ...
+
+
+def reserved(settings: RowSettings) -> tuple[str, ...]:
+    """The names that no column that passes through can have."""
+    if settings.pack is not None:
+        return ID, OFFSET, LENGTH
+    chunks = () if settings.max_tokens is None else (CHUNK_INDEX,)
+    return (ID, *chunks, INPUT_IDS, NUM_TOKENS)
+
+
+def row_maker(layout: RowLayout) -> RowMaker:
+    """What makes rows of this layout."""
+    if layout.settings.pack is not None:
+        return _PackedRows(layout, layout.settings.pack)
+    return _DocumentRows(layout)
+
+
+def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:
+    """Each list with an id before and an id behind it, where there is one to add.
+
+    >>> with_ends(pa.array([[5, 6], []], pa.list_(pa.uint32())), prepend=1, append=2).to_pylist()
+    [[1, 5, 6, 2], [1, 2]]
+    """
+    added = (prepend is not None) + (append is not None)
+    if not added:
+        return lists
+    values, offsets = flat(lists)
+    offsets += added * np.arange(len(offsets))
+    ids = np.empty(offsets[-1], np.uint32)
+    old = np.ones(len(ids), bool)
+    for id_, places in ((prepend, offsets[:-1]), (append, offsets[1:] - 1)):
+        if id_ is not None:
+            ids[places] = id_
+            old[places] = False
+    ids[old] = values
+    return lists_of(pa.array(ids), offsets)
+
+
+class _DocumentRows:
+    """A row for each document, or for each chunk of one."""
+
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+        self.dropped = Dropped()
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        size, kept, ids = self._layout.settings.max_tokens, documents.kept, documents.ids
+        if size is None:
+            return _batch(self._layout, [ids, *kept], documents.input_ids)
+        values, offsets = flat(documents.input_ids)
+        chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one would lose it
+        document, index = _numbered(chunks)
+        begins = offsets[document] + index * size
+        rows = lists_of(pa.array(values), np.append(begins, offsets[-1]))
+        of = pa.array(document)
+        columns = [ids.take(of), pa.array(index, pa.uint32()), *(c.take(of) for c in kept)]
+        return _batch(self._layout, columns, rows)
+
+    def finish(self) -> pa.RecordBatch:
+        return _no_rows(self._layout)
+
+
+class _PackedRows:
+    """Rows of one length, each of consecutive documents or pieces of them.
+
+    An empty document stands in the row in which the one before it ends. So the last row is held
+    back even when it is full: what comes next may belong to it.
+    """
+
+    def __init__(self, layout: RowLayout, size: int) -> None:
+        self._layout = layout
+        self._size = size
+        self._pieces_type = layout.schema.field(DOCUMENTS).type
+        # Of the row that is held back:
+        self._values: list[npt.NDArray[np.uint32]] = []
+        self._pieces: list[pa.StructArray] = []
+        self._held = 0  # ids
+        self._held_pieces = 0
+        self.dropped = Dropped()
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        size = self._size
+        values, offsets = flat(documents.input_ids)
+        starts, ends = self._held + offsets[:-1], self._held + offsets[1:]
+        # Rows are counted from the one held back.
+        first = np.where(ends > starts, starts // size, np.maximum(-(-starts // size) - 1, 0))
+        last = np.maximum((ends - 1) // size, first)
+        document, number = _numbered(last - first + 1)
+        row = first[document] + number
+        begin = np.maximum(row * size, starts[document])
+        end = np.minimum((row + 1) * size, ends[document])
+        of = pa.array(document)
+        pieces = pa.StructArray.from_arrays(
+            [
+                documents.ids.take(of),
+                pa.array(begin - starts[document], pa.uint64()),
+                pa.array(end - begin, pa.uint64()),
+                *(column.take(of) for column in documents.kept),
+            ],
+            fields=list(self._pieces_type.value_type),
+        )
+        complete = max(-(-(self._held + len(values)) // size) - 1, 0)
+        taken = int(np.searchsorted(row, complete))
+        self._check_documents(row, documents, document)
+        if not complete:
+            self._hold(values, pieces)
+            return _no_rows(self._layout)
+        bounds = np.searchsorted(row, np.arange(complete + 1))
+        bounds[1:] += self._held_pieces
+        cut = complete * size - self._held
+        rows = self._rows(
+            np.concatenate([*self._values, values[:cut]]),
+            pa.concat_arrays([*self._pieces, pieces.slice(0, taken)]),
+            bounds,
+        )
+        self._values, self._pieces, self._held, self._held_pieces = [], [], 0, 0
+        self._hold(values[cut:].copy(), pieces.slice(taken))
+        return rows
+
+    def finish(self) -> pa.RecordBatch:
+        full = self._held == self._size
+        if not self._held_pieces:
+            return _no_rows(self._layout)
+        pieces = pa.concat_arrays(self._pieces)
+        if full or self._layout.settings.pack_remainder == "keep":
+            return self._rows(
+                np.concatenate(self._values), pieces, np.array([0, self._held_pieces])
+            )
+        cut = int(pieces.field(OFFSET)[0].as_py() > 0)
+        self.dropped = Dropped(tokens=self._held, documents=len(pieces) - cut, cut=cut)
+        return _no_rows(self._layout)
+
+    def _hold(self, values: npt.NDArray[np.uint32], pieces: pa.StructArray) -> None:
+        self._values.append(values)
+        self._pieces.append(pieces)
+        self._held += len(values)
+        self._held_pieces += len(pieces)
+
+    def _check_documents(self, row: Numbers, documents: Documents, document: Numbers) -> None:
+        counts = np.bincount(row)
+        counts[:1] += self._held_pieces
+        if (over := np.flatnonzero(counts > MAX_ROW_DOCUMENTS)).size:
+            place = document[np.searchsorted(row, over[0], side="right") - 1]
+            raise RecordError(
+                f"document {documents.ids[place].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
+                "documents, empty ones among them, fall into one packed row: leave empty documents "
+                "out of the input, or give each an id with --append-token"
+            )
+
+    def _rows(
+        self, values: npt.NDArray[np.uint32], pieces: pa.StructArray, bounds: Numbers
+    ) -> pa.RecordBatch:
+        rows = len(bounds) - 1
+        ends = np.minimum(self._size * np.arange(rows + 1), len(values))
+        documents = pa.ListArray.from_arrays(
+            pa.array(bounds, pa.int32()), pieces, type=self._pieces_type
+        )
+        return _batch(self._layout, [documents], lists_of(pa.array(values), ends))
+
+
+def flat(lists: pa.ListArray) -> tuple[npt.NDArray[np.uint32], Numbers]:
+    """The ids of all lists, and where in them each list begins and the last one ends."""
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    return lists.flatten().to_numpy(), offsets - offsets[0]
+
+
+def lists_of(values: pa.Array, offsets: Numbers) -> pa.ListArray:
+    """The lists that `flat` gives ``values`` and ``offsets`` of."""
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
+    """Which thing each of ``counts`` copies is of, and its number among the copies of it.
+
+    >>> [numbers.tolist() for numbers in _numbered(np.array([2, 1]))]
+    [[0, 0, 1], [0, 1, 0]]
+    """
+    of = np.repeat(np.arange(len(counts)), counts)
+    begins = np.cumsum(counts) - counts
+    return of, np.arange(len(of)) - begins[of]
+
+
+def _batch(layout: RowLayout, columns: list[pa.Array], input_ids: pa.ListArray) -> pa.RecordBatch:
+    """Rows of the layout: ``columns``, then the ids and how many there are."""
+    schema = layout.schema
+    values, offsets = flat(input_ids)
+    kind = schema.field(INPUT_IDS).type
+    ids = pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), pa.array(values).cast(kind.value_type), type=kind
+    )
+    lengths = pa.array(np.diff(offsets), pa.uint32())
+    return pa.record_batch([*columns, ids, lengths], schema=schema)
+
+
+def _no_rows(layout: RowLayout) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=layout.schema)

@@ -1,0 +1,402 @@
+"""Encoding documents, without Beam: what the steps of `pipelines.encode.transform` do."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import EncodingError
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
+from pipelines.corpus.splits import plan_splits
+from pipelines.encode.encoder import SplitEncoder
+from pipelines.encode.kept import find_kept
+from pipelines.encode.manifest import EncodedManifest
+from pipelines.encode.parts import FinishedPart, PartWriter
+from pipelines.encode.rows import RowLayout, row_maker
+from pipelines.encode.tokenizer_files import load_tokenizer, sent_tokenizer, tokenizer_json
+from pipelines.errors import ConfigError, JobError
+from pipelines.files import storage
+from pipelines.files.storage import join, replacing
+from pipelines.output.directory import prepare, remove_temporaries
+from pipelines.output.names import (
+    MANIFEST,
+    TOKENIZER,
+    Plan,
+    describe_inputs,
+    fingerprint,
+    part_name,
+)
+from pipelines.running.runners import counter
+from pipelines.settings import EncodeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from bpe import CacheUse, Tokenizer
+    from pipelines.corpus.documents import KeptColumn
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.splits import Split
+    from pipelines.encode.encoder import EncodedBlock
+    from pipelines.running.failures import Failures
+    from pipelines.settings import InputSettings, OutputSettings, RowSettings
+
+# Of a part: another number makes parts of an earlier release be written again. Verifying goes by
+# it too, so it changes together with the version of the manifest.
+LAYOUT = 3
+
+
+def part_settings(
+    *, tokenizer_sha256: str, id_type: str, reading: ReadOptions, rows: RowSettings
+) -> dict[str, Any]:
+    """What the bytes of every part depend on, beside its split; JSON values."""
+    return {
+        "layout": LAYOUT,
+        "tokenizer": tokenizer_sha256,
+        "id_type": id_type,
+        **reading.to_json(),
+        **rows.to_json(),
+    }
+
+
+def row_layout(
+    rows: RowSettings, *, id_type: str, reading: ReadOptions, tokenizer: Tokenizer
+) -> RowLayout:
+    """What the rows of an encoded corpus look like.
+
+    Raises:
+        ConfigError: a token to put at the ends of documents is none of the tokenizer's.
+    """
+    check_special_tokens(tuple(tokenizer.special_tokens), rows)
+    kept = tuple(column.field for column in reading.keep)
+    return RowLayout.of(rows, id_type=id_type, kept=kept, special_tokens=tokenizer.special_tokens)
+
+
+def part_fingerprint(split: Split, settings: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of what the bytes of a split's part depend on."""
+    pieces = [asdict(piece) for piece in split.pieces]
+    for piece in pieces:
+        del piece["path"]  # where a corpus lies does not matter
+    return fingerprint([split.part, split.parts, pieces, dict(settings)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeJob:
+    """Everything a worker must know to encode a split; small, and picklable.
+
+    Attributes:
+        reading: how splits are read, and the output directory.
+        tokenizer_sha256: of ``tokenizer.json`` in the output directory (hex).
+        vocab_size: one more than the greatest id.
+        id_type: ``uint16`` or ``uint32``.
+        rows: how documents become rows.
+        parts: number of splits.
+    """
+
+    reading: Reading
+    tokenizer_sha256: str
+    vocab_size: int
+    id_type: str
+    rows: RowSettings
+    parts: int
+
+    @property
+    def directory(self) -> str:
+        """The output directory."""
+        return self.reading.directory
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the bytes of every part depend on, beside its split; JSON values."""
+        return part_settings(
+            tokenizer_sha256=self.tokenizer_sha256,
+            id_type=self.id_type,
+            reading=self.reading.options,
+            rows=self.rows,
+        )
+
+    def fingerprint(self, split: Split) -> str:
+        """SHA-256 (hex) of what the bytes of a split's part depend on."""
+        return part_fingerprint(split, self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """A job, planned.
+
+    Attributes:
+        job: for the workers.
+        tokenizer: where it was loaded from.
+        tokenizer_json: the tokenizer, as it goes to the workers.
+        files: the inputs.
+        splits: the work.
+        plan: what the job is, for its output directory.
+    """
+
+    job: EncodeJob
+    tokenizer: str
+    tokenizer_json: str
+    files: tuple[InputFile, ...]
+    splits: tuple[Split, ...]
+    plan: Plan
+
+    def watched(self, counters_path: str | None) -> Encoding:
+        """The same job, whose workers tell their progress to a file of slots."""
+        reading = replace(self.job.reading, counters_path=counters_path)
+        return replace(self, job=replace(self.job, reading=reading))
+
+
+def encode_split(
+    split: Split,
+    job: EncodeJob,
+    tokenizer: Tokenizer,
+    failures: Failures,
+    *,
+    observe: Callable[[EncodedBlock], object] | None = None,
+    cache_use: CacheUse | None = None,
+) -> FinishedPart:
+    """Read, encode and write one split.
+
+    Args:
+        split: what to read, and the part to write.
+        job: how.
+        tokenizer: of the job.
+        failures: where the job ends.
+        observe: sees each block that was encoded.
+        cache_use: what the tokenizer's cache of words did is added to it, as to Beam's counters,
+            which count in Beam's own threads only.
+
+    Raises:
+        RecordError: one bad record more than the job may set aside.
+        InputError, OutputError: a file cannot be read or written.
+    """
+    file = split.file_name()
+    layout = row_layout(
+        job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
+    )
+    encoder = SplitEncoder(tokenizer, split, layout=layout)
+    maker = row_maker(layout)
+    with (
+        replacing(join(job.directory, file)) as sink,
+        PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
+        SplitReader(split, job.reading, failures) as reader,
+    ):
+        size = count = 0
+        for block in reader:
+            encoded = encoder.encode(block)
+            for bad in encoded.bad:
+                reader.set_aside(bad)
+            size += text_bytes(encoded.texts)
+            count += len(encoded.texts)
+            if observe is not None:
+                observe(encoded)
+            writer.add(maker.add(encoded.documents))
+        writer.add(maker.finish())
+        contents = writer.finish(
+            fingerprint=job.fingerprint(split),
+            documents=count,
+            text_bytes=size,
+            dropped=maker.dropped,
+            dead_letters=reader.finish(),
+        )
+    use = encoder.cache_use
+    counter("cache_hits").inc(use.hits)
+    counter("cache_misses").inc(use.misses)
+    if cache_use is not None:
+        cache_use.add(hits=use.hits, misses=use.misses)
+    return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
+
+
+def unknown_id(tokenizer: Tokenizer) -> int | None:
+    """The id of what has no token; None where there is no such id."""
+    token = getattr(tokenizer.model, "unknown", None)  # bytes have none
+    return None if token is None else tokenizer.token_id(token.encode())
+
+
+def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, Any]:
+    """Check that all parts are there, and write the manifest.
+
+    Raises:
+        RecordError: over all parts, more bad records than the job may set aside.
+        JobError: the runner lost a part.
+    """
+    manifest = EncodedManifest.of(
+        parts,
+        tokenizer_sha256=job.tokenizer_sha256,
+        vocab_size=job.vocab_size,
+        id_type=job.id_type,
+        reading=job.reading.options,
+        rows=job.rows,
+    )
+    check_failures(
+        manifest.totals.failures,
+        job.reading,
+        [letters.file for letters in manifest.dead_letters],
+    )
+    expected = [part_name(part, job.parts) for part in range(job.parts)]
+    if [part.file for part in manifest.parts] != expected:
+        raise JobError(
+            f"the runner returned {len(manifest.parts)} parts of {job.parts}: "
+            "use another runner; parts that are there can be kept with --resume"
+        )
+    remove_temporaries(job.directory)
+    storage.write(join(job.directory, MANIFEST), manifest.to_bytes())
+    return manifest.to_json()
+
+
+def plan_encoding(
+    *,
+    inputs: InputSettings,
+    tokenizer: str,
+    output: OutputSettings,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+) -> Encoding:
+    """Find the inputs, load the tokenizer and plan the job; nothing is written.
+
+    Raises:
+        InputError: there are no inputs, or no tokenizer.
+        ConfigError: a setting is wrong.
+    """
+    loaded = load_tokenizer(tokenizer)
+    check_tokens(loaded, encoding)
+    files = find_inputs(inputs)
+    splits = plan_splits(files, inputs.split_size)
+    text = tokenizer_json(loaded, tokenizer)
+    job = encode_job(
+        loaded,
+        text,
+        inputs=inputs,
+        output=output,
+        encoding=encoding,
+        keep=find_kept(files, encoding),
+        parts=len(splits),
+    )
+    return Encoding(
+        job=job,
+        tokenizer=tokenizer,
+        tokenizer_json=text,
+        files=tuple(files),
+        splits=tuple(splits),
+        plan=Plan(
+            kind="encoded",
+            parts=(len(splits),),
+            settings=job.settings,
+            inputs=describe_inputs(files),
+        ),
+    )
+
+
+def encode_job(
+    tokenizer: Tokenizer,
+    text: str,
+    *,
+    inputs: InputSettings,
+    output: OutputSettings,
+    encoding: EncodeSettings,
+    keep: tuple[KeptColumn, ...],
+    parts: int,
+) -> EncodeJob:
+    """The job that these settings mean.
+
+    Args:
+        tokenizer: whose ids are made.
+        text: its ``tokenizer.json``.
+        inputs: how documents are read.
+        output: the directory.
+        encoding: what the rows hold.
+        keep: the columns that pass through, with their types.
+        parts: number of splits.
+
+    Raises:
+        ConfigError: the type of the ids that is asked for does not hold them.
+    """
+    return EncodeJob(
+        reading=Reading(
+            directory=storage.located(output.directory),
+            options=ReadOptions(
+                text_field=inputs.text_field,
+                id_field=inputs.id_field,
+                keep=keep,
+                max_record_bytes=inputs.max_record_size,
+            ),
+            max_failures=inputs.max_failures,
+        ),
+        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        vocab_size=tokenizer.max_id + 1,
+        id_type=id_type(tokenizer, encoding),
+        rows=encoding.rows,
+        parts=parts,
+    )
+
+
+def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
+    """Refuse what the tokenizer does not have: tokens, a type of ids, merges to drop.
+
+    Raises:
+        ConfigError: it has no such special token, greater ids, or no merges to drop.
+    """
+    check_special_tokens(tuple(tokenizer.special_tokens), encoding)
+    id_type(tokenizer, encoding)
+    try:
+        tokenizer.encode("", dropout=encoding.dropout)
+    except EncodingError as error:
+        raise ConfigError(f"--dropout {encoding.dropout}: {error}") from error
+
+
+def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
+    """Refuse tokens that are not among the special tokens ``there``.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    asked = [
+        ("--prepend-token", rows.prepend_token),
+        ("--append-token", rows.append_token),
+        *(("--allow-special", name) for name in rows.allow_special if name != "all"),
+    ]
+    for option, token in asked:
+        if token is not None and token not in there:
+            has = f"has {', '.join(map(repr, there))}" if there else "has none (see bpe train)"
+            raise ConfigError(
+                f"{option}: {token!r} is not a special token of the tokenizer, which {has}"
+            )
+
+
+def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> str:
+    """The type of the ids: the one asked for, or the smallest that holds them.
+
+    Raises:
+        ConfigError: the one asked for does not hold them.
+    """
+    fits = tokenizer.max_id < 1 << 16
+    if encoding.id_type == "uint16" and not fits:
+        raise ConfigError(
+            f"--id-type uint16: the greatest id is {tokenizer.max_id}, and uint16 ends at 65535: "
+            "use uint32 or auto"
+        )
+    if encoding.id_type == "auto":
+        return "uint16" if fits else "uint32"
+    return encoding.id_type
+
+
+def prepare_encoding(encoding: Encoding, output: OutputSettings) -> None:
+    """Make the output directory ready, the tokenizer in it included.
+
+    Raises:
+        OutputError: the directory cannot be used.
+    """
+    directory = encoding.job.directory
+    reads = [*(file.path for file in encoding.files), encoding.tokenizer]
+    prepare(output, encoding.plan, reads=reads)
+    storage.write(join(directory, TOKENIZER), encoding.tokenizer_json.encode("utf-8"))
+
+
+def tokenizer_of(job: EncodeJob) -> Tokenizer:
+    """Load the job's tokenizer, in a worker.
+
+    Raises:
+        InputError: it cannot be read, or is another one by now.
+    """
+    return sent_tokenizer(join(job.directory, TOKENIZER), sha256=job.tokenizer_sha256)

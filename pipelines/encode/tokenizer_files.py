@@ -1,0 +1,68 @@
+"""Tokenizers from files of any filesystem, and on their way to workers."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from bpe import Tokenizer
+from bpe.errors import BpeError
+from pipelines.errors import InputError
+from pipelines.files import storage
+from pipelines.files.storage import join
+
+
+def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
+    """Load a tokenizer from any filesystem.
+
+    Args:
+        path: of its file.
+        pretokenizer: how it cuts text, where the file does not say it.
+
+    Raises:
+        ConfigError: its filesystem cannot be used here.
+        InputError: it cannot be read, or is not a tokenizer.
+    """
+    try:
+        if storage.is_local(path):
+            return Tokenizer.load(path, pretokenizer=pretokenizer)
+        storage.check_filesystem(path)
+        # The library reads local files.
+        with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
+            head, name = path.rstrip("/").rsplit("/", 1)
+            names = [name, "merges.txt"] if name == "vocab.json" else [name]
+            for name in names:
+                (Path(folder) / name).write_bytes(storage.read(join(head, name)))
+            return Tokenizer.load(Path(folder) / names[0], pretokenizer=pretokenizer)
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
+    except BpeError as error:
+        raise InputError(str(error)) from error
+
+
+def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
+    """A tokenizer as it goes to workers.
+
+    Raises:
+        InputError: no tokenizer.json holds it.
+    """
+    try:
+        return tokenizer.to_json()
+    except BpeError as error:
+        raise InputError(f"{path}: workers are sent a tokenizer.json, but {error}") from error
+
+
+def sent_tokenizer(path: str, *, sha256: str) -> Tokenizer:
+    """Load, in a worker, the ``tokenizer.json`` that a job wrote for it.
+
+    Raises:
+        InputError: it cannot be read, or is another one by now.
+    """
+    try:
+        data = storage.read(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise InputError(f"{path} was changed while the job ran: start it again")
+    return load_tokenizer(path)

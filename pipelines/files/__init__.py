@@ -1,0 +1,1 @@
+"""Files on any filesystem that Beam knows."""

@@ -1,0 +1,337 @@
+"""The directory a job writes to: what may be in it before, and what belongs to us.
+
+A job leaves its plan (`pipelines.output.names.PLAN`) in its directory before anything else. It says
+what the job is, so that a later run with ``--resume`` can tell whether the parts that are there are
+parts of the same job, and ``--overwrite`` which files are ours to remove, damaged ones included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.errors import InputError, OutputError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import (
+    DEAD_LETTERS,
+    MANIFEST,
+    PLAN,
+    PROGRAM,
+    REPORT,
+    REPORT_MARK,
+    TIMINGS,
+    TOKENIZER,
+    TRAINING,
+    json_bytes,
+    read_json_object,
+)
+from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipelines.output.names import Plan
+    from pipelines.settings import OutputSettings
+
+# The files of a job beside its parts. The last one that it writes makes the output complete.
+_LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
+_FILES: dict[str, tuple[str, ...]] = {
+    "counts": (PLAN, MANIFEST, TIMINGS),
+    "tokenizer": (PLAN, TRAINING, TOKENIZER, TIMINGS),
+    "encoded": (PLAN, TOKENIZER, MANIFEST, TIMINGS),
+}
+_INPUT = r"(?:[0-9a-f]{20}-)?"  # of a part that is named after its input
+_PART = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.parquet")
+_DEAD = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.jsonl")
+
+
+def prepare(
+    output: OutputSettings, plan: Plan, *, reads: Iterable[str] = (), keep: Iterable[str] = ()
+) -> None:
+    """Make the output directory ready for a job, and leave the plan in it.
+
+    Args:
+        output: the directory, and what may be done with what is in it.
+        plan: of the job that is about to run.
+        reads: files the job reads; none of them may lie in the directory.
+        keep: names in the directory that the job reads or manages itself, such as ``counts``.
+
+    Raises:
+        OutputError: the directory holds something and neither overwriting nor resuming was asked
+            for, or cannot be done.
+    """
+    directory = storage.located(output.directory)
+    refuse_inputs_inside(directory, reads)
+    storage.make_directory(directory)
+    remove_temporaries(directory)
+    found = [entry for entry in storage.entries(directory) if entry.name not in set(keep)]
+    found += _dead_letters(directory)
+    if _is_only_begun(directory, found):
+        remove_ours(directory)
+        found = []
+    if found:
+        if output.resume:
+            _check_same_job(directory, plan)
+        elif output.overwrite:
+            remove_ours(directory)
+        else:
+            raise occupied(directory, found)
+        _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
+    if plan.kind != "tokenizer":
+        storage.remove(join(directory, MANIFEST))
+    if plan.kind == "counts":  # everything is counted again, and bad records found again
+        for entry in _dead_letters(directory):
+            storage.remove(join(directory, *entry.name.split("/")))
+    storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
+
+
+def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None:
+    """Refuse a directory that holds something, unless it is to be overwritten or resumed.
+
+    Args:
+        output: the directory, and what may be done with what is in it.
+        keep: names in the directory that are somebody else's to judge, such as ``counts``.
+
+    Raises:
+        OutputError: it holds something, or cannot be listed.
+    """
+    directory = storage.located(output.directory)
+    found = [
+        entry
+        for entry in storage.entries(directory)
+        if storage.is_temporary(entry.name) is None and entry.name not in set(keep)
+    ]
+    found += _dead_letters(directory)
+    if found and not (_is_only_begun(directory, found) or output.overwrite or output.resume):
+        raise occupied(directory, found)
+
+
+def training_failed(directory: str) -> bool:
+    """Whether a training began in ``directory`` and has made no tokenizer there."""
+    plan = read_json_object(join(directory, PLAN)) or {}
+    begun = plan.get("program") == PROGRAM and plan.get("kind") == "tokenizer"
+    return begun and not storage.exists(join(directory, TOKENIZER))
+
+
+def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
+    """Whether all that is there is of a job that failed, and of no use to any other run.
+
+    Parts of an encoding are: ``--resume`` keeps them. Counts are counted again as long as they
+    are not complete.
+    """
+    kinds = {entry.name: entry.kind for entry in found}
+    plan = (read_json_object(join(directory, PLAN)) or {}) if PLAN in kinds else {}
+    kind = str(plan.get("kind"))
+    if plan.get("program") != PROGRAM or kind not in _FILES or _LAST_FILE[kind] in kinds:
+        return False
+    if kind != "counts":
+        return kinds.keys() <= set(_FILES[kind])
+    claims = _Claims(directory)
+    return all(
+        name == DEAD_LETTERS if of == "directory" else of == "file" and claims.hold(name)
+        for name, of in kinds.items()
+    )
+
+
+def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
+    """The error that a directory with something in it is."""
+    names = [entry.name for entry in found if entry.name != TIMINGS]
+    return OutputError(
+        f"{directory} holds {_listed(names or [TIMINGS])}: choose an empty directory, "
+        "replace what an earlier job left there with --overwrite, or finish the job with --resume"
+    )
+
+
+def remove_temporaries(directory: str) -> None:
+    """Remove what writers that were killed left half written, here and in ``dead-letters``."""
+    for folder in (directory, join(directory, DEAD_LETTERS)):
+        if folder != directory and not is_folder(directory, DEAD_LETTERS):
+            continue
+        for entry in storage.entries(folder):
+            name = storage.is_temporary(entry.name)
+            if entry.kind == "file" and name is not None and _is_name_of_ours(name):
+                storage.remove(join(folder, entry.name))
+
+
+def remove_ours(directory: str) -> None:
+    """Remove the files that an earlier job left in ``directory``, and nothing else."""
+    if is_watched(directory):
+        refuse_links(directory, FOLDERS)
+        remove_watched(directory)
+    found = [*storage.entries(directory), *_dead_letters(directory)]
+    claims = _Claims(directory)
+    # The manifest goes first: without it, nobody takes the rest for a finished job.
+    for entry in sorted(found, key=lambda entry: (entry.name != MANIFEST, entry.name == PLAN)):
+        if entry.kind == "file" and claims.hold(entry.name):
+            storage.remove(join(directory, entry.name))
+    if storage.is_local(directory) and is_folder(directory, DEAD_LETTERS):
+        with contextlib.suppress(OSError):  # it holds something that is not ours
+            Path(directory, DEAD_LETTERS).rmdir()
+
+
+def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
+    """Refuse a directory that holds what the job reads.
+
+    Raises:
+        OutputError: a path of ``reads`` lies in it.
+    """
+    local = storage.is_local(directory)
+    root = os.path.realpath(directory) if local else directory
+    for path in reads:
+        if storage.is_local(path) != local:
+            continue
+        place = os.path.realpath(path) if local else path
+        if place.startswith(root.rstrip("/") + "/"):
+            raise OutputError(
+                f"{path} is read by this job and lies in its output directory {directory}: "
+                "choose another directory"
+            )
+
+
+def _check_same_job(directory: str, plan: Plan) -> None:
+    then = read_json_object(join(directory, PLAN))
+    if then is None:
+        raise OutputError(
+            f"{directory}: cannot resume: it holds files but no {PLAN} of an earlier run: "
+            "use --overwrite, or another directory"
+        )
+    if different := plan.differences(then):
+        more = "" if len(different) <= 3 else f" (and {len(different) - 3} more)"
+        raise OutputError(
+            f"{directory}: cannot resume: it was begun as another job: "
+            f"{'; '.join(different[:3])}{more}: use --overwrite, or another directory"
+        )
+
+
+class _Claims:
+    """Which files of a directory an earlier job of ours wrote."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._files: set[str] = set()
+        self._parts: set[int] = set()
+        plan = read_json_object(join(directory, PLAN)) or {}
+        if plan.get("program") == PROGRAM and plan.get("kind") in _FILES:
+            self._files.update(_FILES[plan["kind"]])
+            parts = plan.get("parts")
+            if isinstance(parts, list):
+                self._parts.update(part for part in parts if isinstance(part, int))
+        manifest = read_json_object(join(directory, MANIFEST)) or {}
+        if manifest.get("kind") in ("counts", "encoded") and "parts" in manifest:
+            self._files.update(_FILES[manifest["kind"]])
+
+    def hold(self, name: str) -> bool:
+        """Whether the file ``name``, relative to the directory, is ours."""
+        folder, _, base = name.rpartition("/")
+        if name == REPORT:
+            return is_report(join(self._directory, name))
+        match = (_DEAD if folder == DEAD_LETTERS else _PART).fullmatch(base)
+        if match is None:
+            return name in self._files
+        if int(match[1]) in self._parts:
+            return True
+        path = join(self._directory, *name.split("/"))
+        return _is_dead_letters(path) if folder else _is_part(path)
+
+
+def _is_part(path: str) -> bool:
+    try:
+        with storage.open_binary(path) as file:
+            schema = pq.read_schema(file)
+    except (pa.ArrowException, OSError, InputError):
+        return False
+    counts = schema.names[:2] == ["pretoken", "count"]
+    return counts or bool(schema.metadata and b"bpe.part" in schema.metadata)
+
+
+def is_report(path: str) -> bool:
+    """Whether the file is a report that `bpe report` wrote."""
+    try:
+        with storage.open_binary(path) as file:
+            return REPORT_MARK.encode() in bytes(file.read(200))
+    except (OSError, InputError):
+        return False
+
+
+def _is_dead_letters(path: str) -> bool:
+    try:
+        with storage.open_binary(path) as file:
+            line = bytes(file.read(storage.CHUNK)).split(b"\n", 1)[0]
+        record = json.loads(line)
+    except (OSError, InputError, ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and {"file", "place", "reason", "size"} <= record.keys()
+
+
+def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resume: bool) -> None:
+    """Refuse what a reader of the directory would take for output of this job."""
+    foreign = []
+    for entry in [*storage.entries(directory), *_dead_letters(directory)]:
+        name = entry.name
+        match = (_DEAD if name.startswith(f"{DEAD_LETTERS}/") else _PART).fullmatch(
+            name.removeprefix(f"{DEAD_LETTERS}/")
+        )
+        of_this_job = name in _FILES[plan.kind] or (match and int(match[1]) in plan.parts)
+        if name in keep or (resume and entry.kind == "file" and of_this_job):
+            continue
+        if name == DEAD_LETTERS and entry.kind == "directory":
+            continue
+        like_a_part = plan.kind != "tokenizer" and name.endswith(".parquet")
+        if like_a_part or name in _FILES[plan.kind] or name.startswith(DEAD_LETTERS):
+            foreign.append(name)
+    if foreign:
+        raise OutputError(
+            f"{directory} holds {_listed(foreign)}, which is not known to be the work of "
+            f"{'this' if resume else 'an earlier'} job and would be taken for its output: move it "
+            "away, or choose another directory"
+        )
+
+
+def _dead_letters(directory: str) -> list[storage.Entry]:
+    if not is_folder(directory, DEAD_LETTERS):
+        return []
+    return [
+        storage.Entry(name=f"{DEAD_LETTERS}/{entry.name}", kind=entry.kind, size=entry.size)
+        for entry in storage.entries(join(directory, DEAD_LETTERS))
+    ]
+
+
+def refuse_links(directory: str, names: Iterable[str]) -> None:
+    """Refuse folders of an output directory that are links, which may lead out of it.
+
+    Raises:
+        OutputError: one is.
+    """
+    for name in names:
+        if storage.is_local(directory) and Path(directory, name).is_symlink():
+            raise OutputError(
+                f"{join(directory, name)} is a link, which may lead out of {directory}: remove it, "
+                "or choose another directory"
+            )
+
+
+def is_folder(directory: str, name: str) -> bool:
+    """Whether ``name`` is a real folder of ``directory``: a link may lead out of it."""
+    if not storage.is_local(directory):
+        return True
+    path = Path(directory, name)
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_name_of_ours(name: str) -> bool:
+    fixed = {file for files in _FILES.values() for file in files}
+    return name in fixed or bool(_PART.fullmatch(name) or _DEAD.fullmatch(name))
+
+
+def _listed(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
+    return ", ".join(repr(name) for name in ordered[:3]) + more

@@ -1,0 +1,104 @@
+"""How long the steps of a job took: a hidden file beside its output, no part of the output.
+
+Times differ from run to run, so no file that must be the same bytes can hold them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import OutputError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import PROGRAM, TIMINGS, json_bytes, read_json_object
+
+if TYPE_CHECKING:
+    from pipelines.settings import Execution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """One step.
+
+    Attributes:
+        stage: ``count``, ``train`` or ``encode``.
+        seconds: it took.
+        documents: that went through it.
+        bytes: of their text.
+        items: what came out, in ``unit``.
+        unit: pre-tokens, merges or tokens.
+        runner: of Beam.
+        workers: of the local runner; 0 for one a core.
+        cache_hits: pre-tokens that the encoder's cache of words knew.
+        cache_misses: those that it did not.
+    """
+
+    stage: str
+    seconds: float
+    documents: int
+    bytes: int
+    items: int
+    unit: str
+    runner: str
+    workers: int
+    cache_hits: int = 0
+    cache_misses: int = 0
+
+
+def save_timing(
+    directory: str,
+    stage: str,
+    seconds: float,
+    *,
+    read: tuple[int, int],
+    made: tuple[int, str],
+    execution: Execution,
+    cache: tuple[int, int] = (0, 0),
+) -> None:
+    """Leave in the directory of a job how long it took; where it cannot be written, it is not kept.
+
+    Args:
+        directory: of the job.
+        stage: ``count``, ``train`` or ``encode``.
+        seconds: it took.
+        read: documents, and bytes of their text.
+        made: how many things came out, and what they are.
+        execution: who did the work.
+        cache: hits and misses of the encoder's cache of words, where the runner says them.
+    """
+    timing = Timing(
+        stage=stage,
+        seconds=round(seconds, 3),
+        documents=read[0],
+        bytes=read[1],
+        items=made[0],
+        unit=made[1],
+        runner=execution.runner,
+        workers=execution.workers,
+        cache_hits=cache[0],
+        cache_misses=cache[1],
+    )
+    with contextlib.suppress(OutputError):
+        storage.write(join(directory, TIMINGS), json_bytes({"program": PROGRAM, **asdict(timing)}))
+
+
+def read_timing(directory: str) -> Timing | None:
+    """That of the job whose directory it is; None where it is not known."""
+    value: dict[str, Any] = read_json_object(join(directory, TIMINGS)) or {}
+    try:
+        return Timing(
+            stage=str(value["stage"]),
+            seconds=float(value["seconds"]),
+            documents=int(value["documents"]),
+            bytes=int(value["bytes"]),
+            items=int(value["items"]),
+            unit=str(value["unit"]),
+            runner=str(value["runner"]),
+            workers=int(value["workers"]),
+            cache_hits=int(value.get("cache_hits", 0)),
+            cache_misses=int(value.get("cache_misses", 0)),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""Where pipelines run, and what goes wrong there."""

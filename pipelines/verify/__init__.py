@@ -1,0 +1,1 @@
+"""Whether an output is what its manifest and its input say."""

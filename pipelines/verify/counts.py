@@ -1,0 +1,160 @@
+"""Are counts what their manifest says, and what their input says?"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe._native import merge_runs
+from bpe.counts.files import run_table
+from bpe.counts.pruning import prune
+from bpe.errors import CountsError
+from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.splits import plan_splits
+from pipelines.count.steps import CountJob, count_block, counted_inputs
+from pipelines.errors import InputError, VerificationError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import DEAD_LETTERS
+from pipelines.progress import SlotWriter
+from pipelines.train import load_counts, read_counts_manifest
+from pipelines.verify.encoded import check_names
+from pipelines.watch import log
+
+if TYPE_CHECKING:
+    from bpe.counts import PretokenCounts
+    from pipelines.settings import InputSettings
+
+
+def verify_counts(
+    directory: str, *, inputs: InputSettings | None = None, counters_path: str | None = None
+) -> PretokenCounts:
+    """Check a counts directory; return its counts.
+
+    Args:
+        directory: that holds it.
+        inputs: what was counted, to count it again, with the settings it was read with.
+        counters_path: the file of progress slots; one is used.
+
+    Raises:
+        VerificationError: something is not as it must be.
+        InputError: there is no manifest, or an input cannot be read.
+    """
+    root = storage.located(directory)
+    read_counts_manifest(root)
+    try:
+        counts, dead = _counts_and_dead_letters(root)
+        records = sum(storage.read(join(root, *name.split("/"))).count(b"\n") for name in dead)
+    except (CountsError, InputError) as error:
+        raise VerificationError(str(error)) from error
+    # Counts that were added up in memory and saved have failures, but no dead letters.
+    if dead and records != counts.totals.failures:
+        raise VerificationError(
+            f"{join(root, DEAD_LETTERS)} holds {records} bad records, the manifest says "
+            f"{counts.totals.failures}"
+        )
+    if inputs is not None:
+        _compare(root, counts, inputs, counters_path)
+    return counts
+
+
+def _counts_and_dead_letters(root: str) -> tuple[PretokenCounts, list[str]]:
+    """The counts, and the files of bad records that are of them."""
+    watched = log.is_watched_counts(root)
+    while True:
+        then = log.read_log(root) if watched else {}
+        manifest = read_counts_manifest(root)
+        dead: list[str] = []
+        if watched:
+            made = [entry for entry in then.values() if entry["set"] is not None]
+            dead = [one["file"] for entry in made for one in entry["dead_letters"]]
+        elif manifest.totals.failures:
+            found = storage.entries(join(root, DEAD_LETTERS))
+            dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in found]
+        check_names(
+            root,
+            expected={part.file for part in manifest.parts},
+            dead=set(dead),
+            watched=watched,
+        )
+        counts = load_counts(root)
+        if not watched or log.read_log(root) == then:  # else files came meanwhile
+            return counts, dead
+
+
+def _compare(
+    directory: str, counts: PretokenCounts, inputs: InputSettings, counters_path: str | None
+) -> None:
+    """Count the inputs again, in this process."""
+    files = find_inputs(inputs)
+    if counted_inputs(files) != counts.inputs:
+        raise VerificationError(
+            f"{directory}: the files given are not those that were counted (by name and size): "
+            "give the same --input patterns as for bpe count"
+        )
+    if counts.scale != 1:
+        raise VerificationError(
+            f"{directory}: these counts are weighted, in units of 1/{counts.scale}: they can be "
+            "compared with no input; verify those they were made of"
+        )
+    job = CountJob(
+        directory=directory,
+        pretokenizer=counts.pretokenizer,
+        special_tokens=counts.special_tokens,
+        track_order=counts.order_span is not None,
+    )
+    options = ReadOptions(
+        text_field=inputs.text_field,
+        id_field=inputs.id_field,
+        max_record_bytes=inputs.max_record_size,
+    )
+    counter = job.counter()
+    documents = size = failures = 0
+    with SlotWriter(counters_path, 0) as slot:
+        for split in plan_splits(files, inputs.split_size):
+            for block in read_split(split, options):
+                count_block(block, job, counter)
+                documents += len(block)
+                failures += len(block.bad)
+                size += block.input_bytes
+                slot.update(documents=documents, bytes=size)
+    totals = counts.totals
+    for name, stated, found in (
+        ("documents", totals.documents, documents),
+        ("bad records", totals.failures, failures),
+    ):
+        if stated != found:
+            raise VerificationError(
+                f"{directory}: the counts are of {stated} {name}, the input has {found}"
+            )
+    run = merge_runs(counter.drain(1))
+    if counts.prune is not None:
+        run, losses = prune(run, counts.prune.below)
+        pruned = losses.pruned(counts.prune.below)
+        if pruned != counts.prune:
+            raise VerificationError(
+                f"{directory}: the manifest says that {counts.prune} was dropped; counting again "
+                f"gives {pruned}"
+            )
+    again, before = run_table(run), run_table(counts.run)
+    if not again.equals(before):
+        raise VerificationError(f"{directory}: {_difference(again, before)}")
+
+
+def _difference(again: pa.Table, before: pa.Table) -> str:
+    rows = min(len(again), len(before))
+    same = functools.reduce(
+        pc.and_,
+        (pc.equal(again[name][:rows], before[name][:rows]) for name in before.column_names),
+    )
+    row = pc.index(same, pa.scalar(value=False)).as_py()
+    row = rows if row < 0 else row
+    stated, found = (
+        repr(table.slice(row, 1).to_pylist()[0]) if row < len(table) else "no more"
+        for table in (before, again)
+    )
+    return f"in byte order, the pre-token of row {row} is {stated}; counting again gives {found}"

@@ -1,0 +1,264 @@
+"""Rows back to the documents they are of, and whether they can be rows at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipelines.encode.rows import (
+    CHUNK_INDEX,
+    DOCUMENTS,
+    ID,
+    INPUT_IDS,
+    LENGTH,
+    NUM_TOKENS,
+    OFFSET,
+    flat,
+    lists_of,
+)
+from pipelines.settings import MAX_ROW_TOKENS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pipelines.encode.rows import Numbers, RowLayout
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Pieces of documents that follow each other; in columns of equal length.
+
+    Attributes:
+        ids: of their documents.
+        offsets: where in the ids of its document each begins; -1 is any place but the beginning.
+        lengths: ids of each.
+        rows: the row that each is in, counted from the first of the part.
+    """
+
+    ids: pa.StringArray
+    offsets: Numbers
+    lengths: Numbers
+    rows: Numbers
+
+
+class Joiner:
+    """Puts the documents of a part together again, and checks that its rows are rows.
+
+    Memory: the rows given at once, and the longest document.
+
+    Args:
+        layout: of the rows.
+        cut: whether the end of the last document is missing.
+
+    Attributes:
+        documents: that were put together so far.
+    """
+
+    def __init__(self, layout: RowLayout, *, cut: bool = False) -> None:
+        self._layout = layout
+        self._cut = cut
+        self._rows = 0
+        self._open: str | None = None  # the document that may go on in the next rows
+        self._held: list[npt.NDArray[np.uint32]] = []  # its ids so far
+        self._short: int | None = None  # a row after which no other may come
+        self._chunk = -1  # the number of the last chunk of the open document
+        self.documents = 0
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> tuple[pa.StringArray, pa.ListArray]:
+        """The documents that end before the last one that begins in ``rows``: id and token ids.
+
+        Raises:
+            ValueError: the rows contradict themselves or each other.
+        """
+        batch = rows.combine_chunks() if isinstance(rows, pa.Table) else rows
+        values, bounds = flat(_column(batch, INPUT_IDS))
+        lengths = np.diff(bounds)
+        self._check_lengths(_column(batch, NUM_TOKENS), lengths)
+        pieces = self._pieces(batch, lengths)
+        self._rows += len(lengths)
+        return self._join(pieces, values)
+
+    def finish(self) -> tuple[pa.StringArray, pa.ListArray]:
+        """The last document, where there is one."""
+        if self._open is None:
+            return pa.array([], pa.string()), pa.array([], pa.list_(pa.uint32()))
+        ids, values = pa.array([self._open], pa.string()), np.concatenate(self._held)
+        self._open, self._held = None, []
+        return self._documents(ids, values, np.array([0, len(values)]), last=True)
+
+    def _check_lengths(self, stated: pa.Array, lengths: Numbers) -> None:
+        if not np.array_equal(stated.to_numpy(), lengths):
+            raise ValueError(
+                f"row {self._rows + _first(stated.to_numpy() != lengths)}: {NUM_TOKENS} is not the "
+                f"length of {INPUT_IDS}"
+            )
+        settings = self._layout.settings
+        size = settings.pack or settings.max_tokens
+        if size is not None and (lengths > size).any():
+            raise ValueError(
+                f"row {self._rows + _first(lengths > size)} has more than the {size} ids of a row"
+            )
+        if settings.pack is None or not len(lengths):
+            return
+        short = np.flatnonzero(lengths < settings.pack)
+        if self._short is None and short.size:
+            self._short = self._rows + int(short[0])
+        last = self._rows + len(lengths) - 1
+        if self._short is not None and (settings.pack_remainder == "drop" or self._short < last):
+            raise ValueError(f"row {self._short} has fewer than the {settings.pack} ids of a row")
+
+    def _pieces(self, batch: pa.RecordBatch, lengths: Numbers) -> _Pieces:
+        rows = self._rows + np.arange(len(lengths))
+        settings = self._layout.settings
+        if settings.pack is not None:
+            return self._packed(_column(batch, DOCUMENTS), lengths, rows)
+        offsets = np.zeros(len(lengths), np.int64)
+        if settings.max_tokens is not None:
+            offsets = self._chunks(_column(batch, CHUNK_INDEX).to_numpy(), rows)
+        return _Pieces(_column(batch, ID), offsets, lengths, rows)
+
+    def _chunks(self, index: npt.NDArray[np.uint32], rows: Numbers) -> Numbers:
+        """Where each chunk begins; that each follows the one before it."""
+        numbers: Numbers = index.astype(np.int64)
+        wrong = (numbers > 0) & (numbers != np.append(self._chunk, numbers[:-1]) + 1)
+        if wrong.any():
+            raise ValueError(
+                f"row {rows[_first(wrong)]}: its {CHUNK_INDEX} does not follow the one before it"
+            )
+        if len(numbers):
+            self._chunk = int(numbers[-1])
+        return numbers * (self._layout.settings.max_tokens or 0)
+
+    def _packed(self, lists: pa.ListArray, lengths: Numbers, rows: Numbers) -> _Pieces:
+        bounds = lists.offsets.to_numpy().astype(np.int64)
+        pieces = lists.flatten()
+        columns = [pieces.field(name) for name in (ID, OFFSET, LENGTH)]
+        if pieces.null_count or any(column.null_count for column in columns):
+            raise ValueError(f"{DOCUMENTS} holds nulls")
+        offsets, sizes = (column.to_numpy().astype(np.int64) for column in columns[1:])
+        sizes[(sizes < 0) | (sizes > MAX_ROW_TOKENS)] = MAX_ROW_TOKENS + 1  # adds up to no row
+        ends = np.append(0, np.cumsum(sizes))[bounds - bounds[0]]
+        of = np.repeat(rows, np.diff(bounds))
+        if (wrong := np.diff(ends) != lengths).any():
+            raise ValueError(
+                f"row {rows[_first(wrong)]}: the pieces of its {DOCUMENTS} do not add up to its ids"
+            )
+        return _Pieces(pieces.field(ID), offsets, sizes, of)
+
+    def _join(
+        self, pieces: _Pieces, values: npt.NDArray[np.uint32]
+    ) -> tuple[pa.StringArray, pa.ListArray]:
+        ends = np.cumsum(pieces.lengths)
+        begins = np.flatnonzero(pieces.offsets == 0)  # pieces with which a document begins
+        self._check_pieces(pieces, ends, begins)
+        if not begins.size:
+            if len(values):
+                self._held.append(values)
+            return pa.array([], pa.string()), pa.array([], pa.list_(pa.uint32()))
+        bounds = (ends - pieces.lengths)[begins]
+        ids = pieces.ids.take(pa.array(begins))
+        data, first = values[: bounds[-1]], bounds
+        if self._open is not None:
+            held = np.concatenate([*self._held, values[: bounds[0]]])
+            data = np.concatenate([held, data[bounds[0] :]])
+            first = np.append(0, bounds - bounds[0] + len(held))
+            ids = pa.concat_arrays([pa.array([self._open], pa.string()), ids])
+        self._open, self._held = ids[-1].as_py(), [values[bounds[-1] :]]
+        return self._documents(ids[:-1], data, first, last=False)
+
+    def _check_pieces(self, pieces: _Pieces, ends: Numbers, begins: Numbers) -> None:
+        """That each piece that is no beginning goes on where its document stopped."""
+        going_on = np.flatnonzero(pieces.offsets != 0)
+        if not going_on.size:
+            return
+        # Of the document of each piece: where in the ids at hand it begins (before them, if held).
+        held = sum(map(len, self._held))
+        starts = np.append(-held, (ends - pieces.lengths)[begins])
+        which = np.searchsorted(begins, going_on, side="right")
+        place = (ends - pieces.lengths)[going_on] - starts[which]
+        wrong = (place != pieces.offsets[going_on]) | (pieces.lengths[going_on] == 0)
+        wrong |= (going_on > 0) & (pieces.rows[going_on] == pieces.rows[going_on - 1])
+        if self._open is None:
+            wrong |= which == 0
+        if wrong.any():
+            raise ValueError(
+                f"row {pieces.rows[going_on[_first(wrong)]]} goes on with a document that stopped "
+                "elsewhere"
+            )
+        names = pa.concat_arrays(
+            [pa.array([self._open or ""], pa.string()), pieces.ids.take(pa.array(begins))]
+        )
+        if not names.take(pa.array(which)).equals(pieces.ids.take(pa.array(going_on))):
+            found, expected = pieces.ids.take(pa.array(going_on)), names.take(pa.array(which))
+            at = next(i for i in range(len(found)) if found[i] != expected[i])
+            raise ValueError(
+                f"row {pieces.rows[going_on[at]]} goes on with document {found[at].as_py()!r} "
+                f"where {expected[at].as_py()!r} stopped"
+            )
+
+    def _documents(
+        self, ids: pa.StringArray, values: npt.NDArray[np.uint32], bounds: Numbers, *, last: bool
+    ) -> tuple[pa.StringArray, pa.ListArray]:
+        """Documents without the ids that were put at their ends."""
+        self.documents += len(ids)
+        append = None if last and self._cut else self._layout.append
+        lists = without_ends(
+            lists_of(pa.array(values), bounds), prepend=self._layout.prepend, append=append
+        )
+        return ids, lists
+
+
+def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:
+    """What `pipelines.encode.rows.with_ends` made ``lists`` of.
+
+    Raises:
+        ValueError: a list does not begin or end so.
+    """
+    added = (prepend is not None) + (append is not None)
+    if not added or not len(lists):
+        return lists
+    values, bounds = flat(lists)
+    kept = np.ones(len(values), bool)
+    if (np.diff(bounds) < added).any():
+        raise ValueError("a document is shorter than the tokens put at its ends")
+    for id_, places, what in (
+        (prepend, bounds[:-1], "begin"),
+        (append, bounds[1:] - 1, "end"),
+    ):
+        if id_ is not None:
+            if (values[places] != id_).any():
+                raise ValueError(f"a document does not {what} with the id {id_}")
+            kept[places] = False
+    return lists_of(pa.array(values[kept]), bounds - added * np.arange(len(bounds)))
+
+
+def joined(
+    tables: Iterable[pa.Table], layout: RowLayout, *, cut: bool
+) -> Iterator[tuple[pa.StringArray, pa.ListArray]]:
+    """The documents of a part, in portions: their ids, and the token ids of each.
+
+    Args:
+        tables: the rows of the part, in portions.
+        layout: of the rows.
+        cut: whether the end of the last document is missing.
+
+    Raises:
+        ValueError: the rows contradict themselves or each other.
+    """
+    joiner = Joiner(layout, cut=cut)
+    for table in tables:
+        yield joiner.add(table)
+    yield joiner.finish()
+
+
+def _column(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
+    column = batch.column(name)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _first(marks: npt.NDArray[np.bool_]) -> int:
+    return int(np.flatnonzero(marks)[0])

@@ -1,0 +1,261 @@
+"""The rows of one part: whether they can be what they claim, and what their input gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe.errors import BpeError
+from pipelines.corpus.documents import read_split
+from pipelines.corpus.reading import text_bytes
+from pipelines.encode.encoder import SplitEncoder
+from pipelines.encode.parts import count_id, read_rows
+from pipelines.encode.rows import CHUNK_INDEX, DOCUMENTS, ID, INPUT_IDS, row_maker
+from pipelines.errors import VerificationError
+from pipelines.verify.joining import Joiner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow.parquet as pq
+
+    from bpe import Tokenizer
+    from pipelines.corpus.documents import ReadOptions
+    from pipelines.corpus.splits import Split
+    from pipelines.encode.manifest import Part
+    from pipelines.encode.rows import RowLayout
+    from pipelines.progress import SlotWriter
+
+
+class PartRows:
+    """The rows of a part, checked as they are read, and taken in any portions.
+
+    Args:
+        file: the part.
+        path: where it is, for messages.
+        part: what the manifest says of it.
+        layout: of the rows.
+        vocab_size: one more than the greatest id there may be.
+        unknown: the id of the unknown token, or None.
+
+    Attributes:
+        taken: rows that were taken so far.
+    """
+
+    def __init__(
+        self,
+        file: pq.ParquetFile,
+        *,
+        path: str,
+        part: Part,
+        layout: RowLayout,
+        vocab_size: int,
+        unknown: int | None,
+    ) -> None:
+        self.path = path
+        self._part = part
+        self._vocab_size = vocab_size
+        self._unknown = unknown
+        self._joiner = Joiner(layout, cut=bool(part.dropped.cut))
+        self._tables = self._checked(read_rows(file, layout.schema))
+        self._left: pa.Table | None = None
+        self.taken = 0
+
+    @property
+    def documents(self) -> int:
+        """Documents whose last row was read."""
+        return self._joiner.documents
+
+    def take(self, rows: int) -> pa.Table:
+        """The next ``rows`` rows, or as many as are left.
+
+        Raises:
+            VerificationError, ValueError: the rows of the part cannot be rows.
+        """
+        got: list[pa.Table] = []
+        wanted = rows
+        while wanted:
+            if self._left is None or not len(self._left):
+                self._left = next(self._tables, None)
+                if self._left is None:
+                    break
+            got.append(self._left.slice(0, wanted))
+            self._left = self._left.slice(len(got[-1]))
+            wanted -= len(got[-1])
+        self.taken += rows - wanted
+        return pa.concat_tables(got).combine_chunks() if got else pa.table({})
+
+    def rest(self) -> pa.Table | None:
+        """What is left of the row group at hand, or the next one; None at the end."""
+        table = self._left if self._left is not None and len(self._left) else None
+        self._left = None
+        table = table if table is not None else next(self._tables, None)
+        self.taken += len(table) if table is not None else 0
+        return table
+
+    def _checked(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        row = tokens = unknown = 0
+        for table in tables:
+            values = table[INPUT_IDS].combine_chunks().flatten()
+            if len(values) and pc.max(values).as_py() >= self._vocab_size:
+                raise self._no_such_id(table, row)
+            self._joiner.add(table)
+            row += len(table)
+            tokens += len(values)
+            unknown += count_id(values, self._unknown)
+            yield table
+        self._joiner.finish()
+        part = self._part
+        for name, found, stated in (
+            ("tokens", tokens, part.tokens),
+            ("unknown tokens", unknown, part.unknown),
+            ("documents", self.documents, part.documents - part.dropped.documents),
+        ):
+            if found != stated:
+                raise VerificationError(
+                    f"{self.path} holds {found} {name}, the manifest says {stated}"
+                )
+
+    def _no_such_id(self, table: pa.Table, first: int) -> VerificationError:
+        most = self._vocab_size
+        row, wrong = next(
+            (row, max(ids))
+            for row, ids in enumerate(table[INPUT_IDS].to_pylist())
+            if ids and max(ids) >= most
+        )
+        return VerificationError(
+            f"{self.path}, row {first + row}, {described(table, row)}: id {wrong} does not exist, "
+            f"the vocabulary has {most}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartComparison:
+    """Reads the documents of a part again, and compares the rows they give with those stored.
+
+    Attributes:
+        split: that the part was made of.
+        reading: how its records become documents.
+        layout: of the rows.
+        tokenizer: that encodes them.
+    """
+
+    split: Split
+    reading: ReadOptions
+    layout: RowLayout
+    tokenizer: Tokenizer
+
+    def run(self, rows: PartRows, part: Part, slot: SlotWriter) -> int:
+        """Compare all; return the number of bad records.
+
+        Raises:
+            VerificationError: there is a difference; the message names row and document.
+            InputError: an input cannot be read.
+        """
+        encoder = SplitEncoder(self.tokenizer, self.split, layout=self.layout)
+        maker = row_maker(self.layout)
+        failures = documents = text = size = 0
+        for block in read_split(self.split, self.reading):
+            encoded = encoder.encode(block)
+            failures += len(block.bad) + len(encoded.bad)
+            documents += len(encoded.texts)
+            text += text_bytes(encoded.texts)
+            ids = encoded.documents.ids
+            if self.tokenizer.lossless:
+                decoded = self.tokenizer.decode_arrow(encoded.plain)
+                at = first_difference(decoded, encoded.texts.cast(pa.large_binary()))
+                if at is not None:
+                    raise VerificationError(
+                        f"{rows.path}: document {ids[at].as_py()!r}: its ids do not decode to it"
+                    )
+            self._compare(rows, maker.add(encoded.documents))
+            size += block.input_bytes
+            slot.update(documents=documents, bytes=size)
+        self._compare(rows, maker.finish())
+        if (more := rows.rest()) is not None:
+            raise VerificationError(
+                f"{rows.path}, row {rows.taken - len(more)}: {described(more, 0)} is not in the "
+                "input"
+            )
+        for name, found, stated in (
+            ("documents", documents, part.documents),
+            ("text_bytes", text, part.text_bytes),
+            ("dropped", maker.dropped, part.dropped),
+        ):
+            if found != stated:
+                raise VerificationError(
+                    f"{rows.path}: its input gives {name} {found}, the manifest says {stated}"
+                )
+        return failures
+
+    def _compare(self, rows: PartRows, expected: pa.RecordBatch) -> None:
+        if not len(expected):
+            return
+        first = rows.taken
+        found = rows.take(len(expected))
+        there = expected.slice(0, len(found))
+        differences = [
+            (at, column, name)
+            for column, name in enumerate(expected.schema.names if len(found) else ())
+            for at in [first_difference(found[name].combine_chunks(), there.column(name))]
+            if at is not None
+        ]
+        if differences:
+            at, _, name = min(differences)
+            stored, made = found[name][at].as_py(), expected.column(name)[at].as_py()
+            raise VerificationError(
+                f"{rows.path}, row {first + at}, {described(expected, at)}: "
+                f"{self._difference(name, stored, made)}"
+            )
+        if len(found) < len(expected):
+            raise VerificationError(
+                f"{rows.path} ends after row {rows.taken}: {described(expected, len(found))} of "
+                "the input has no row"
+            )
+
+    def _difference(self, name: str, stored: object, made: object) -> str:
+        if name == ID:
+            return f"the row is of document {stored!r}"
+        if name != INPUT_IDS:
+            return f"{name} is {stored!r:.200}, its input says {made!r:.200}"
+        try:
+            decode = self.tokenizer.decode_bytes
+            same = decode(stored) == decode(made)  # type: ignore[arg-type]  # lists of ids
+        except BpeError:
+            same = False
+        if same or not self.tokenizer.lossless:
+            return "encoding its text gives other ids"
+        return "its ids do not decode to its text"
+
+
+def described(rows: pa.Table | pa.RecordBatch, row: int) -> str:
+    """Which documents a row is of, in words."""
+    if DOCUMENTS in rows.schema.names:
+        ids = [piece[ID] for piece in rows.column(DOCUMENTS)[row].as_py()]
+        if len(ids) > 1:
+            return f"documents {ids[0]!r} to {ids[-1]!r}"
+        return f"document {ids[0]!r}" if ids else "no document"
+    name = f"document {rows.column(ID)[row].as_py()!r}"
+    if CHUNK_INDEX in rows.schema.names:
+        return f"{name}, chunk {rows.column(CHUNK_INDEX)[row].as_py()}"
+    return name
+
+
+def first_difference(found: pa.Array, expected: pa.Array) -> int | None:
+    """The first row in which two arrays of one type and length differ; None where none does."""
+    begin, end = 0, len(found)
+    while not found[begin:].equals(expected[begin:]):
+        last = end
+        while last - begin > 1:
+            middle = (begin + last) // 2
+            if found[begin:middle].equals(expected[begin:middle]):
+                begin = middle
+            else:
+                last = middle
+        if repr(found[begin].as_py()) != repr(expected[begin].as_py()):
+            return begin
+        begin += 1  # a NaN in both: Arrow calls them different
+    return None
