@@ -147,7 +147,7 @@ def _settings(old: Tokenizer, new: Tokenizer) -> dict[str, tuple[str, str]]:
         "pretokenizer": (str(old.pretokenizer), str(new.pretokenizer)),
         "model": (repr(old.model), repr(new.model)),
         "special tokens": (
-            " ".join(islice(old.special_tokens, 20)),
-            " ".join(islice(new.special_tokens, 20)),
+            " ".join(islice(old.special_tokens, 20)) or "none",
+            " ".join(islice(new.special_tokens, 20)) or "none",
         ),
     }

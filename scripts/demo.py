@@ -73,7 +73,8 @@ def show_sample(tokenizer: bpe.Tokenizer) -> None:
     """Print what the vocabulary looks like, and a line of Python in tokens."""
     tokens = [tokenizer.token_bytes(i) for i in range(len(tokenizer))]
     learned = tokens[len(tokenizer.special_tokens) + 256 :]
-    words = [token for token in learned if token.isalnum() and len(set(token)) > 4]
+    # A word of prose has a space before it; without one, many a token is the rest of a word.
+    words = [token for token in learned if token[:1] == b" " and token[1:].isalpha()]
     say("first merges:   " + shown(learned[:12]))
     say("last merges:    " + shown(learned[-6:]))
     say("longest words:  " + shown(sorted(words, key=len)[-6:]))

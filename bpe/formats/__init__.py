@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
@@ -49,6 +51,8 @@ def read(
     if path.suffix == ".model":
         raise TokenizerFileError(f"{path}: {_SENTENCEPIECE}")
     if path.suffix != ".json":
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
         raise TokenizerFileError(f"{path}: {_UNKNOWN}")
     if pretokenizer is not None or special_tokens is not None:
         raise TokenizerFileError(

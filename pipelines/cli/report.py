@@ -164,6 +164,13 @@ _PAST = {
 }
 
 
+def _dead_letters(summary: Any) -> str:
+    """Where the bad records of a job are."""
+    directory = near(getattr(summary, "output", None) or summary.directory)
+    counted = "counts/" if hasattr(summary, "vocab_size") else ""  # a training's
+    return f"{directory.rstrip('/')}/{counted}dead-letters/"
+
+
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     if getattr(summary, "stopped", None) in ("signal", "asked", "end") and not summary.documents:
         yield "no document has arrived yet"
@@ -172,7 +179,7 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     elif summary.documents == 0:
         yield "the input holds no documents"
     if summary.failures:
-        place = "" if asked.get("counts") else ": dead-letters/ beside its manifest says why"
+        place = "" if asked.get("counts") else f": {_dead_letters(summary)} says why"
         yield f"{many(summary.failures, 'bad record')} set aside{place}"
     size = getattr(summary, "vocab_size", None)
     wanted = asked.get("vocab_size")

@@ -119,6 +119,11 @@ def find_inputs(settings: InputSettings) -> list[InputFile]:
     ]
 
 
+def matches_any(pattern: str) -> bool:
+    """Whether there is a file that a pattern stands for."""
+    return next(_match(pattern), None) is not None
+
+
 def input_file(path: str, name: str, size: int, asked: str) -> InputFile:
     """What is known of a file by its name; ``asked`` is the format, or ``auto``.
 

@@ -157,5 +157,7 @@ def read_json_object(path: str) -> dict[str, Any] | None:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, str) and len(value) > 58:  # a digest, most often
+        value = value[:12] + "…"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

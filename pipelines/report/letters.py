@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 MOST_READ = 10_000
 _EXAMPLES = 3
+# What differs between records of one reason: a byte, a position; not the 8 of UTF-8.
+_BYTE = re.compile(r"\b0x[0-9a-f]+")
+_NUMBER = re.compile(r"(?<![\w-])\d[\d,]*")
 _LONGEST_LINE = 64 << 20
 
 
@@ -43,7 +46,7 @@ def read_reasons(directory: str) -> dict[str, Reason]:
         if number >= MOST_READ:
             break
         said = str(record.get("reason"))
-        reason = reasons.setdefault(re.sub(r"\d[\d,]*", "N", said), Reason())
+        reason = reasons.setdefault(_NUMBER.sub("N", _BYTE.sub("0xNN", said)), Reason())
         reason.records += 1
         if len(reason.examples) < _EXAMPLES:
             place = f"{record.get('unit') or 'place'} {record.get('place')}"

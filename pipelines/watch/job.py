@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.inputs import input_file
+from pipelines.corpus.inputs import input_file, matches_any
 from pipelines.corpus.reading import Reading
 from pipelines.count.steps import count_job
 from pipelines.encode.manifest import read_encoded
@@ -324,8 +324,8 @@ class _Watched:
             then = read_json(join(directory, PLAN)) or {}
             if different := plan.differences(then):
                 raise OutputError(
-                    f"{directory}: cannot go on: it was begun as another watch: "
-                    f"{'; '.join(different[:3])}: use --overwrite, or another directory"
+                    f"{directory} holds another watch ({'; '.join(different[:3])}): repeat its "
+                    "command, or use --overwrite or another directory"
                 )
         elif found and not {entry.name for entry in found} <= {PLAN, TOKENIZER}:
             raise occupied(directory, found)
@@ -335,6 +335,9 @@ class _Watched:
     def watch(self, task: Task, keeper: Keeper) -> str:
         """Run the job until it is told to stop; returns why it ended."""
         keeper.begin()
+        for pattern in self.inputs.patterns:
+            if not matches_any(pattern):
+                self.progress.log(f"no file matches {pattern!r} yet: waiting, Ctrl-C ends it")
         factory = WorkFactory(
             task=task, places=self.arrivals.places, settings=self.settings, run=self.run
         )

@@ -194,7 +194,7 @@ def test_one_bad_record_ends_the_job_or_is_set_aside(tmp_path: Path) -> None:
     assert "--max-failures" in last
     done = bpe(*count, "--max-failures", "1", "--overwrite", cwd=tmp_path)
     assert "counted   2 documents" in done.stdout
-    assert "warning   1 bad record set aside" in done.stdout
+    assert "warning   1 bad record set aside: out/dead-letters/ says why" in done.stdout
     assert list((tmp_path / "out" / "dead-letters").iterdir())
 
 

@@ -144,7 +144,7 @@ def test_counts_of_a_file_that_changes_are_counted_again(folder: Path) -> None:
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
     encode(folder)
-    with pytest.raises(OutputError, match="it was begun as another watch: settings max_tokens"):
+    with pytest.raises(OutputError, match=r"holds another watch \(settings max_tokens"):
         encode(folder, max_tokens=2)
     assert encode(folder, max_tokens=2, overwrite=True).new_inputs == 1
     verify(folder)
