@@ -1,0 +1,60 @@
+"""The fast way to read a .tiktoken file, beside the one that goes line by line."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bpe.errors import TokenizerFileError
+from bpe.formats.tiktoken import _tokens_in_order, _tokens_line_by_line
+
+PATH = Path("some.tiktoken")
+TOKENS = st.lists(st.binary(min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
+
+
+def lines(tokens: list[bytes]) -> bytes:
+    return b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
+
+
+@given(TOKENS)
+def test_what_is_right_is_read_fast(tokens: list[bytes]) -> None:
+    assert _tokens_in_order(lines(tokens)) == tokens
+    assert _tokens_line_by_line(PATH, lines(tokens)) == tokens
+
+
+@settings(max_examples=1000)
+@given(TOKENS, st.data())
+def test_what_is_read_fast_is_what_the_lines_say(tokens: list[bytes], data: st.DataObject) -> None:
+    damaged = bytearray(lines(tokens))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(damaged) - 1))
+        what = data.draw(st.sampled_from([b"=", b"A", b"+", b" ", b"\n", b"0", b"1", b"\xff", b""]))
+        damaged[at : at + data.draw(st.integers(0, 1))] = what
+        if not damaged:
+            break
+    fast = _tokens_in_order(bytes(damaged))
+    if fast:
+        assert fast == _tokens_line_by_line(PATH, bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"QQ== 0\nQQ== 1\n",
+        b"QQ==QQ== 0\n",
+        b"QQ== +0\n",
+        b"QQ== 00\n",
+        b"==== 0\n",
+        b"QQ= 0\n",
+        b"Q 0\n",
+    ],
+)
+def test_what_is_wrong_is_left_to_the_lines(data: bytes) -> None:
+    assert _tokens_in_order(data) is None
+    if b"00" not in data:
+        with pytest.raises(TokenizerFileError, match="line"):
+            _tokens_line_by_line(PATH, data)
