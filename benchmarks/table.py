@@ -140,7 +140,7 @@ def _figure(work: Measured, name: str, measure: str) -> str:
         return f"{value / 1e6:,.0f} MB"
     if any(cell["unit"] == "B" and cell["what"] == measure for cell in work["cells"]):
         return f"{value:.0f} B"
-    if figures["text_bytes"]:
+    if figures["text_bytes"] and measure != "load":  # which reads no text
         return f"{value:.3g} s ({figures['text_bytes'] / 1e6 / value:,.3g} MB/s)"
     return f"{value:.3g} s"
 
