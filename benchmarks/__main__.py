@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from benchmarks.rounds import measure
 from benchmarks.scale import SCALES
 from benchmarks.table import report, summary
 from benchmarks.works import all_works
+
+if TYPE_CHECKING:
+    from benchmarks.results import Results
 
 FULL = ROOT / "benchmarks" / "results" / "bench.json"
 
@@ -34,11 +38,22 @@ def bench() -> None:
     help="How much: quick takes two minutes, short compares outputs and hardly times.",
 )
 @click.option("--only", multiple=True, metavar="WORK", help="A row of the table; repeatable.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Put the rows of --only in the place of those in the results file, of the same machine.",
+)
 @click.option("--rounds", type=click.IntRange(1), help="How often each contender runs.")
 @click.option("--output", type=click.Path(path_type=Path), help="The results file to write.")
 @click.option("--list", "listed", is_flag=True, help="Print the names of the rows and exit.")
 def run(
-    *, scale: str, only: tuple[str, ...], rounds: int | None, output: Path | None, listed: bool
+    *,
+    scale: str,
+    only: tuple[str, ...],
+    again: bool,
+    rounds: int | None,
+    output: Path | None,
+    listed: bool,
 ) -> None:
     """Compare outputs, time everybody, write the results and print the table.
 
@@ -53,7 +68,10 @@ def run(
         raise click.BadParameter(
             f"no such row: {', '.join(sorted(unknown))} (--list prints them)", param_hint="--only"
         )
-    path = output or (FULL if scale == "full" and not only else DATA / f"{scale}.json")
+    if again and not only:
+        raise click.UsageError("--again needs --only: the rows to measure again")
+    whole = scale == "full" and (again or not only)
+    path = output or (FULL if whole else DATA / f"{scale}.json")
     results = results_files.begin(scale)
     began = time.monotonic()
     for work in works:
@@ -65,6 +83,10 @@ def run(
         except ContenderError as error:
             click.echo(f"benchmarks: error: {error}", err=True)
             sys.exit(1)
+        if not again:
+            results_files.write(path, results)
+    if again:
+        results = _among(path, results)
         results_files.write(path, results)
     _say(f"{time.monotonic() - began:.0f} s; written: {path}")
     click.echo(report(results))
@@ -82,6 +104,15 @@ def table(*, path: Path, readme: bool) -> None:
     page = ROOT / "README.md"
     text = with_table(page.read_text("utf-8"), summary(results))
     page.write_text(text, encoding="utf-8")
+
+
+def _among(path: Path, again: Results) -> Results:
+    """The results of a file with others in the place of theirs."""
+    try:
+        return results_files.replaced(results_files.read(path), again)
+    except (OSError, ValueError, KeyError) as error:
+        click.echo(f"benchmarks: error: {path}: cannot hold these rows: {error}", err=True)
+        sys.exit(1)
 
 
 def _say(line: str) -> None:

@@ -11,6 +11,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from typing_extensions import NotRequired
+
 from benchmarks.corpora import ROOT
 
 if TYPE_CHECKING:
@@ -30,7 +32,10 @@ class Figures(TypedDict):
 
 
 class Measured(TypedDict):
-    """One work; ``cores`` are those that each process was pinned to."""
+    """One work; ``cores`` are those that each process was pinned to.
+
+    ``when`` and ``commit`` are there where it was measured after the run that the file is of.
+    """
 
     name: str
     title: str
@@ -38,6 +43,8 @@ class Measured(TypedDict):
     cores_wanted: int
     contenders: dict[str, Figures]
     cells: list[Outcome]
+    when: NotRequired[str]
+    commit: NotRequired[str]
 
 
 class Machine(TypedDict):
@@ -92,6 +99,25 @@ def write(path: Path, results: Results) -> None:
     partial = path.with_name(path.name + ".partial")
     partial.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def replaced(before: Results, again: Results) -> Results:
+    """``before``, with the works of ``again`` in the place of those of the same names.
+
+    Raises:
+        ValueError: they are of other machines, packages or scales, or a work is not there.
+    """
+    for what in ("machine", "versions", "scale"):
+        if before[what] != again[what]:
+            raise ValueError(f"{what}: {before[what]} before, {again[what]} now")
+    names = {work["name"] for work in before["works"]}
+    rows = {work["name"]: work for work in again["works"]}
+    if unknown := sorted(rows.keys() - names):
+        raise ValueError(f"there is no {unknown[0]} before")
+    for work in rows.values():
+        work["when"], work["commit"] = again["when"], again["commit"]
+    works = [rows.get(work["name"], work) for work in before["works"]]
+    return {**before, "works": works}
 
 
 def _commit() -> str:

@@ -39,6 +39,10 @@ def conditions(results: Results) -> str:
     return (
         f"Measured on {results['when'][:10]} at commit `{results['commit']}`{scale}, "
         f"{machine(results['machine'])}; {versions}."
+    ) + "".join(
+        f" Measured again, on {work['when'][:10]} at commit `{work['commit']}`: {work['title']}."
+        for work in results["works"]
+        if "when" in work and "commit" in work
     )
 
 

@@ -104,6 +104,33 @@ def test_a_failure_is_one_message_and_status_1() -> None:
     assert done.stdout == ""
 
 
+def test_a_row_that_is_measured_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    rows = ["--scale", "short", "--only", "second-core", "--output", str(path)]
+    assert "Measured again" not in run_bench("run", *rows).stdout
+    first = results.read(path)
+    (row,) = first["works"]
+    row["cells"][0]["value"] = 77.0
+    first["works"] = [row, {**row, "name": "another", "title": "another row"}]
+    results.write(path, first)
+
+    table = run_bench("run", *rows, "--again").stdout
+    second = results.read(path)
+    assert [work["name"] for work in second["works"]] == ["second-core", "another"]
+    assert second["works"][1] == first["works"][1]
+    assert second["works"][0]["cells"][0]["value"] != 77.0
+    again = f"Measured again, on {second['works'][0]['when'][:10]} at commit "
+    assert again in table
+    assert f"{second['works'][0]['commit']}`: {row['title']}." in table
+
+    second["machine"]["cores"] += 1
+    results.write(path, second)
+    refused = run_bench("run", *rows, "--again", status=1)
+    assert f"{path}: cannot hold these rows: machine: " in refused.stderr
+    assert results.read(path) == second
+    assert "--only" in run_bench("run", "--again", status=2).stderr
+
+
 def run_bench(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
