@@ -13,7 +13,6 @@ import pyarrow as pa
 from bpe import PRETOKENIZERS
 from pipelines.compare.measures import USED_GROUPS
 from pipelines.compare.pieces import PieceCutter
-from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bpe import Tokenizer
+    from pipelines.corpus.documents import KeptColumn
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.settings import InputSettings
@@ -191,16 +191,7 @@ def plan_comparing(
     job = CompareJob(
         directory=directory,
         tokenizers_sha256=tuple(hashlib.sha256(text.encode()).hexdigest() for text in texts),
-        reading=Reading(
-            directory=directory,
-            options=ReadOptions(
-                max_record_bytes=inputs.max_record_size,
-                text_field=inputs.text_field,
-                id_field=inputs.id_field,
-                keep=column,
-            ),
-            max_failures=inputs.max_failures,
-        ),
+        reading=Reading.of(inputs, directory, keep=column),
         by=by if by in (None, BY_FILE) else column[0].name,
         cutter=cutter,
         counting=CountJob(directory=directory, pretokenizer=cutter.counted),

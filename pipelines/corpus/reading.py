@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from pipelines.corpus.documents import read_split
+from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import JobError, RecordError
 from pipelines.files import storage
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.corpus.documents import BadRecord, Block, ReadOptions
+    from pipelines.corpus.documents import BadRecord, Block, KeptColumn
     from pipelines.corpus.splits import Split
     from pipelines.files.storage import HashingFile
     from pipelines.running.failures import Failures
+    from pipelines.settings import InputSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,17 @@ class Reading:
     options: ReadOptions
     max_failures: int = 0
     counters_path: str | None = None
+
+    @classmethod
+    def of(
+        cls, inputs: InputSettings, directory: str, *, keep: tuple[KeptColumn, ...] = ()
+    ) -> Reading:
+        """How the splits of ``inputs`` are read, by a job that writes to ``directory``."""
+        return cls(
+            directory=directory,
+            options=ReadOptions.of(inputs, keep=keep),
+            max_failures=inputs.max_failures,
+        )
 
 
 class SplitReader:

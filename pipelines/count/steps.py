@@ -27,7 +27,6 @@ from bpe.counts.manifest import (
 )
 from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
-from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
@@ -280,15 +279,7 @@ def plan_counting(
             f"{len(files)} files are too many to keep the order of documents (ties first-seen): "
             "put them together, or use other ties"
         )
-    reading = Reading(
-        directory=job.directory,
-        options=ReadOptions(
-            text_field=inputs.text_field,
-            id_field=inputs.id_field,
-            max_record_bytes=inputs.max_record_size,
-        ),
-        max_failures=inputs.max_failures,
-    )
+    reading = Reading.of(inputs, job.directory)
     return Counting(
         job=job,
         reading=reading,

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import EncodingError
-from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bpe import CacheUse, Tokenizer
-    from pipelines.corpus.documents import KeptColumn
+    from pipelines.corpus.documents import KeptColumn, ReadOptions
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
@@ -313,16 +312,7 @@ def encode_job(
         ConfigError: the type of the ids that is asked for does not hold them.
     """
     return EncodeJob(
-        reading=Reading(
-            directory=storage.located(output.directory),
-            options=ReadOptions(
-                text_field=inputs.text_field,
-                id_field=inputs.id_field,
-                keep=keep,
-                max_record_bytes=inputs.max_record_size,
-            ),
-            max_failures=inputs.max_failures,
-        ),
+        reading=Reading.of(inputs, storage.located(output.directory), keep=keep),
         tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
         vocab_size=tokenizer.max_id + 1,
         id_type=id_type(tokenizer, encoding),

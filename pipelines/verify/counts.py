@@ -107,11 +107,7 @@ def _compare(
         special_tokens=counts.special_tokens,
         track_order=counts.order_span is not None,
     )
-    options = ReadOptions(
-        text_field=inputs.text_field,
-        id_field=inputs.id_field,
-        max_record_bytes=inputs.max_record_size,
-    )
+    options = ReadOptions.of(inputs)
     counter = job.counter()
     documents = size = failures = 0
     with SlotWriter(counters_path, 0) as slot:

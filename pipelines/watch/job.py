@@ -7,7 +7,6 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import input_file, matches_any
 from pipelines.corpus.reading import Reading
 from pipelines.count.steps import count_job
@@ -168,15 +167,7 @@ def watch_count(
         options(execution)
         job = count_job(pretokens, output, settings)
         place = _Watched.at(job.directory, inputs, execution, watch, progress)
-        reading = Reading(
-            directory=job.directory,
-            options=ReadOptions(
-                text_field=inputs.text_field,
-                id_field=inputs.id_field,
-                max_record_bytes=inputs.max_record_size,
-            ),
-            max_failures=inputs.max_failures,
-        )
+        reading = Reading.of(inputs, job.directory)
         decides = {
             **job.pretokenizer.settings,
             "special_tokens": list(job.special_tokens),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipelines.corpus.splits import FileRange
+    from pipelines.settings import InputSettings
 
 BLOCK_BYTES = 4 << 20
 RAW_BYTES = 64 << 10
@@ -75,6 +76,16 @@ class ReadOptions:
             (self.text_field + (self.id_field or "")).encode()
         except UnicodeEncodeError as error:
             raise ConfigError(f"a field name is not valid Unicode: {error}") from error
+
+    @classmethod
+    def of(cls, inputs: InputSettings, *, keep: tuple[KeptColumn, ...] = ()) -> ReadOptions:
+        """How the documents of ``inputs`` are read, with the columns that pass through."""
+        return cls(
+            text_field=inputs.text_field,
+            id_field=inputs.id_field,
+            keep=keep,
+            max_record_bytes=inputs.max_record_size,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The options as JSON values."""
