@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import numpy as np
 
-from benchmarks.work import OURS
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+OURS = "beam-bpe"
 
 
 class Outcome(TypedDict):

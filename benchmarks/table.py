@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.cells import holds
-from benchmarks.work import OURS
+from benchmarks.cells import OURS, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.cells import Cell
 
-OURS = "beam-bpe"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:

@@ -19,13 +19,14 @@ from bpe.counts.manifest import CountsManifest
 from bpe.errors import CountsError
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import model_settings
+from pipelines.corpus.inputs import describe_inputs
 from pipelines.elements import pack, unpack
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import MANIFEST, TOKENIZER, TRAINING, Plan, describe_inputs, fingerprint
+from pipelines.output.names import MANIFEST, TOKENIZER, TRAINING, Plan, fingerprint
 from pipelines.running.runners import counter
 from pipelines.watch import log
 

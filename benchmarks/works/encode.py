@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.cells import Ratio
+from benchmarks.cells import OURS, Ratio
 from benchmarks.corpora import ENGLISH, MULTILINGUAL, described
-from benchmarks.work import OURS, Contender, Work
+from benchmarks.work import Contender, Work
 
 if TYPE_CHECKING:
     from benchmarks.cells import Cell

@@ -27,10 +27,10 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
 from pipelines.files.storage import check_filesystem
-from pipelines.output.names import PLAN, is_ours
+from pipelines.output.names import PLAN, fingerprint, is_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pipelines.settings import InputSettings
 
@@ -150,6 +150,17 @@ def input_file(path: str, name: str, size: int, asked: str) -> InputFile:
             f".{compression} around it"
         )
     return InputFile(path=path, name=name, size=size, format=format_, compression=compression)
+
+
+def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
+    """The ``inputs`` of a `Plan`: nothing in it depends on where the corpus lies."""
+    return {
+        "files": len(files),
+        "bytes": sum(file.size for file in files),
+        "sha256": fingerprint(
+            [[file.name, file.size, file.format, file.compression] for file in files]
+        ),
+    }
 
 
 def _names(paths: list[str]) -> list[str]:

@@ -27,14 +27,14 @@ from bpe.counts.manifest import (
 )
 from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
-from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, describe_inputs, part_name
+from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, part_name
 from pipelines.running.runners import counter
 from pipelines.settings import SHARDS, CountSettings
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import EncodingError
-from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
 from pipelines.encode.encoder import SplitEncoder
@@ -20,14 +20,7 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
 from pipelines.output.directory import prepare, remove_temporaries
-from pipelines.output.names import (
-    MANIFEST,
-    TOKENIZER,
-    Plan,
-    describe_inputs,
-    fingerprint,
-    part_name,
-)
+from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, part_name
 from pipelines.running.runners import counter
 from pipelines.settings import EncodeSettings
 

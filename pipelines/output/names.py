@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from bpe._checksum import is_intact, with_checksum
 from pipelines.errors import InputError
@@ -13,9 +13,7 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pipelines.corpus.inputs import InputFile
+    from collections.abc import Mapping
 
 Kind = Literal["counts", "tokenizer", "encoded"]
 
@@ -105,16 +103,6 @@ def fingerprint(value: Any) -> str:
     """SHA-256 (hex) of a JSON value, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def describe_inputs(files: Iterable[InputFile]) -> dict[str, Any]:
-    """The ``inputs`` of a `Plan`: nothing in it depends on where the corpus lies."""
-    described = [[file.name, file.size, file.format, file.compression] for file in files]
-    return {
-        "files": len(described),
-        "bytes": sum(int(cast("int", size)) for _, size, _, _ in described),
-        "sha256": fingerprint(described),
-    }
 
 
 def json_bytes(value: Any) -> bytes:
