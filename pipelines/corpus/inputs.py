@@ -19,6 +19,7 @@ import posixpath
 import re
 import stat
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -166,15 +167,16 @@ def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
 def _names(paths: list[str]) -> list[str]:
     """Each path below the deepest folder they share; whole paths where they share none."""
     slashed = [path.replace(os.sep, "/") if "://" not in path else path for path in paths]
-    common = slashed[0].split("/")[:-1]
-    for path in slashed[1:]:
-        folders = path.split("/")[:-1]
-        shared = 0
-        while shared < min(len(common), len(folders)) and common[shared] == folders[shared]:
-            shared += 1
-        common = common[:shared]
+    common = common_parts([path.split("/")[:-1] for path in slashed])
     skipped = sum(len(folder) + 1 for folder in common)
     return [printable_name(path[skipped:]) for path in slashed]
+
+
+def common_parts(paths: Sequence[list[str]]) -> list[str]:
+    """The names with which all of these paths begin."""
+    # Whatever sorts between two paths begins as both of them do.
+    pairs = zip(min(paths), max(paths), strict=False)
+    return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
 
 def printable_name(path: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from apache_beam.io.filesystem import BeamIOError, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.corpus.inputs import is_visible, matcher, printable_name, spellings
+from pipelines.corpus.inputs import common_parts, is_visible, matcher, printable_name, spellings
 from pipelines.errors import ConfigError, InputError
 from pipelines.files import storage
 from pipelines.files.storage import is_local
@@ -222,11 +222,4 @@ def common_folder(folders: list[str]) -> str:
     >>> common_folder(["/data/a/x", "/data/a/y/z"]), common_folder(["/data/a"])
     ('/data/a', '/data/a')
     """
-    shared = folders[0].split("/")
-    for folder in folders[1:]:
-        names = folder.split("/")
-        same = 0
-        while same < min(len(shared), len(names)) and shared[same] == names[same]:
-            same += 1
-        shared = shared[:same]
-    return "/".join(shared)
+    return "/".join(common_parts([folder.split("/") for folder in folders]))
