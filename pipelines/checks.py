@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import CountsError
 from pipelines.corpus.inputs import find_inputs
+from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.kept import find_kept
 from pipelines.encode.steps import check_special_tokens
 from pipelines.errors import ConfigError, InputError, OutputError
@@ -17,7 +18,7 @@ from pipelines.output.names import COUNTS, PLAN, read_json_object
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
 from pipelines.settings import EncodeSettings, Execution
-from pipelines.train import check_training, read_counts_manifest
+from pipelines.train import check_training
 
 if TYPE_CHECKING:
     from pipelines.count.steps import Counting

@@ -12,23 +12,19 @@ import apache_beam as beam
 import pyarrow as pa
 
 import bpe
-from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, check_agreement, combine
-from bpe.counts.files import read_part
-from bpe.counts.manifest import CountsManifest
-from bpe.errors import CountsError
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import model_settings
 from pipelines.corpus.inputs import describe_inputs
+from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.elements import pack, unpack
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import MANIFEST, TOKENIZER, TRAINING, Plan, fingerprint
+from pipelines.output.names import TOKENIZER, TRAINING, Plan, fingerprint
 from pipelines.running.runners import counter
-from pipelines.watch import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +35,6 @@ if TYPE_CHECKING:
     from pipelines.settings import CountsInput, TrainSettings
 
 # Who wants to know how far a training is, by its name, where the worker is in this process.
-_TRIES = 20  # of reading counts that change
 _listeners: dict[str, Callable[[int, int], object]] = {}
 
 
@@ -243,101 +238,6 @@ def _train(
 
 def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
-
-
-def read_counts_manifest(directory: str) -> CountsManifest:
-    """The manifest of a counts directory on any filesystem.
-
-    Raises:
-        InputError: there is none.
-        CountsError: it is damaged.
-    """
-    root = storage.located(directory)
-    path = join(root, MANIFEST)
-    if log.is_watched_counts(root):
-        return _watched(root).manifest
-    if not storage.exists(path):
-        raise InputError(
-            f"{directory} holds no counts: it has no {MANIFEST}: name a directory made by "
-            "bpe count (one that was interrupted can be finished with --resume)"
-        )
-    return CountsManifest.from_json(storage.read(path), where=path)
-
-
-def load_counts(directory: str) -> PretokenCounts:
-    """Read and check a counts directory on any filesystem.
-
-    Raises:
-        InputError: a file is missing.
-        CountsError: a file is damaged or of another run.
-    """
-    root = storage.located(directory)
-    if log.is_watched_counts(root):
-        return _watched(root).counts
-    manifest = read_counts_manifest(directory)
-    runs = []
-    for shard, part in enumerate(manifest.parts):
-        path = join(root, part.file)
-        if not storage.exists(path):
-            raise InputError(f"{path} is missing, the manifest names it: count again")
-        runs.append(
-            read_part(storage.read(path), part, shard=shard, shards=len(manifest.parts), where=path)
-        )
-    try:
-        return PretokenCounts(
-            run=merge_runs(runs),
-            pretokenizer=manifest.pretokenizer,
-            special_tokens=manifest.special_tokens,
-            totals=manifest.totals,
-            order_span=manifest.order_span,
-            inputs=manifest.inputs,
-            prune=manifest.prune,
-            scale=manifest.scale,
-        )
-    except (CountsError, ValueError) as error:
-        raise CountsError(f"{directory}: {error}") from error
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """What a directory in which files are counted as they arrive holds at one moment."""
-
-    manifest: CountsManifest
-    counts: PretokenCounts
-
-
-def _watched(root: str) -> _Watched:
-    """All shard sets that the log names, in the order of their inputs.
-
-    Sets may be brought together while they are read; then they are read again.
-    """
-    for last in (*[False] * (_TRIES - 1), True):
-        entries = [entry for entry in log.read_log(root).values() if entry["set"] is not None]
-        entries.sort(key=lambda entry: str(entry["inputs"][0]["name"]))
-        paths = [join(root, log.SETS, entry["set"]) for entry in entries]
-        if not paths:
-            raise InputError(f"{root}: nothing was counted yet: no file has arrived")
-        try:
-            manifests = [read_counts_manifest(path) for path in paths]
-            counts = combine([(load_counts(path), 1) for path in paths], names=paths)
-        except (InputError, CountsError):
-            if last:
-                raise
-            continue
-        parts = zip(entries, manifests, strict=True)
-        manifest = replace(
-            manifests[0],
-            order_span=counts.order_span,
-            totals=counts.totals,
-            inputs=counts.inputs,
-            parts=tuple(
-                replace(part, file=f"{log.SETS}/{entry['set']}/{part.file}")
-                for entry, one in parts
-                for part in one.parts
-            ),
-        )
-        return _Watched(manifest=manifest, counts=counts)
-    raise AssertionError("the last try returns or raises")
 
 
 class _Train(beam.DoFn):  # type: ignore[misc]  # Beam has no types

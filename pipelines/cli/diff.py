@@ -56,8 +56,8 @@ def diff(
     """
     set_up_logging()
     from bpe.diff import compare, fit
+    from pipelines.count.directory import load_counts
     from pipelines.running.failures import job_errors
-    from pipelines.train import load_counts
 
     before, after = load_tokenizer(ctx, old), load_tokenizer(ctx, new)
     found = compare(before, after)

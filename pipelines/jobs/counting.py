@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import CountsError
 from pipelines.checks import folder_of, over_what_failed
+from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import plan_counting
 from pipelines.count.transform import add_counting
 from pipelines.errors import JobError
@@ -22,7 +23,6 @@ from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
 from pipelines.settings import CountSettings
 from pipelines.summaries import CountSummary
-from pipelines.train import read_counts_manifest
 from pipelines.verify.counts import verify_counts
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import has_checksum, read_encoded, read_kind
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.files import storage
@@ -15,7 +16,6 @@ from pipelines.running.failures import job_errors
 from pipelines.running.runners import use_filesystems
 from pipelines.settings import Execution
 from pipelines.summaries import VerifySummary
-from pipelines.train import read_counts_manifest
 from pipelines.verify.counts import verify_counts
 from pipelines.verify.encoded import verify_encoded
 

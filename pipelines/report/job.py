@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bpe.errors import BpeError
 from bpe.training import Training
 from pipelines.compare.result import read_comparison
+from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
@@ -30,7 +31,6 @@ from pipelines.report.page import page
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
 from pipelines.settings import Execution
-from pipelines.train import read_counts_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

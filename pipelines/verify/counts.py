@@ -15,13 +15,13 @@ from bpe.errors import CountsError
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
+from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.steps import CountJob, count_block, counted_inputs
 from pipelines.errors import InputError, VerificationError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import SlotWriter
-from pipelines.train import load_counts, read_counts_manifest
 from pipelines.verify.encoded import check_names
 from pipelines.watch import log
 

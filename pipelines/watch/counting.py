@@ -17,12 +17,12 @@ from bpe.counts import combine
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput, CountsPart, Totals
 from bpe.errors import CountsError
+from pipelines.count.directory import load_counts
 from pipelines.count.steps import CountJob, count_split, merged, write_manifest, write_shard
 from pipelines.errors import JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, MANIFEST, manifest_bytes
-from pipelines.train import load_counts
 from pipelines.watch import log
 from pipelines.watch.encoding import splits_of
 from pipelines.watch.log import SETS, digest_id

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.corpus.inputs import input_file, matches_any
 from pipelines.corpus.reading import Reading
+from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import count_job
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import check_tokens, encode_job
@@ -27,7 +28,6 @@ from pipelines.running.runners import options
 from pipelines.settings import CountSettings
 from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary
-from pipelines.train import read_counts_manifest
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place
 from pipelines.watch.counting import CountTask

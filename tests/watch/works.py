@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from bpe import Tokenizer
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.reading import Reading
+from pipelines.count.directory import load_counts
 from pipelines.count.steps import count_job
 from pipelines.encode.steps import encode_job
 from pipelines.encode.tokenizer_files import tokenizer_json
@@ -22,7 +23,6 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
-from pipelines.train import load_counts
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import Arrivals, Place
 from pipelines.watch.counting import CountTask
