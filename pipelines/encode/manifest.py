@@ -209,27 +209,21 @@ def part_of(part: FinishedPart) -> Part:
     )
 
 
-def read_kind(directory: str) -> str:
+def read_kind(directory: str) -> tuple[str, bool]:
     """What the manifest in ``directory`` says it is of: ``counts`` or ``encoded``.
 
+    And whether it has a checksum: those of earlier releases have none.
+
     Raises:
-        InputError: there is no manifest, or not one of ours.
+        InputError: there is no manifest, it is damaged, or not one of ours.
     """
-    kind = _read(directory).get("kind")
+    value = _read(directory)
+    kind, has_checksum = value.get("kind"), CHECKSUM in value
     if kind == log.COUNTS_KIND:
-        return "counts"
+        return "counts", has_checksum
     if kind not in ("counts", KIND):
         raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
-    return str(kind)
-
-
-def has_checksum(directory: str) -> bool:
-    """Whether the manifest in ``directory`` has a checksum; those of earlier releases have none.
-
-    Raises:
-        InputError: there is no manifest, or it is damaged.
-    """
-    return CHECKSUM in _read(directory)
+    return str(kind), has_checksum
 
 
 def read_encoded(directory: str) -> EncodedManifest:

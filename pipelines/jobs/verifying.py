@@ -6,11 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pipelines.count.directory import read_counts_manifest
-from pipelines.encode.manifest import has_checksum, read_encoded, read_kind
-from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.encode.manifest import read_encoded, read_kind
 from pipelines.files import storage
-from pipelines.files.storage import join
-from pipelines.output.names import TOKENIZER
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import use_filesystems
@@ -47,8 +44,8 @@ def verify(
     progress = progress or NoProgress()
     with job_errors():
         use_filesystems(execution)
-        checksum = has_checksum(directory)
-        if read_kind(directory) == "encoded":
+        kind, checksum = read_kind(directory)
+        if kind == "encoded":
             totals, parts = _verify_encoded(directory, inputs, progress)
         else:
             totals, parts = _verify_counts(directory, inputs, progress)
@@ -69,10 +66,13 @@ def _verify_encoded(
     size = sum(source.size for source in manifest.inputs) if inputs else manifest.totals.bytes
     with progress.stage("verify", size) as stage:
         stage.set_slots(len(manifest.parts))
-        totals = verify_encoded(directory, inputs=inputs, counters_path=stage.counters_path).totals
+        tokenizer = verify_encoded(
+            directory, manifest, inputs=inputs, counters_path=stage.counters_path
+        )
+    totals = manifest.totals
     facts = {
         "kind": "encoded",
-        "lossless": load_tokenizer(join(storage.located(directory), TOKENIZER)).lossless,
+        "lossless": tokenizer.lossless,
         "documents": totals.documents,
         "bytes": totals.text_bytes,
         "tokens": totals.tokens,

@@ -41,11 +41,10 @@ def verify_counts(
         counters_path: the file of progress slots; one is used.
 
     Raises:
-        VerificationError: something is not as it must be.
-        InputError: there is no manifest, or an input cannot be read.
+        VerificationError: something is not as it must be, or there is no manifest.
+        InputError: an input cannot be read.
     """
     root = storage.located(directory)
-    read_counts_manifest(root)
     try:
         counts, dead = _counts_and_dead_letters(root)
         records = sum(storage.read(join(root, *name.split("/"))).count(b"\n") for name in dead)

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import FileRange, Split
-from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import open_part, read_contents
 from pipelines.encode.rows import Dropped
 from pipelines.encode.steps import (
@@ -59,24 +58,25 @@ class _Encoded:
 
 def verify_encoded(
     directory: str,
+    manifest: EncodedManifest,
     *,
     inputs: InputSettings | None = None,
     counters_path: str | None = None,
-) -> EncodedManifest:
-    """Check an encoded corpus; return its manifest.
+) -> Tokenizer:
+    """Check an encoded corpus; return its tokenizer.
 
     Args:
         directory: that holds it.
+        manifest: what it must be.
         inputs: where its documents come from, to compare them too. How they are read stands in
             the manifest.
         counters_path: the file of progress slots, one for each part.
 
     Raises:
         VerificationError: something is not as it must be; the message names part, row, document.
-        InputError: there is no manifest, or an input cannot be read.
+        InputError: an input cannot be read.
     """
     root = storage.located(directory)
-    manifest = read_encoded(root)
     check_names(
         root,
         expected={part.file for part in manifest.parts},
@@ -117,7 +117,7 @@ def verify_encoded(
             pool.shutdown(cancel_futures=True)
             raise
     _check_totals(manifest)
-    return manifest
+    return tokenizer
 
 
 def _files(directory: str, manifest: EncodedManifest, inputs: InputSettings) -> list[InputFile]:
