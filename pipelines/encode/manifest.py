@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe._checksum import CHECKSUM, with_checksum
 from pipelines.corpus.documents import ReadOptions
@@ -248,32 +248,9 @@ def read_encoded(directory: str) -> EncodedManifest:
             id_type=_text(value, "id_type"),
             reading=_reading(value["settings"]),
             rows=_rows(value["rows"]),
-            totals=Totals(
-                dropped=_dropped(value["totals"]),
-                **_numbers(
-                    value["totals"],
-                    *("documents", "rows", "tokens", "unknown"),
-                    *("text_bytes", "bytes", "failures"),
-                ),
-            ),
-            inputs=tuple(
-                Source(
-                    name=_text(source, "name"),
-                    size=_number(source, "size"),
-                    format=_text(source, "format"),
-                    compression=_text(source, "compression"),
-                )
-                for source in value["inputs"]
-            ),
-            dead_letters=tuple(
-                DeadLetters(
-                    file=_text(letters, "file"),
-                    records=_number(letters, "records"),
-                    bytes=_number(letters, "bytes"),
-                    sha256=_text(letters, "sha256"),
-                )
-                for letters in value["dead_letters"]
-            ),
+            totals=_record(Totals, value["totals"], dropped=_dropped(value["totals"])),
+            inputs=tuple(_record(Source, source) for source in value["inputs"]),
+            dead_letters=tuple(_record(DeadLetters, letters) for letters in value["dead_letters"]),
             parts=tuple(_read_part(part) for part in value["parts"]),
             failed=_failed(value.get(log.WATCH)),
         )
@@ -315,20 +292,8 @@ def _failed(watched: Any) -> tuple[str, ...] | None:
 
 
 def _read_part(value: Any) -> Part:
-    return Part(
-        file=_text(value, "file"),
-        dropped=_dropped(value),
-        **_numbers(value, "documents", "rows", "tokens", "unknown", "text_bytes", "bytes"),
-        sha256=_text(value, "sha256"),
-        inputs=tuple(
-            SourceRange(
-                name=_text(source, "name"),
-                start=_number(source, "start"),
-                end=_number(source, "end"),
-            )
-            for source in value["inputs"]
-        ),
-    )
+    ranges = tuple(_record(SourceRange, source) for source in value["inputs"])
+    return _record(Part, value, dropped=_dropped(value), inputs=ranges)
 
 
 def _reading(value: Any) -> ReadOptions:
@@ -359,11 +324,19 @@ def _check_types(value: Any, **kinds: type | tuple[type, ...]) -> None:
 
 
 def _dropped(value: Any) -> Dropped:
-    return Dropped(**_numbers(value["dropped"], "tokens", "documents", "cut"))
+    return _record(Dropped, value["dropped"])
 
 
-def _numbers(value: Any, *keys: str) -> dict[str, int]:
-    return {key: _number(value, key) for key in keys}
+_Record = TypeVar("_Record", Source, SourceRange, Part, Totals, DeadLetters, Dropped)
+
+
+def _record(kind: type[_Record], value: Any, **read: Any) -> _Record:
+    """A record of the manifest: what was ``read`` of it, and texts and numbers of these names."""
+    for field in fields(kind):
+        if field.name not in read:
+            take = _text if field.type in ("str", str) else _number
+            read[field.name] = take(value, field.name)
+    return kind(**read)
 
 
 def _text(value: Any, key: str) -> str:
