@@ -130,11 +130,8 @@ class SplitReader:
         self._open.close()
         if written is None:
             return None
-        return DeadLetters(
-            file=f"{DEAD_LETTERS}/{self._split.file_name('jsonl')}",
-            records=self._bad_records,
-            bytes=written.bytes,
-            sha256=written.sha256,
+        return DeadLetters.of(
+            self._split.file_name("jsonl"), records=self._bad_records, written=written
         )
 
     @property

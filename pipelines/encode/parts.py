@@ -63,6 +63,16 @@ class DeadLetters:
     bytes: int
     sha256: str
 
+    @classmethod
+    def of(cls, name: str, *, records: int, written: Written) -> DeadLetters:
+        """The file ``name`` in the folder of dead letters."""
+        return cls(
+            file=f"{DEAD_LETTERS}/{name}",
+            records=records,
+            bytes=written.bytes,
+            sha256=written.sha256,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:

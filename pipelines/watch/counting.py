@@ -8,7 +8,7 @@ are never many, and each count is copied a number of times that grows with the l
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
@@ -19,6 +19,7 @@ from bpe.counts.manifest import CountedInput, CountsPart, Totals
 from bpe.errors import CountsError
 from pipelines.count.directory import load_counts
 from pipelines.count.steps import CountJob, count_split, merged, write_manifest, write_shard
+from pipelines.encode.parts import DeadLetters
 from pipelines.errors import JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -26,7 +27,7 @@ from pipelines.output.names import DEAD_LETTERS, MANIFEST, manifest_bytes
 from pipelines.watch import log
 from pipelines.watch.encoding import splits_of
 from pipelines.watch.log import SETS, digest_id
-from pipelines.watch.work import Known, Taken, Task, Work
+from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -91,7 +92,7 @@ class CountWork(Work):
             "bad": 0,
             "set": None,
             "level": 0,
-            "totals": _totals(Totals()),
+            "totals": asdict(Totals()),
             "dead_letters": [],
         }
 
@@ -103,7 +104,7 @@ class CountWork(Work):
         except Exception:
             self.discard(entry)
             raise
-        return {**entry, "bad": totals.failures, "totals": _totals(totals)}
+        return {**entry, "bad": totals.failures, "totals": asdict(totals)}
 
     def _count(self, file: InputFile, key: str, letters: list[Any]) -> Totals:
         """Write the set of a file, and its dead letters, which are told as they are there."""
@@ -117,28 +118,21 @@ class CountWork(Work):
                 if isinstance(result, Totals):
                     totals += result
                     if result.failures:
-                        letters.append(self._dead_letters(split))
+                        letters += self._dead_letters(split, result.failures)
                 else:
                     runs[result[0]].append(result[1])
         for shard, run in enumerate(counts.drain(shards)):
             runs[shard].append(run_to_ipc(run))
-        storage.make_directory(job.directory)
         results: list[Any] = [totals]
         for shard, several in runs.items():
             results += write_shard(shard, merged(several), job)
         write_manifest(results, job, files=[CountedInput(name=file.name, size=file.size)])
         return totals
 
-    def _dead_letters(self, split: Split) -> Any:
-        name = f"{DEAD_LETTERS}/{split.file_name('jsonl')}"
-        path = join(self.directory, *name.split("/"))
-        written = storage.digest(path)
-        return {
-            "file": name,
-            "records": storage.read(path).count(b"\n"),
-            "bytes": written.bytes,
-            "sha256": written.sha256,
-        }
+    def _dead_letters(self, split: Split, records: int) -> list[Any]:
+        name = split.file_name("jsonl")
+        written = storage.digest(join(self.directory, DEAD_LETTERS, name))
+        return dead_letters_json(DeadLetters.of(name, records=records, written=written))
 
     @override
     def commit(self, entry: Entry, before: Known | None) -> None:
@@ -289,7 +283,7 @@ def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Ent
         "bad": sum(one["bad"] for one in entries),
         "set": key,
         "level": level + 1,
-        "totals": _totals(counts.totals),
+        "totals": asdict(counts.totals),
         "dead_letters": [letters for one in entries for letters in one["dead_letters"]],
         "inputs": [source for one in entries for source in one["inputs"]],
     }
@@ -314,7 +308,6 @@ def _is_replaced(directory: str, ids: set[str], *, by: str) -> bool:
 def write_set(directory: str, counts: PretokenCounts, job: CountJob) -> None:
     """Write counts as a directory of shards; its manifest comes last."""
     of_set = replace(job, directory=directory)
-    storage.make_directory(directory)
     results: list[CountsPart | Any] = [counts.totals]
     for shard, run in enumerate(counts.run.split(job.shards)):
         results += write_shard(shard, run_to_ipc(run), of_set)
@@ -341,12 +334,3 @@ def holds_last(entry: Entry) -> tuple[bool, int, str]:
 
 def _holds(entry: Entry, name: str) -> bool:
     return any(source["name"] == name for source in entry["inputs"])
-
-
-def _totals(totals: Totals) -> dict[str, int]:
-    return {
-        "documents": totals.documents,
-        "bytes": totals.bytes,
-        "pretokens": totals.pretokens,
-        "failures": totals.failures,
-    }

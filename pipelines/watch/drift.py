@@ -228,7 +228,6 @@ class Series:
             self._trained = self._trained or new.bytes_per_token
             row = self._row(new, sums, now)
         path = join(self._directory, DRIFT, f"{row['time'][:10]}.jsonl")
-        storage.make_directory(join(self._directory, DRIFT))
         lines = [*(_read(path) if storage.exists(path) else []), row]
         storage.write(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
         return list(row["warnings"])

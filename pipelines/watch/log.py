@@ -92,7 +92,6 @@ def _of_input(name: str) -> str:
 
 def write_entry(directory: str, id_: str, entry: Entry) -> None:
     """Make an entry appear, whole."""
-    storage.make_directory(join(directory, LOG))
     value = with_checksum({"version": VERSION, **entry})
     data = json.dumps(value, ensure_ascii=False) + "\n"
     storage.write(join(directory, LOG, f"{id_}.json"), data.encode())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import uuid
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe import CacheUse
@@ -24,7 +24,7 @@ from pipelines.corpus.splits import whole_file
 from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
-from pipelines.files.storage import join, replacing
+from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, PLAN, part_name, read_json_object
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
@@ -282,22 +282,14 @@ class Work(ABC):
             raise error
         as_text = input_file(file.path, self.arrivals.name(file.path), file.size_in_bytes, "text")
         bad = BadRecord.of(whole_file(as_text, 0), 0, str(error), b"")
-        letters = part_name(0, 1, "jsonl", stem=f"part-{key}")
-        storage.make_directory(join(self.directory, DEAD_LETTERS))
-        with replacing(join(self.directory, DEAD_LETTERS, letters)) as sink:
-            sink.write(dead_letter(bad))
-        written = sink.written()
-        dead = {
-            "file": f"{DEAD_LETTERS}/{letters}",
-            "records": 1,
-            "bytes": written.bytes,
-            "sha256": written.sha256,
-        }
+        name = part_name(0, 1, "jsonl", stem=f"part-{key}")
+        written = storage.write(join(self.directory, DEAD_LETTERS, name), dead_letter(bad))
+        letters = DeadLetters.of(name, records=1, written=written)
         entry = {
             **self.nothing(key),
             "inputs": [self._described(file, None, sha256)],
             "failed": str(error),
-            "dead_letters": [dead],
+            "dead_letters": dead_letters_json(letters),
             "bad": 1,
         }
         return self._commit(entry, file)
@@ -368,13 +360,4 @@ def _unchanged(file: FileMetadata) -> bool:
 
 def dead_letters_json(letters: DeadLetters | None) -> list[Any]:
     """The file of bad records as an entry says it."""
-    if letters is None:
-        return []
-    return [
-        {
-            "file": letters.file,
-            "records": letters.records,
-            "bytes": letters.bytes,
-            "sha256": letters.sha256,
-        }
-    ]
+    return [] if letters is None else [asdict(letters)]
