@@ -59,10 +59,7 @@ def sent_tokenizer(path: str, *, sha256: str) -> Tokenizer:
     Raises:
         InputError: it cannot be read, or is another one by now.
     """
-    try:
-        data = storage.read(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
+    data = storage.read(path)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise InputError(f"{path} was changed while the job ran: start it again")
     return load_tokenizer(path)

@@ -5,17 +5,18 @@ What is in `pipelines.files.filesystems` and `pipelines.files.writing` can be ha
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.errors import InputError, OutputError
+from pipelines.errors import InputError, JobError, OutputError
 from pipelines.files.filesystems import (
     check_filesystem,
     has_folders,
@@ -35,6 +36,9 @@ from pipelines.files.writing import (
     replacing,
     write,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "CHUNK",
@@ -152,12 +156,10 @@ def open_binary(path: str) -> Any:
     Raises:
         InputError: it cannot be opened.
     """
-    try:
+    with _reading(path):
         if is_local(path):
             return pa.OSFile(os.fsencode(path))  # a name need not be text
         return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    except OSError as error:
-        raise InputError(f"{path}: cannot read: {reason(error)}") from error
 
 
 def read(path: str) -> bytes:
@@ -166,11 +168,8 @@ def read(path: str) -> bytes:
     Raises:
         InputError: it cannot be read.
     """
-    try:
-        with open_binary(path) as file:
-            return bytes(file.read())
-    except OSError as error:
-        raise InputError(f"{path}: cannot read: {reason(error)}") from error
+    with _reading(path), open_binary(path) as file:
+        return bytes(file.read())
 
 
 def digest(path: str) -> Written:
@@ -180,14 +179,26 @@ def digest(path: str) -> Written:
         InputError: it cannot be read.
     """
     sha256, size = hashlib.sha256(), 0
+    with _reading(path), open_binary(path) as file:
+        while chunk := file.read(CHUNK):
+            sha256.update(chunk)
+            size += len(chunk)
+    return Written(bytes=size, sha256=sha256.hexdigest())
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
     try:
-        with open_binary(path) as file:
-            while chunk := file.read(CHUNK):
-                sha256.update(chunk)
-                size += len(chunk)
+        yield
+    except (JobError, MemoryError):
+        raise
     except OSError as error:
         raise InputError(f"{path}: cannot read: {reason(error)}") from error
-    return Written(bytes=size, sha256=sha256.hexdigest())
+    except Exception as error:
+        if is_local(path):
+            raise
+        # The clients of stores have errors of their own, also for what is not there.
+        raise InputError(f"{path}: cannot read: {of_client(error)}") from error
 
 
 def exists(path: str) -> bool:

@@ -14,7 +14,8 @@ import pytest
 import bpe
 from pipelines import jobs
 from pipelines.compare.plan import parse_tokenizers
-from pipelines.errors import ConfigError, OutputError, RecordError
+from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.files import storage
 from pipelines.output.names import TIMINGS
 from pipelines.report import report
 from pipelines.settings import (
@@ -116,6 +117,27 @@ def test_a_comparison_leaves_its_result_and_nothing_else(corpus: Corpus, tmp_pat
 def stored() -> dict[str, bytes]:
     """All objects but how long the work took, which is never the same."""
     return {path: data for path, data in ObjectStore.objects.items() if not path.endswith(TIMINGS)}
+
+
+class NotFoundError(Exception):
+    """Of a client that has errors of its own, as Google's and that of HDFS."""
+
+
+def test_a_store_whose_client_has_errors_of_its_own(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(_: ObjectStore, path: str, *args: object, **options: object) -> io.BytesIO:
+        if path not in ObjectStore.objects:
+            raise NotFoundError(f"404\n{path}")
+        return io.BytesIO(ObjectStore.objects[path])
+
+    monkeypatch.setattr(ObjectStore, "open", opened)
+    train_in_store()
+    encode_in_store()
+    assert jobs.verify(directory=IDS, inputs=INPUTS).documents == len(corpus.documents)
+    missing = "store://bucket/nothing"
+    with pytest.raises(InputError, match=f"{missing}: cannot read: NotFoundError: 404 {missing}"):
+        storage.read(missing)
 
 
 def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:
