@@ -23,7 +23,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from apache_beam.io.filesystem import BeamIOError, FileSystem
+from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
@@ -264,7 +264,7 @@ def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
                 for file in _metadata(FileSystems.match(spellings(pattern)))
                 if is_visible(posixpath.basename(file.path), asked)
             ]
-    except (BeamIOError, ValueError) as error:
+    except ValueError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
     for file in found:
         if not file.path.endswith("/"):  # what object stores show for an empty folder

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apache_beam.io.filesystem import BeamIOError, FileMetadata
+from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.corpus.inputs import common_parts, is_visible, matcher, printable_name, spellings
@@ -170,7 +170,7 @@ class Arrivals:
         """
         try:
             results = FileSystems.match(self.patterns)
-        except (BeamIOError, ValueError, OSError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"the inputs cannot be listed: {error}") from error
         found = {file.path: file for result in results for file in result.metadata_list}
         return [found[path] for path in sorted(found) if self.is_input(path)]
@@ -202,7 +202,7 @@ def state(path: str) -> FileMetadata | None:
             return FileMetadata(path, status.st_size, status.st_mtime)
         filesystem = FileSystems.get_filesystem(path)  # `match` would take the path for a pattern
         return filesystem.metadata(path) if filesystem.exists(path) else None
-    except (OSError, BeamIOError):
+    except OSError:
         return None
 
 

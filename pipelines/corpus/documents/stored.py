@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.corpus.splits import FileRange
-
-
-_FAILURES = (OSError, BeamIOError)
 
 
 class LostFileError(InputError):
@@ -47,7 +44,7 @@ class StoredFile:
             )
         except FileNotFoundError as error:
             raise self._lost("is gone now") from error
-        except (*_FAILURES, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"{source.path} cannot be opened: {error}") from error
         try:
             self._check_size()
@@ -92,7 +89,7 @@ class StoredFile:
                 missing -= len(piece)
             if missing and self._file.tell() < self._source.file_size:
                 self._check_size()
-        except _FAILURES as error:
+        except OSError as error:
             raise InputError(f"{self._source.path} cannot be read: {error}") from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -100,7 +97,7 @@ class StoredFile:
         """Go to a byte offset."""
         try:
             return int(self._file.seek(offset, whence))
-        except (*_FAILURES, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise InputError(f"{self._source.path} cannot be read: {error}") from error
 
     def tell(self) -> int:
