@@ -117,11 +117,6 @@ def _dead_letters(job: CompareJob, records: int) -> list[dict[str, Any]]:
     return shown
 
 
-def to_bytes(result: dict[str, Any]) -> bytes:
-    """A result as the bytes of its file: the same for the same corpus and tokenizers."""
-    return (json.dumps(result, ensure_ascii=False, indent=2) + "\n").encode()
-
-
 def is_comparison(path: str) -> bool:
     """Whether a file says that it is a comparison; its name ends with ``.json`` then."""
     value = read_json_object(path) if path.endswith(".json") else None

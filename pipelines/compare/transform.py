@@ -18,13 +18,14 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.compare.measures import GroupTotals
 from pipelines.compare.plan import tokenizers_of
-from pipelines.compare.result import comparison, to_bytes
+from pipelines.compare.result import comparison
 from pipelines.compare.steps import SplitComparer, SplitFailures, Totals, differences_of
 from pipelines.count.steps import drained
 from pipelines.count.transform import MergeRuns
 from pipelines.elements import pack, unpack
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.output.names import json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,7 +141,7 @@ class _WriteResult(beam.DoFn):  # type: ignore[misc]
                 tokenizers=self._tokenizers.of(self._job),
             )
             path = join(self._job.directory, RESULT)
-            storage.write(path, to_bytes(result))
+            storage.write(path, json_bytes(result))
             yield path
 
 

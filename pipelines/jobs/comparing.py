@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.compare.plan import EXAMPLES, plan_comparing, prepare_comparing
-from pipelines.compare.result import read_comparison, to_bytes
+from pipelines.compare.result import read_comparison
 from pipelines.compare.transform import RESULT, add_comparing
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
+from pipelines.output.names import json_bytes
 from pipelines.output.workspace import workspace
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 
     from pipelines.compare.plan import TokenizerFile
     from pipelines.progress import Progress
-    from pipelines.settings import (
-        Execution,
-        InputSettings,
-    )
+    from pipelines.settings import Execution, InputSettings
 
 
 def compare(
@@ -69,5 +67,5 @@ def compare(
         see_arrived(directory, RESULT)
         result = read_comparison(join(directory, RESULT))
         if output is not None:
-            storage.write(storage.located(output), to_bytes(result))
+            storage.write(storage.located(output), json_bytes(result))
     return result
