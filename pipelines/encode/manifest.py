@@ -16,7 +16,6 @@ from pipelines.output.names import (
     MANIFEST,
     TOKENIZER,
     TRAINING,
-    manifest_bytes,
     part_name,
     read_manifest_object,
 )
@@ -184,10 +183,6 @@ class EncodedManifest:
             "parts": [asdict(part) for part in self.parts],
         }
         return with_checksum(value)
-
-    def to_bytes(self) -> bytes:
-        """The file."""
-        return manifest_bytes(self.to_json())
 
 
 def part_of(part: FinishedPart) -> Part:

@@ -20,7 +20,7 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
 from pipelines.output.directory import prepare, remove_temporaries
-from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, part_name
+from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_name
 from pipelines.running.runners import counter
 from pipelines.settings import EncodeSettings
 
@@ -234,8 +234,9 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
             "use another runner; parts that are there can be kept with --resume"
         )
     remove_temporaries(job.directory)
-    storage.write(join(job.directory, MANIFEST), manifest.to_bytes())
-    return manifest.to_json()
+    value = manifest.to_json()
+    storage.write(join(job.directory, MANIFEST), json_bytes(value))
+    return value
 
 
 def plan_encoding(
