@@ -56,7 +56,6 @@ __all__ = [
     "join",
     "located",
     "make_directory",
-    "of_client",
     "open_binary",
     "read",
     "reason",

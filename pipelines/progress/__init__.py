@@ -4,29 +4,20 @@ Workers (threads or processes of this machine) write what they have done of each
 file of slots; the driver adds the slots up, and shows what they come to.
 """
 
-from pipelines.progress.live import LiveStage, Snapshot
-from pipelines.progress.shown import (
-    LINE_SECONDS,
-    BarProgress,
-    LineProgress,
-    Watched,
-    progress_on,
-)
+from pipelines.progress.live import Snapshot
+from pipelines.progress.shown import BarProgress, LineProgress, progress_on
 from pipelines.progress.slots import SlotWriter
 from pipelines.progress.stage import NoProgress, Progress, Stage
 from pipelines.progress.text import duration, many, size_text
 
 __all__ = [
-    "LINE_SECONDS",
     "BarProgress",
     "LineProgress",
-    "LiveStage",
     "NoProgress",
     "Progress",
     "SlotWriter",
     "Snapshot",
     "Stage",
-    "Watched",
     "duration",
     "many",
     "progress_on",
