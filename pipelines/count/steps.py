@@ -81,6 +81,16 @@ class CountJob:
         if self.prune_below < 1:
             raise ConfigError(f"prune_below is {self.prune_below}: use 1 (keep all) or more")
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the counts depend on, beside their inputs and what is dropped; JSON values."""
+        return {
+            **self.pretokenizer.settings,
+            "special_tokens": list(self.special_tokens),
+            "track_order": self.track_order,
+            "shards": self.shards,
+        }
+
     def counter(self) -> PretokenCounter:
         """A new counter."""
         return PretokenCounter(
@@ -321,11 +331,8 @@ def count_plan(
         kind="counts",
         parts=(job.shards, splits),
         settings={
-            **job.pretokenizer.settings,
-            "special_tokens": list(job.special_tokens),
-            "track_order": job.track_order,
+            **job.settings,
             "prune_below": job.prune_below,
-            "shards": job.shards,
             **(reading.options.to_json() if reading else {}),
         },
         inputs=describe_inputs(files),

@@ -17,11 +17,15 @@ from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.directory import occupied, refuse_inputs_inside, refuse_links, remove_ours
-from pipelines.output.directory import remove_temporaries as remove_temporaries_in
+from pipelines.output.directory import (
+    occupied,
+    refuse_inputs_inside,
+    refuse_links,
+    remove_ours,
+    remove_temporaries,
+)
 from pipelines.output.lock import locked
-from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes
-from pipelines.output.names import read_json_object as read_json
+from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes, read_json_object
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
@@ -168,16 +172,9 @@ def watch_count(
         job = count_job(pretokens, output, settings)
         place = _Watched.at(job.directory, inputs, execution, watch, progress)
         reading = Reading.of(inputs, job.directory)
-        decides = {
-            **job.pretokenizer.settings,
-            "special_tokens": list(job.special_tokens),
-            "track_order": settings.track_order,
-            "shards": settings.shards,
-            **reading.options.to_json(),
-        }
         place.check()
         with locked(place.directory):
-            if place.prepare("counts", decides, output):
+            if place.prepare("counts", {**job.settings, **reading.options.to_json()}, output):
                 counting.clean(place.directory)
             else:
                 counting.write_head(place.directory, job)
@@ -304,7 +301,7 @@ class _Watched:
         refuse_inputs_inside(directory, [f"{root.rstrip('/')}/", *reads])
         refuse_links(directory, FOLDERS)
         storage.make_directory(directory)
-        remove_temporaries_in(directory)
+        remove_temporaries(directory)
         found = storage.entries(directory)
         if found and output.overwrite:
             remove_ours(directory)
@@ -312,7 +309,7 @@ class _Watched:
         goes_on = bool(found) and is_watched(directory)
         goes_on = goes_on and storage.exists(join(directory, MANIFEST))
         if goes_on:
-            then = read_json(join(directory, PLAN)) or {}
+            then = read_json_object(join(directory, PLAN)) or {}
             if different := plan.differences(then):
                 raise OutputError(
                     f"{directory} holds another watch ({'; '.join(different[:3])}): repeat its "
@@ -366,7 +363,7 @@ def _plan(kind: Kind, settings: dict[str, Any], inputs: InputSettings, arrivals:
 
 def _reading_then(directory: str) -> Any:
     """The columns that an earlier run of a watch settled; None where there was none."""
-    plan = (read_json(join(directory, PLAN)) or {}) if is_watched(directory) else {}
+    plan = (read_json_object(join(directory, PLAN)) or {}) if is_watched(directory) else {}
     return plan.get("settings", {}).get("keep")
 
 
