@@ -54,11 +54,10 @@ def load_counts(directory: str) -> PretokenCounts:
     runs = []
     for shard, part in enumerate(manifest.parts):
         path = join(root, part.file)
-        if not storage.exists(path):
+        data = storage.read_if_there(path)
+        if data is None:
             raise InputError(f"{path} is missing, the manifest names it: count again")
-        runs.append(
-            read_part(storage.read(path), part, shard=shard, shards=len(manifest.parts), where=path)
-        )
+        runs.append(read_part(data, part, shard=shard, shards=len(manifest.parts), where=path))
     try:
         return PretokenCounts(
             run=merge_runs(runs),
@@ -82,15 +81,12 @@ def _read_manifest(root: str, directory: str) -> CountsManifest | None:
         directory: what errors call it.
     """
     path = join(root, MANIFEST)
-    try:
-        data = storage.read(path)
-    except InputError as error:
-        if storage.exists(path):
-            raise
+    data = storage.read_if_there(path)
+    if data is None:
         raise InputError(
             f"{directory} holds no counts: it has no {MANIFEST}: name a directory made by "
             "bpe count (one that was interrupted can be finished with --resume)"
-        ) from error
+        )
     return None if _is_watched(data) else CountsManifest.from_json(data, where=path)
 
 

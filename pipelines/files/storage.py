@@ -58,6 +58,7 @@ __all__ = [
     "make_directory",
     "open_binary",
     "read",
+    "read_if_there",
     "reason",
     "remove",
     "remove_directory",
@@ -169,6 +170,20 @@ def read(path: str) -> bytes:
     """
     with _reading(path), open_binary(path) as file:
         return bytes(file.read())
+
+
+def read_if_there(path: str) -> bytes | None:
+    """All of the file ``path``; None where there is none.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return read(path)
+    except InputError:
+        if exists(path):
+            raise
+        return None
 
 
 def digest(path: str) -> Written:

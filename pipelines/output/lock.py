@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.errors import InputError, OutputError
+from pipelines.errors import OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import PROGRAM, json_bytes
@@ -199,12 +199,11 @@ class _Claim:
 
     def _read(self, token: str) -> dict[str, Any] | None:
         """What a claim says; None where it is gone."""
-        try:
-            value = json.loads(storage.read(self._path_of(token)))
-        except InputError:
-            if storage.exists(self._path_of(token)):
-                raise
+        data = storage.read_if_there(self._path_of(token))
+        if data is None:
             return None
+        try:
+            value = json.loads(data)
         except (ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}

@@ -109,11 +109,8 @@ def read_entry(directory: str, id_: str) -> Entry | None:
         InputError: it is damaged.
     """
     path = join(directory, LOG, f"{id_}.json")
-    try:
-        data = storage.read(path)
-    except InputError:
-        if storage.exists(path):
-            raise
+    data = storage.read_if_there(path)
+    if data is None:
         return None
     try:
         value = json.loads(data)
