@@ -33,6 +33,13 @@ class VerificationError(JobError):
     """An output that does not agree with its manifest or its input."""
 
 
+class StoppedError(JobError):
+    """The job winds down: it was told to, or another worker has failed."""
+
+    def __init__(self, message: str = "the job was stopped") -> None:
+        super().__init__(message)
+
+
 class Interrupted(KeyboardInterrupt):
     """A signal ended the job; the message says what became of it on its runner.
 

@@ -19,7 +19,7 @@ from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.elements import pack, unpack
 from pipelines.encode.tokenizer_files import load_tokenizer
-from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.errors import ConfigError, InputError, StoppedError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import remove_temporaries
@@ -104,7 +104,7 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
 
     def report(done: int, total: int) -> None:
         if failures.stopped():
-            raise JobError("the job was stopped")
+            raise StoppedError
         if listener is not None:
             listener(done, total)
 

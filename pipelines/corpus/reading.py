@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.encode.parts import DeadLetters, dead_letter
-from pipelines.errors import JobError, RecordError
+from pipelines.errors import RecordError, StoppedError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
 from pipelines.output.names import DEAD_LETTERS
@@ -99,7 +99,7 @@ class SplitReader:
         documents_read, bytes_read = counter("documents_read"), counter("bytes_read")
         for block in read_split(self._split, self._reading.options):
             if self._failures.stopped():
-                raise JobError("the job was stopped")
+                raise StoppedError
             for bad in block.bad:
                 self.set_aside(bad)
             self.documents += len(block)

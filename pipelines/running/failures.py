@@ -23,7 +23,7 @@ import grpc
 
 from bpe import errors as bpe_errors
 from pipelines import errors
-from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.errors import ConfigError, InputError, JobError, StoppedError
 from pipelines.submission.causes import first_cause
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Failures:
 
     def stop(self) -> None:
         """Make workers wind down without an error of their own."""
-        self.leave(JobError("the job was stopped"))
+        self.leave(StoppedError())
 
     def first(self) -> JobError | None:
         """The error that was left, if any."""

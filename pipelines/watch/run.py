@@ -18,7 +18,7 @@ from apache_beam.metrics import monitoring_infos
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import fn_runner
 
-from pipelines.errors import JobError
+from pipelines.errors import JobError, StoppedError
 from pipelines.running.failures import Failures, error_in
 from pipelines.running.runners import is_local, options
 from pipelines.submission.submit import ready
@@ -98,7 +98,7 @@ def run_until_stopped(
         left = failures.first()
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
-    if left is not None and (ended_itself or str(left) != _STOP_MESSAGE):
+    if left is not None and (ended_itself or not isinstance(left, StoppedError)):
         raise left
     if keeper.error is not None:
         raise error_in(keeper.error) from keeper.error
@@ -118,9 +118,6 @@ def _add_up_metrics_at_once() -> None:
 
 def _consolidated(infos: Iterable[Any]) -> list[Any]:
     return list(monitoring_infos.consolidate(infos))
-
-
-_STOP_MESSAGE = "the job was stopped"  # of `Failures.stop`
 
 
 class _Asked(Exception):  # noqa: N818 - no error
