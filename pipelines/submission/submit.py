@@ -93,9 +93,10 @@ def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], N
                 "or a running one with -- --job_endpoint=HOST:PORT"
             )
         prism.prism_location = found
+    flink, spark = made.view_as(FlinkRunnerOptions), made.view_as(SparkRunnerOptions)
     for name, option, jar in (
-        ("FlinkRunner", "--flink_job_server_jar", _flink_jar(made)),
-        ("SparkRunner", "--spark_job_server_jar", _spark_jar(made)),
+        ("FlinkRunner", "--flink_job_server_jar", flink.flink_job_server_jar),
+        ("SparkRunner", "--spark_job_server_jar", spark.spark_job_server_jar),
     ):
         if workers.runner == name and not jar:
             say(
@@ -103,13 +104,3 @@ def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], N
                 f"cache: name one with -- {option}=FILE, or a running one with "
                 "--job_endpoint=HOST:PORT"
             )
-
-
-def _flink_jar(made: PipelineOptions) -> bool:
-    options = made.view_as(FlinkRunnerOptions)
-    return bool(options.flink_job_server_jar)
-
-
-def _spark_jar(made: PipelineOptions) -> bool:
-    options = made.view_as(SparkRunnerOptions)
-    return bool(options.spark_job_server_jar)
