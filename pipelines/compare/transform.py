@@ -12,16 +12,14 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.shared import Shared
-from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.compare.measures import GroupTotals
 from pipelines.compare.plan import tokenizers_of
 from pipelines.compare.result import comparison
 from pipelines.compare.steps import SplitComparer, SplitFailures, Totals, differences_of
 from pipelines.count.steps import drained
-from pipelines.count.transform import MergeRuns
+from pipelines.count.transform import MergeRuns, in_global_window
 from pipelines.elements import pack, unpack
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -29,6 +27,8 @@ from pipelines.output.names import json_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
     from pipelines.compare.plan import CompareJob, Comparing, Subject
@@ -87,10 +87,9 @@ class _CompareSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._failures.stopped():
             return
-        window = GlobalWindow()
         with self._failures.reported():
             for result in drained(self._pieces, self._job.counting):
-                yield WindowedValue(result, window.max_timestamp(), [window])
+                yield in_global_window(result)
 
 
 class _AddTotals(beam.CombineFn):  # type: ignore[misc]

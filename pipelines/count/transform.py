@@ -84,7 +84,7 @@ class _CountSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             return
         with self._failures.reported():
             for result in drained(self._counts, self._job):
-                yield _in_global_window(result)
+                yield in_global_window(result)
 
 
 class _CountTexts(beam.DoFn):  # type: ignore[misc]
@@ -113,8 +113,8 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]
         with self._failures.reported():
             self._count()
             for result in drained(self._counts, self._job):
-                yield _in_global_window(result)
-            yield beam.pvalue.TaggedOutput("totals", _in_global_window(pack(self._totals)))
+                yield in_global_window(result)
+            yield beam.pvalue.TaggedOutput("totals", in_global_window(pack(self._totals)))
 
     def _count(self) -> None:
         if not self._texts:
@@ -139,7 +139,8 @@ def _utf8(text: object) -> bytes:
         raise RecordError(str(error)) from error
 
 
-def _in_global_window(value: Any) -> WindowedValue:
+def in_global_window(value: Any) -> WindowedValue:
+    """``value`` as ``finish_bundle`` must yield it."""
     window = GlobalWindow()
     return WindowedValue(value, window.max_timestamp(), [window])
 
