@@ -25,9 +25,8 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, MANIFEST, manifest_bytes
 from pipelines.watch import log
-from pipelines.watch.encoding import splits_of
 from pipelines.watch.log import SETS, digest_id
-from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json
+from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable

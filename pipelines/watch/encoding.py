@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from bpe import CacheUse
 from pipelines.corpus.documents import KeptColumn
-from pipelines.corpus.splits import Split, plan_splits
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import EncodedManifest, part_of
 from pipelines.encode.steps import encode_split, tokenizer_of
@@ -23,7 +22,7 @@ from pipelines.settings import EncodeSettings
 from pipelines.watch import log
 from pipelines.watch.arrivals import state
 from pipelines.watch.drift import Baseline, Gauge
-from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json
+from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -168,14 +167,6 @@ class EncodeWork(Work):
             failures=entry["bad"],
             problem=entry["failed"],
         )
-
-
-def splits_of(file: InputFile, key: str, split_size: int | None) -> list[Split]:
-    """The splits of one input; their files are named after it and its contents."""
-    return [
-        Split(part=split.part, parts=split.parts, pieces=split.pieces, stem=f"part-{key}")
-        for split in plan_splits([file], split_size)
-    ]
 
 
 def begin_encoded(job: EncodeJob, tokenizer: str) -> None:

@@ -20,7 +20,7 @@ from bpe.errors import BpeError
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.reading import too_many
-from pipelines.corpus.splits import whole_file
+from pipelines.corpus.splits import plan_splits, whole_file
 from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
 
     from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.splits import Split
     from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Arrivals
 
@@ -356,6 +357,11 @@ def _known(entry: Entry) -> dict[str, Known]:
 def _unchanged(file: FileMetadata) -> bool:
     now = state(file.path)
     return now is not None and stamp(now) == stamp(file)
+
+
+def splits_of(file: InputFile, key: str, split_size: int | None) -> list[Split]:
+    """The splits of one input; their files are named after it and its contents."""
+    return [replace(split, stem=f"part-{key}") for split in plan_splits([file], split_size)]
 
 
 def dead_letters_json(letters: DeadLetters | None) -> list[Any]:
