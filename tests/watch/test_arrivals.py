@@ -136,8 +136,8 @@ def test_a_store_may_tell_times_in_full_or_in_seconds() -> None:
     assert stamp(FileMetadata("/b/a", 5, 17.25)) != stamp(FileMetadata("/b/a", 5, 17.0))
 
 
-def test_names_of_a_store_are_no_patterns() -> None:
-    ObjectStore.objects["store://bucket/a[1]*.txt"] = b"text"
+def test_names_of_a_store_are_no_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ObjectStore.objects, "store://bucket/a[1]*.txt", b"text")
     use_filesystems(Execution())
     found = state("store://bucket/a[1]*.txt")
     assert found is not None
