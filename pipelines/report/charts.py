@@ -28,6 +28,8 @@ _MOST_POINTS = 800  # of a line
 _TABLE_ROWS = 40
 _MOST_LABELS = 16  # below bars
 _LABEL_CHARACTERS = 76  # of all labels together, with two between neighbours
+_MOST_ACROSS = 14  # bars below each other
+_LEAST_SEEN = 0.005  # of the longest bar: shorter ones cannot be seen
 _FEW_DECADES = 1000  # between the ends of an axis: 1, 2, 5, 10 and so on have labels
 INCHES = (7.2, 2.9)
 
@@ -115,11 +117,20 @@ def bars(
 
 
 def across(name: str, *, values: Sequence[tuple[str, float]], axis: str) -> Html:
-    """Bars that lie below each other, the first at the top, and their table."""
+    """Bars that lie below each other with their figures, and their table.
+
+    Args:
+        name: as for :func:`line`.
+        values: what each bar is, and its length, the longest first; what is too short to be seen
+            beside it is added up in the last bar.
+        axis: what the length is.
+    """
+    values = _seen(values)
 
     def draw(ax: Any) -> None:
         places = range(len(values))
-        ax.barh(places, [value for _, value in values], color=_SERIES, height=0.7)
+        drawn = ax.barh(places, [value for _, value in values], color=_SERIES, height=0.7)
+        ax.bar_label(drawn, [f"{value:.3g}" for _, value in values], padding=3, color=_INK)
         ax.set_yticks(list(places), [label for label, _ in values])
         ax.invert_yaxis()
         ax.tick_params(axis="y", length=0)
@@ -135,6 +146,17 @@ def across(name: str, *, values: Sequence[tuple[str, float]], axis: str) -> Html
         heads=("", axis),
         lines_along="x",
     )
+
+
+def _seen(values: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The first values, as far as they give bars to be seen, and what the others come to."""
+    least = max((value for _, value in values), default=0) * _LEAST_SEEN
+    seen = [one for one in values[:_MOST_ACROSS] if one[1] >= least]
+    others = values[len(seen) :]
+    if len(others) == 1:
+        return [*seen, *others]
+    rest = [(f"{len(others)} others", sum(value for _, value in others))] if others else []
+    return [*seen, *rest]
 
 
 def number(value: float) -> str:

@@ -113,7 +113,7 @@ def pretoken_kinds(facts: CountedFacts) -> Section:
         ),
         charts.across(
             "The counted text by script",
-            values=[(kind, 100 * facts.kinds[kind][2] / total) for kind in order[:14]],
+            values=[(kind, 100 * facts.kinds[kind][2] / total) for kind in order],
             axis="percent of its bytes",
         ),
         table(
@@ -236,8 +236,8 @@ def throughput(timings: Sequence[Timing], unknown: Sequence[str]) -> Section:
         table(heads, rows) if rows else Html(""),
         *(
             paragraph(
-                f"Words come again and again, so the encoder remembers how it cut them: of "
-                f"{of:,} pre-tokens {one.cache_hits / of:.2%} were in its cache, and only the "
+                f"The same pre-tokens come again and again, so the encoder remembers how it cut "
+                f"them: of {of:,}, {one.cache_hits / of:.2%} were in its cache, and only the "
                 f"other {one.cache_misses:,} had to be merged."
             )
             for one in timings

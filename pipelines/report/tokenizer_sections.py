@@ -109,8 +109,8 @@ def compression(training: Training) -> Section:
         ),
         paragraph(
             f"{len(training.merges):,} merges; training ended: {training.stopped}. The text it "
-            f"learnt from, {training.initial_bytes:,} bytes in {training.initial_words:,} words, "
-            f"is {training.tokens:,} tokens of the whole vocabulary."
+            f"learnt from, {training.initial_bytes:,} bytes in {training.initial_words:,} "
+            f"pre-tokens, is {training.tokens:,} tokens of the whole vocabulary."
         ),
     )
     return Section(key="compression", title="Compression", body=body)
@@ -281,7 +281,7 @@ def kinds(tokenizer: Tokenizer, facts: EncodedFacts | None) -> Section:
             "Tokens by script",
             values=[
                 (kind, 100 * tokens[kind] / total)
-                for kind in sorted(tokens, key=lambda one: (-tokens[one], one))[:14]
+                for kind in sorted(tokens, key=lambda one: (-tokens[one], one))
             ],
             axis="percent of the vocabulary",
         ),
@@ -330,6 +330,8 @@ def frequencies(tokenizer: Tokenizer, facts: EncodedFacts, *, sampled: bool) -> 
         )
 
     where = "the parts that were read" if sampled else "the corpus"
+    some = len(tokens) < len(tokenizer)
+    which = "tokens that are neither special nor added" if some else "tokens"
     body = joined(
         explanation(
             "Tokens sorted by how often they occur, the most frequent first; both axes are in "
@@ -343,7 +345,7 @@ def frequencies(tokenizer: Tokenizer, facts: EncodedFacts, *, sampled: bool) -> 
         ),
         paragraph(
             f"The {half:,} most frequent tokens make half of {where}. {len(unused):,} of "
-            f"{len(tokens):,} tokens ({len(unused) / max(len(tokens), 1):.1%}) do not occur in it."
+            f"{len(tokens):,} {which} ({len(unused) / max(len(tokens), 1):.1%}) do not occur in it."
         ),
         side_by_side(
             folded("The most frequent tokens", rows(used[:_LONGEST])),
