@@ -14,7 +14,7 @@ from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import is_folder, refuse_links, refuse_occupied, training_failed
-from pipelines.output.names import COUNTS, PLAN, read_json_object
+from pipelines.output.names import COUNTS, ENCODED, PLAN, read_json_object
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
 from pipelines.settings import EncodeSettings, Execution
@@ -61,7 +61,7 @@ def check_run(
             pretokenizer=pretokens.cut,
             special_tokens=pretokens.special_tokens,
         )
-        refuse_links(storage.located(output.directory), [COUNTS, "encoded"])
+        refuse_links(storage.located(output.directory), [COUNTS, ENCODED])
         failed = training_failed(storage.located(output.directory))
         refuse_occupied(output, keep=[COUNTS] if failed else ())
         if encoding.keep:
@@ -119,8 +119,8 @@ def over_what_failed(counting: Counting, output: OutputSettings) -> OutputSettin
         return replace(output, overwrite=True, resume=False)
     raise OutputError(
         f"{directory} holds complete counts of another job, left there by a training that failed "
-        f"({'; '.join(counting.plan.differences(then)[:3])}): train on them with --counts "
-        f"{directory}, replace them with --overwrite, or choose another directory"
+        f"({'; '.join(counting.plan.differences(then)[:3])}): train on them with `counts` "
+        f"{directory}, replace them with `overwrite`, or choose another directory"
     )
 
 

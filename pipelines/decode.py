@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import open_part, read_rows
 from pipelines.encode.steps import row_layout
-from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -41,9 +41,13 @@ def decode_directory(directory: str, stream: BinaryIO) -> int:
     """
     root = storage.located(directory)
     manifest = read_encoded(root)
+    if not storage.exists(join(root, TOKENIZER)):
+        raise InputError(f"{join(root, TOKENIZER)} is missing: {PUT_BACK}")
     tokenizer = load_tokenizer(join(root, TOKENIZER))
     if tokenizer.sha256 != manifest.tokenizer_sha256:
-        raise InputError(f"{join(root, TOKENIZER)} is not the tokenizer of the manifest")
+        raise InputError(
+            f"{join(root, TOKENIZER)} is not the tokenizer of the manifest: {PUT_BACK}"
+        )
     try:
         layout = row_layout(
             manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer

@@ -6,7 +6,11 @@ from typing import ClassVar
 
 
 class JobError(Exception):
-    """Base of the errors of ``pipelines``: the job failed (exit status 1)."""
+    """Base of the errors of ``pipelines``: the job failed (exit status 1).
+
+    A setting to change stands between backticks, by the name of its argument: `` `overwrite` ``.
+    The command line shows it as the option ``--overwrite``.
+    """
 
     exit_status: ClassVar[int] = 1
 

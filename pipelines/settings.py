@@ -89,20 +89,20 @@ class InputSettings:
 
     def __post_init__(self) -> None:
         if not self.patterns:
-            raise ConfigError("no input: give at least one --input file, directory or pattern")
+            raise ConfigError("no input: give at least one `input` file, directory or pattern")
         if "" in self.patterns:
-            raise ConfigError("--input is empty: name a file, a directory or a pattern")
+            raise ConfigError("`input` is empty: name a file, a directory or a pattern")
         if self.format not in FORMATS:
             raise ConfigError(f"format {self.format!r} is unknown: use one of {', '.join(FORMATS)}")
         if not self.text_field:
-            raise ConfigError("--text-field is empty: name the field that holds the text")
+            raise ConfigError("`text_field` is empty: name the field that holds the text")
         if self.split_size is not None and self.split_size < 1:
-            raise ConfigError(f"--split-size {self.split_size} is not a positive number of bytes")
+            raise ConfigError(f"`split_size` {self.split_size} is not a positive number of bytes")
         if self.max_failures < 0:
-            raise ConfigError(f"--max-failures {self.max_failures} is negative: use 0 or more")
+            raise ConfigError(f"`max_failures` {self.max_failures} is negative: use 0 or more")
         if not 1 <= self.max_record_size <= LARGEST_RECORD:
             raise ConfigError(
-                f"--max-record-size {self.max_record_size} is not between 1 and {LARGEST_RECORD} "
+                f"`max_record_size` {self.max_record_size} is not between 1 and {LARGEST_RECORD} "
                 "(one value of a Parquet file holds no more)"
             )
 
@@ -122,9 +122,9 @@ class OutputSettings:
 
     def __post_init__(self) -> None:
         if not self.directory:
-            raise ConfigError("--output is empty: name a directory")
+            raise ConfigError("`output` is empty: name a directory")
         if self.overwrite and self.resume:
-            raise ConfigError("--overwrite and --resume exclude each other: choose one")
+            raise ConfigError("`overwrite` and `resume` exclude each other: choose one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,10 +190,10 @@ class CountsInput:
 
     def __post_init__(self) -> None:
         if not self.directory:
-            raise ConfigError("--counts is empty: name a directory made by bpe count")
+            raise ConfigError("`counts` is empty: name a directory made by bpe count")
         if self.weight <= 0:
             raise ConfigError(
-                f"--counts {self.directory}: the weight {self.weight} is not above 0: {_WEIGHTS}"
+                f"`counts` {self.directory}: the weight {self.weight} is not above 0: {_WEIGHTS}"
             )
 
     @classmethod
@@ -209,7 +209,7 @@ class CountsInput:
         directory, weight = match.groups()
         if not re.fullmatch(r"-?[0-9]{1,19}(\.[0-9]{1,19}|/0*[1-9][0-9]{0,18})?", weight):
             raise ConfigError(
-                f"--counts {text}: the weight {weight!r} is not a number: {_WEIGHTS} "
+                f"`counts` {text}: the weight {weight!r} is not a number: {_WEIGHTS} "
                 f"(for a directory of that name, write {text}:1)"
             )
         return cls(directory=directory, weight=Fraction(weight))
@@ -240,7 +240,7 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         if self.vocab_size is None and self.max_merges is None:
-            raise ConfigError("the training has no limit: give --vocab-size, --max-merges or both")
+            raise ConfigError("the training has no limit: give `vocab_size`, `max_merges` or both")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,32 +274,32 @@ class RowSettings:
 
     def __post_init__(self) -> None:
         for option, size, most in (
-            ("--max-tokens", self.max_tokens, MAX_ROW_TOKENS),
-            ("--pack", self.pack, MAX_PACK),
+            ("`max_tokens`", self.max_tokens, MAX_ROW_TOKENS),
+            ("`pack`", self.pack, MAX_PACK),
         ):
             if size is not None and not 1 <= size <= most:
                 raise ConfigError(f"{option} {size} is not between 1 and {most}")
         if self.pack is not None and self.max_tokens is not None:
             raise ConfigError(
-                "--pack and --max-tokens exclude each other: packed rows have one length, "
+                "`pack` and `max_tokens` exclude each other: packed rows have one length, "
                 "whatever documents they are of: choose one"
             )
         if self.pack_remainder not in PACK_REMAINDERS:
             raise ConfigError(
-                f"--pack-remainder {self.pack_remainder!r} is unknown: use one of "
+                f"`pack_remainder` {self.pack_remainder!r} is unknown: use one of "
                 f"{', '.join(PACK_REMAINDERS)}"
             )
         if self.pack_remainder != "keep" and self.pack is None:
             raise ConfigError(
-                f"--pack-remainder {self.pack_remainder} goes with --pack N: without it, nothing "
+                f"`pack_remainder` {self.pack_remainder} goes with `pack` N: without it, nothing "
                 "remains"
             )
         if not 0 <= self.dropout <= 1:  # not a number is neither
-            raise ConfigError(f"--dropout {self.dropout} is not a rate between 0 and 1")
+            raise ConfigError(f"`dropout` {self.dropout} is not a rate between 0 and 1")
         if not 0 <= self.dropout_seed <= MAX_SEED:
-            raise ConfigError(f"--dropout-seed {self.dropout_seed} is not between 0 and 2^63 - 1")
+            raise ConfigError(f"`dropout_seed` {self.dropout_seed} is not between 0 and 2^63 - 1")
         if self.dropout_seed and not self.dropout:
-            raise ConfigError("--dropout-seed goes with --dropout P: without it, nothing is random")
+            raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values."""
@@ -332,13 +332,13 @@ class EncodeSettings(RowSettings):
         super().__post_init__()
         if self.id_type not in ID_TYPES:
             raise ConfigError(
-                f"--id-type {self.id_type!r} is unknown: use one of {', '.join(ID_TYPES)}"
+                f"`id_type` {self.id_type!r} is unknown: use one of {', '.join(ID_TYPES)}"
             )
         for name in self.keep:
             if not name:
-                raise ConfigError("--keep is empty: name a field or column")
+                raise ConfigError("`keep` is empty: name a field or column")
             if self.keep.count(name) > 1:
-                raise ConfigError(f"--keep {name} is given twice: once is enough")
+                raise ConfigError(f"`keep` {name} is given twice: once is enough")
 
     @classmethod
     def of(cls, **arguments: Unpack[EncodeArguments]) -> EncodeSettings:
@@ -377,11 +377,11 @@ class Execution:
 
     def __post_init__(self) -> None:
         if self.stage not in STAGINGS:
-            raise ConfigError(f"--stage {self.stage!r} is unknown: use {', '.join(STAGINGS)}")
+            raise ConfigError(f"`stage` {self.stage!r} is unknown: use {', '.join(STAGINGS)}")
         if self.package and self.stage == "none":
-            raise ConfigError("--package and --stage none exclude each other: leave one out")
+            raise ConfigError("`package` and `stage` none exclude each other: leave one out")
         if self.workers < 0:
-            raise ConfigError(f"--workers {self.workers} is negative: use 0 for one a core")
+            raise ConfigError(f"`workers` {self.workers} is negative: use 0 for one a core")
 
     @property
     def worker_count(self) -> int:

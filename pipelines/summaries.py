@@ -66,6 +66,10 @@ class TrainSummary(_Summary):
         stopped: why training ended.
         sha256: of ``tokenizer.json`` (hex).
         dialect: why Hugging Face's libraries cannot read ``tokenizer.json``; None where they can.
+        weighted: whether counts were taken otherwise than once each.
+        scale: numbers of pre-tokens and tokens are in units of ``1 / scale``; above 1 only where
+            weights are fractions.
+        resumed_counts: whether an earlier run had finished the counts of the corpus.
     """
 
     output: str
@@ -79,6 +83,9 @@ class TrainSummary(_Summary):
     stopped: str
     sha256: str
     dialect: str | None
+    weighted: bool = False
+    scale: int = 1
+    resumed_counts: bool = False
 
     @property
     def bytes_per_token(self) -> float | None:

@@ -169,6 +169,8 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
         "stopped": training["stopped"],
         "sha256": storage.digest(path).sha256,
         "dialect": to_json_and_reason(tokenizer)[1],
+        "weighted": any(source.weight != 1 for source in job.counts),
+        "scale": counts.get("scale", 1),
     }
 
 

@@ -59,7 +59,8 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         refuse_watching(ctx)
     set_up_logging()
     if watch is not None:
-        from pipelines.watch.job import watch_count
+        with loading():
+            from pipelines.watch.job import watch_count
 
         watched = watch_count(
             inputs=inputs,

@@ -67,7 +67,8 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         refuse_watching(ctx)
     set_up_logging()
     if watch is not None and drift is not None:
-        from pipelines.watch.job import watch_encode
+        with loading():
+            from pipelines.watch.job import watch_encode
 
         watched = watch_encode(
             inputs=inputs,

@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import Command, WholeNumber
+from pipelines.cli.loading import loading
 from pipelines.cli.report import near, show_json, warning_lines
 from pipelines.cli.tokenizer_options import load_tokenizer, tokenizer_options
 from pipelines.progress import size_text
@@ -73,7 +74,8 @@ def report(
     nothing from elsewhere. The pictures need matplotlib (the extra pictures); without it there are
     tables in their place.
     """
-    from pipelines.report import report as write_report
+    with loading():
+        from pipelines.report import report as write_report
 
     summary = write_report(
         path,

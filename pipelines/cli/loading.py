@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.cli.logs import is_json
+from pipelines.progress import draws_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_STARTING = "bpe: starting"  # shorter than any line of a log: what is written next covers it
 
 
 @contextmanager
@@ -16,6 +24,7 @@ def loading() -> Iterator[None]:
 
     What modules are made of stays until the process ends, so it is not looked through later either.
     """
+    _tell()
     first, enabled = gc.get_freeze_count() == 0, gc.isenabled()
     gc.disable()
     try:
@@ -25,3 +34,14 @@ def loading() -> Iterator[None]:
             gc.freeze()
         if enabled:
             gc.enable()
+
+
+def _tell() -> None:
+    """Say on a terminal that the command is at work, until it has more to say."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.params.get("quiet", True) or is_json():
+        return
+    if draws_on(sys.stderr):
+        with suppress(OSError):  # nobody reads stderr any more
+            sys.stderr.write(f"{_STARTING}\r")
+            sys.stderr.flush()

@@ -102,6 +102,13 @@ for _command in (
 ):
     bpe.add_command(_command)
 
+_OPTIONS = frozenset(
+    param.name
+    for command in bpe.commands.values()
+    for param in command.params
+    if isinstance(param, click.Option)
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``bpe`` with ``arguments`` (those of the process by default).
@@ -201,7 +208,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     from bpe.errors import BpeError, PretokenizerError, SpecialTokenError, TrainingError
 
     if isinstance(error, Interrupted):
-        return str(error), error.exit_status
+        return as_options(str(error), _OPTIONS), error.exit_status
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):
@@ -210,10 +217,10 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), error.exit_code
     if isinstance(error, JobError):
-        return as_options(str(error)), error.exit_status
+        return as_options(str(error), _OPTIONS), error.exit_status
     if isinstance(error, BpeError):
         wrong_options = isinstance(error, (PretokenizerError, SpecialTokenError, TrainingError))
-        return as_options(str(error)), 2 if wrong_options else 1
+        return as_options(str(error), _OPTIONS), 2 if wrong_options else 1
     if isinstance(error, OSError):
         return _explain_os(error)
     if isinstance(error, MemoryError):

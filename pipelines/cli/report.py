@@ -68,14 +68,17 @@ def _counted(summary: CountSummary) -> list[str]:
 def _trained(summary: TrainSummary) -> list[str]:
     output = near(summary.output)
     merges = many(summary.merges, "merge")
+    counts = "; the counts were complete already" if summary.resumed_counts else ""
     lines = [
         f"{many(summary.vocab_size, 'token')} ({merges}) in {duration(summary.seconds)}",
-        f"{output}/tokenizer.json, {output}/training.json",
+        f"{output}/tokenizer.json, {output}/training.json" + counts,
     ]
     if summary.bytes_per_token is not None:
         tokens = many(summary.tokens, "token")
         figure = f"{summary.bytes_per_token:.2f} bytes of pre-tokens per token"
-        lines[0] += f": the corpus is {tokens}, {figure}"
+        unit = f" in units of 1/{summary.scale:,}" if summary.scale > 1 else ""
+        corpus = "the weighted corpus" if summary.weighted else "the corpus"
+        lines[0] += f": {corpus} is {tokens}{unit}, {figure}"
     if summary.dialect is not None:
         lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}")
     return lines

@@ -228,14 +228,14 @@ def _column(files: Sequence[InputFile], by: str | None) -> tuple[KeptColumn, ...
     if by is None or by == BY_FILE:
         return ()
     if by == "id":
-        raise ConfigError("--by id: each document has its own: name a column with few values")
+        raise ConfigError("`by` id: each document has its own: name a column with few values")
     try:
         columns = find_kept(files, EncodeSettings(keep=(by,)))
     except (ConfigError, InputError) as error:
-        raise type(error)(str(error).replace("--keep", "--by")) from error
+        raise type(error)(str(error).replace("`keep`", "`by`")) from error
     kind = parse_type(columns[0].type)
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise ConfigError(f"--by {by}: its values are {kind}: name a column of text or numbers")
+        raise ConfigError(f"`by` {by}: its values are {kind}: name a column of text or numbers")
     return columns
 
 

@@ -179,7 +179,7 @@ def check_groups(by: str | None, number: int) -> None:
     """
     if number > MAX_GROUPS:
         raise ConfigError(
-            f"--by {by}: more than {MAX_GROUPS:,} values: name a column with fewer, such as the "
+            f"`by` {by}: more than {MAX_GROUPS:,} values: name a column with fewer, such as the "
             "language"
         )
 

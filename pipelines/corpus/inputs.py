@@ -140,7 +140,7 @@ def input_file(path: str, name: str, size: int, asked: str) -> InputFile:
         if suffix in UNREADABLE_SUFFIXES:
             raise InputError(
                 f"{path}: {suffix} files are not read: unpack it, or compress it as .gz, .zst, "
-                ".bz2 or .xz (or say --format if it is plain text after all)"
+                ".bz2 or .xz (or say `format` if it is plain text after all)"
             )
         format_ = FORMAT_SUFFIXES.get(suffix, "text")
     else:

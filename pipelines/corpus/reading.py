@@ -154,8 +154,8 @@ def describe(bad: BadRecord) -> str:
 def too_many(first: str, limit: int) -> str:
     """The message of the error that one bad record too many is."""
     if limit == 0:
-        return f"{first}: repair it, or set bad records aside with --max-failures N"
-    return f"{first}: this is more than the {limit} bad records that --max-failures allows"
+        return f"{first}; bad records can be set aside with `max_failures` N"
+    return f"{first}: this is more than the {limit} bad records that `max_failures` allows"
 
 
 def check_failures(failures: int, reading: Reading, files: Sequence[str]) -> None:

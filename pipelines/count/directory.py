@@ -85,7 +85,7 @@ def _read_manifest(root: str, directory: str) -> CountsManifest | None:
     if data is None:
         raise InputError(
             f"{directory} holds no counts: it has no {MANIFEST}: name a directory made by "
-            "bpe count (one that was interrupted can be finished with --resume)"
+            "bpe count (one that was interrupted can be finished with `resume`)"
         )
     return None if _is_watched(data) else CountsManifest.from_json(data, where=path)
 

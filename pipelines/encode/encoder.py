@@ -134,7 +134,7 @@ class SplitEncoder:
                 columns,
                 row,
                 f"its {len(input_ids[row])} tokens do not fit a row of Parquet (at most "
-                f"{MAX_ROW_TOKENS}): cut documents with --max-tokens or --pack",
+                f"{MAX_ROW_TOKENS}): cut documents with `max_tokens` or `pack`",
             )
             for row in pc.indices_nonzero(pc.invert(fits)).to_pylist()
         ]

@@ -53,15 +53,15 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
     if not wanted:
         return ()
     if len(wanted) < len(keep):
-        raise ConfigError(f"--keep: a column is named twice in {', '.join(keep)}: once is enough")
+        raise ConfigError(f"`keep`: a column is named twice in {', '.join(keep)}: once is enough")
     for name in wanted:
         if name in reserved(encoding):
-            raise ConfigError(f"--keep {name}: the output has a column of that name already")
+            raise ConfigError(f"`keep` {name}: the output has a column of that name already")
     sources = [whole_file(file, index) for index, file in enumerate(files)]
     for source in sources:
         if source.format in ("text", "lines"):
             raise ConfigError(
-                f"--keep {keep[0]}: {source.path} is read as {source.format}, which has no "
+                f"`keep` {keep[0]}: {source.path} is read as {source.format}, which has no "
                 "columns: only jsonl and parquet have"
             )
     found = _Found(wanted)
@@ -91,7 +91,7 @@ def _name_and_type(text: str) -> tuple[str, pa.DataType | None]:
         more, colon, kind = kind.partition(":")
         name = f"{name}:{more}"
     raise ConfigError(
-        f"--keep {text}: {first_error}: use bool, int64, double, string, list<TYPE>, "
+        f"`keep` {text}: {first_error}: use bool, int64, double, string, list<TYPE>, "
         "struct<NAME: TYPE, …> or another type of Arrow"
     )
 
@@ -100,7 +100,7 @@ def _written(name: str, kind: pa.DataType) -> str:
     try:
         return type_text(kind)
     except ValueError as error:
-        raise ConfigError(f"--keep {name}: {error}") from error
+        raise ConfigError(f"`keep` {name}: {error}") from error
 
 
 def _column_types(source: FileRange, names: Any) -> dict[str, pa.DataType]:
@@ -132,12 +132,12 @@ class _Found:
         together = unify(before, kind)
         if self._given[name] is not None and together != before:
             raise ConfigError(
-                f"--keep {name}: {source.path} has it as {kind}, which the {before} that was asked "
+                f"`keep` {name}: {source.path} has it as {kind}, which the {before} that was asked "
                 "for does not hold"
             )
         if together is None:
             raise ConfigError(
-                f"--keep {name}: {self._from[name].path} has it as {before}, {source.path} as "
+                f"`keep` {name}: {self._from[name].path} has it as {before}, {source.path} as "
                 f"{kind}, and no type holds both: encode them apart"
             )
         self._types[name] = together
@@ -149,7 +149,7 @@ class _Found:
         for name, kind in self._given.items():
             if kind is not None and not holds_json(kind):
                 raise ConfigError(
-                    f"--keep {name}: {sources[0].path} holds JSON, which has no values of type "
+                    f"`keep` {name}: {sources[0].path} holds JSON, which has no values of type "
                     f"{kind}: use bool, a number, string, lists or structs of these"
                 )
         for source in sources[:SAMPLE_FILES]:
@@ -171,13 +171,13 @@ class _Found:
             kind = type_of_all(map(type_of, values))
         except ValueError as error:
             raise ConfigError(
-                f"--keep {name}: records of {source.path} hold {error} there: give a type that "
-                f"holds them, --keep '{name}:TYPE', or leave it out"
+                f"`keep` {name}: records of {source.path} hold {error} there: give a type that "
+                f"holds them, `keep` '{name}:TYPE', or leave it out"
             ) from error
         self.add(name, kind, source)
         if not holds_json(self._types[name]) and not undecided(self._types[name]):
             raise ConfigError(
-                f"--keep {name}: {self._from[name].path} has it as {self._types[name]}, of which "
+                f"`keep` {name}: {self._from[name].path} has it as {self._types[name]}, of which "
                 f"JSON, as in {source.path}, has no values: encode them apart"
             )
 
@@ -189,8 +189,8 @@ class _Found:
         held = "only null or empty values" if name in self._fields else "no such field"
         fields = ", ".join(repr(field[:80]) for field in self._fields[:20]) or "none"
         raise ConfigError(
-            f"--keep {name}: the first records of {self._seen[0].path} have {held} (their fields: "
-            f"{fields}): give the type of what comes later, as in --keep '{name}:string'"
+            f"`keep` {name}: the first records of {self._seen[0].path} have {held} (their fields: "
+            f"{fields}): give the type of what comes later, as in `keep` '{name}:string'"
         )
 
 

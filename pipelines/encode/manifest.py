@@ -353,13 +353,19 @@ def _path(directory: str) -> str:
 def _read(directory: str) -> dict[str, Any]:
     path = _path(directory)
     if not storage.exists(path):
-        if storage.exists(storage.join(storage.located(directory), TRAINING)):
+        root = storage.located(directory)
+        if storage.exists(storage.join(root, TRAINING)):
+            if not storage.exists(storage.join(root, TOKENIZER)):
+                raise InputError(
+                    f"{directory} holds {TRAINING}, but {TOKENIZER} is missing: repeat its bpe "
+                    "train with `resume`, which keeps the counts and trains again"
+                )
             raise InputError(
                 f"{directory} holds a tokenizer, not counts or token ids: name what bpe count or "
                 "bpe encode made (counts of a training are in its folder counts)"
             )
         raise InputError(
             f"{directory}: no {MANIFEST}: no finished job left its output here (an interrupted one "
-            "can be finished with --resume)"
+            "can be finished with `resume`)"
         )
     return read_manifest_object(path)

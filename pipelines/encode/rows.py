@@ -295,7 +295,7 @@ class _PackedRows:
             raise RecordError(
                 f"document {documents.ids[place].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
                 "documents, empty ones among them, fall into one packed row: leave empty documents "
-                "out of the input, or give each an id with --append-token"
+                "out of the input, or give each an id with `append_token`"
             )
 
     def _rows(

@@ -231,7 +231,7 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
     if [part.file for part in manifest.parts] != expected:
         raise JobError(
             f"the runner returned {len(manifest.parts)} parts of {job.parts}: "
-            "use another runner; parts that are there can be kept with --resume"
+            "use another runner; parts that are there can be kept with `resume`"
         )
     remove_temporaries(job.directory)
     value = manifest.to_json()
@@ -326,7 +326,7 @@ def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
     try:
         tokenizer.encode("", dropout=encoding.dropout)
     except EncodingError as error:
-        raise ConfigError(f"--dropout {encoding.dropout}: {error}") from error
+        raise ConfigError(f"`dropout` {encoding.dropout}: {error}") from error
 
 
 def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
@@ -336,9 +336,9 @@ def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
         ConfigError: one is not.
     """
     asked = [
-        ("--prepend-token", rows.prepend_token),
-        ("--append-token", rows.append_token),
-        *(("--allow-special", name) for name in rows.allow_special if name != "all"),
+        ("`prepend_token`", rows.prepend_token),
+        ("`append_token`", rows.append_token),
+        *(("`allow_special`", name) for name in rows.allow_special if name != "all"),
     ]
     for option, token in asked:
         if token is not None and token not in there:
@@ -357,7 +357,7 @@ def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> str:
     fits = tokenizer.max_id < 1 << 16
     if encoding.id_type == "uint16" and not fits:
         raise ConfigError(
-            f"--id-type uint16: the greatest id is {tokenizer.max_id}, and uint16 ends at 65535: "
+            f"`id_type` uint16: the greatest id is {tokenizer.max_id}, and uint16 ends at 65535: "
             "use uint32 or auto"
         )
     if encoding.id_type == "auto":

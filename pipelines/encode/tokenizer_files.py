@@ -12,6 +12,12 @@ from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 
+# What helps where an encoded corpus has lost the tokenizer that lay in its directory.
+PUT_BACK = (
+    "put back the tokenizer.json that it was encoded with (repeating its bpe encode with `resume` "
+    "writes it again, and keeps the parts)"
+)
+
 
 def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
     """Load a tokenizer from any filesystem.

@@ -65,13 +65,14 @@ def _check(bucket: str, settings: tuple[tuple[str, object], ...]) -> None:
     except (exceptions.HTTPClientError, exceptions.ConnectionError) as error:
         raise JobError(
             f"s3://{bucket}: no store answers at {where} ({_one_line(error)}): correct "
-            "-- --s3_endpoint_url=URL (or AWS_ENDPOINT_URL), or let it be reached from here"
+            "`beam_args` --s3_endpoint_url=URL (or AWS_ENDPOINT_URL), or let it be reached from "
+            "here"
         ) from error
     except (exceptions.BotoCoreError, ValueError) as error:
         raise JobError(
             f"s3://{bucket}: {where or 'the store'} cannot be asked ({_one_line(error)}): see the "
-            "options -- --s3_endpoint_url=URL, --s3_access_key_id=KEY, --s3_secret_access_key=KEY "
-            "(or those in the environment)"
+            "options `beam_args` --s3_endpoint_url=URL --s3_access_key_id=KEY "
+            "--s3_secret_access_key=KEY (or those in the environment)"
         ) from error
 
 

@@ -211,7 +211,7 @@ def remove(path: str) -> None:
 def _remedy(error: OSError) -> str:
     """What helps against an error of writing, where that is known."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ": make room, then finish the job with --resume"
+        return ": make room, then finish the job with `resume`"
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return ": make it writable, or choose another directory"
     return ""

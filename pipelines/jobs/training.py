@@ -108,6 +108,7 @@ def train(
         reads = [file.path for file in counting.files] if counting else []
         counted = [c.directory for c in job.counts if c.directory != inner.directory]
         check_job(execution, progress, reads=[*reads, *counted], writes=directory)
+        resumed = False
         with locked(directory):
             if counting is not None:  # before this training leaves its plan
                 refuse_links(directory, [COUNTS])
@@ -118,11 +119,13 @@ def train(
             reads += [join(source, MANIFEST) for source in counted]
             prepare(output, plan, reads=reads, keep=[COUNTS] if uses_inner else ())
             if counting is not None:
-                count_planned(counting, inner, execution, progress)
+                resumed = count_planned(counting, inner, execution, progress)
             elif output.overwrite and not uses_inner and is_folder(directory, COUNTS):
                 remove_ours(inner.directory)  # they are not those of the new tokenizer
             facts = _train(job, execution, progress)
-    return TrainSummary(output=directory, seconds=time.monotonic() - began, **facts)
+    return TrainSummary(
+        output=directory, resumed_counts=resumed, seconds=time.monotonic() - began, **facts
+    )
 
 
 def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str, Any]:

@@ -21,7 +21,9 @@ from pipelines.errors import InputError, OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import (
+    COUNTS,
     DEAD_LETTERS,
+    ENCODED,
     MANIFEST,
     PLAN,
     PROGRAM,
@@ -30,6 +32,7 @@ from pipelines.output.names import (
     TIMINGS,
     TOKENIZER,
     TRAINING,
+    is_ours,
     json_bytes,
     read_json_object,
 )
@@ -48,6 +51,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "tokenizer": (PLAN, TRAINING, TOKENIZER, TIMINGS),
     "encoded": (PLAN, TOKENIZER, MANIFEST, TIMINGS),
 }
+_COMMANDS = {"counts": "bpe count", "tokenizer": "bpe train", "encoded": "bpe encode"}
 _INPUT = r"(?:[0-9a-f]{20}-)?"  # of a part that is named after its input
 _PART = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.parquet")
 _DEAD = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.jsonl")
@@ -142,12 +146,41 @@ def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
 
 
 def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
-    """The error that a directory with something in it is."""
-    names = [entry.name for entry in found if entry.name != TIMINGS]
+    """The error that a directory with something in it is: what is there, and what helps."""
+    names = {entry.name for entry in found}
+    command, complete = _made_by(directory, names)
+    replace = "replace it with `overwrite`, or choose another directory"
+    if command is None:
+        listed = _listed(names - {TIMINGS} or {TIMINGS})
+        return OutputError(
+            f"{directory} holds {listed}, which no job has left there: choose an empty directory"
+        )
+    if is_watched(directory):
+        return OutputError(
+            f"{directory} holds the output of {command} --watch: repeat its command to go on "
+            f"with it, {replace}"
+        )
+    if complete:
+        return OutputError(
+            f"{directory} holds the output of {command}, which is complete: {replace}"
+        )
     return OutputError(
-        f"{directory} holds {_listed(names or [TIMINGS])}: choose an empty directory, "
-        "replace what an earlier job left there with --overwrite, or finish the job with --resume"
+        f"{directory} holds the output of {command}, which is not finished: repeat its "
+        f"command with `resume`, {replace}"
     )
+
+
+def _made_by(directory: str, names: set[str]) -> tuple[str | None, bool]:
+    """The command that left its output here (None: none did), and whether it was finished."""
+    plan = read_json_object(join(directory, PLAN)) or {}
+    says = plan if plan.get("program") == PROGRAM else read_json_object(join(directory, MANIFEST))
+    kind = str((says or {}).get("kind"))
+    if kind == "tokenizer" and ENCODED in names:
+        return "bpe run", storage.exists(join(directory, ENCODED, MANIFEST))
+    if kind in _COMMANDS:
+        return _COMMANDS[kind], _LAST_FILE[kind] in names
+    counting = COUNTS in names and is_ours(join(directory, COUNTS))
+    return "bpe run" if counting else None, False
 
 
 def remove_temporaries(directory: str) -> None:
@@ -201,13 +234,13 @@ def _check_same_job(directory: str, plan: Plan) -> None:
     if then is None:
         raise OutputError(
             f"{directory}: cannot resume: it holds files but no {PLAN} of an earlier run: "
-            "use --overwrite, or another directory"
+            "use `overwrite`, or another directory"
         )
     if different := plan.differences(then):
         more = "" if len(different) <= 3 else f" (and {len(different) - 3} more)"
         raise OutputError(
             f"{directory}: cannot resume: it was begun as another job: "
-            f"{'; '.join(different[:3])}{more}: use --overwrite, or another directory"
+            f"{'; '.join(different[:3])}{more}: use `overwrite`, or another directory"
         )
 
 

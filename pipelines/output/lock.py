@@ -238,7 +238,7 @@ class _Claim:
         return OutputError(
             f"{self._directory}: the lock of this job is gone: somebody removed it, or another job "
             f"took over after {LAPSE / 60:.0f} minutes without a sign of life, and may have "
-            "written here too: when no job is at work there, run this one again with --overwrite"
+            "written here too: when no job is at work there, run this one again with `overwrite`"
         )
 
 

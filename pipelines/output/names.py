@@ -26,6 +26,7 @@ REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
 COUNTS = "counts"
+ENCODED = "encoded"  # where bpe run puts it
 PROGRAM = "beam-bpe"
 STEM = "part"
 
@@ -130,7 +131,7 @@ def read_manifest_object(path: str) -> dict[str, Any]:
     if not is_intact(value):
         raise InputError(
             f"{path}: damaged: its checksum says that it was changed: make it again by running its "
-            "job with --resume (a watch with --overwrite)"
+            "job with `resume` (a watch with `overwrite`)"
         )
     return value
 

@@ -44,7 +44,7 @@ def workspace(execution: Execution, output: str | None) -> Iterator[str]:
         return
     if output is None:
         raise ConfigError(
-            f"--runner {execution.runner}: its workers leave the result in a file: give --output "
+            f"`runner` {execution.runner}: its workers leave the result in a file: give `output` "
             "FILE.json, where they and this machine reach it"
         )
     folder = f"{storage.located(output)}.{uuid.uuid4().hex[:8]}"

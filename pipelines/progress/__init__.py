@@ -5,7 +5,7 @@ file of slots; the driver adds the slots up, and shows what they come to.
 """
 
 from pipelines.progress.live import Snapshot
-from pipelines.progress.shown import BarProgress, LineProgress, progress_on
+from pipelines.progress.shown import BarProgress, LineProgress, draws_on, progress_on
 from pipelines.progress.slots import SlotWriter
 from pipelines.progress.stage import NoProgress, Progress, Stage
 from pipelines.progress.text import duration, many, size_text
@@ -18,6 +18,7 @@ __all__ = [
     "SlotWriter",
     "Snapshot",
     "Stage",
+    "draws_on",
     "duration",
     "many",
     "progress_on",

@@ -66,6 +66,8 @@ class Snapshot:
 
     def measures(self) -> str:
         """Counts and speed, as one phrase."""
+        if self.why and not self.total:  # nobody told how far it was
+            return self.why
         if self.why:
             return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
         if self.total:
@@ -79,6 +81,8 @@ class Snapshot:
         parts = [many(self.documents, "document"), f"{size} read"]
         if self.bytes > self.kept_bytes:
             parts.append(f"{size_text(self.speed)}/s")
+        elif self.kept_bytes and self.bytes >= (self.total_bytes or 0):
+            parts.append("all by an earlier run")
         return ", ".join(parts)
 
     def running(self) -> str:

@@ -129,8 +129,13 @@ class BarProgress(Watched):
         self._bar.stop()
 
 
+def draws_on(stream: TextIO) -> bool:
+    """Whether ``stream`` is a terminal that can draw."""
+    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
 def progress_on(stream: TextIO) -> Progress:
     """A bar where ``stream`` is a terminal that can draw one, else lines."""
-    if stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb"):
+    if draws_on(stream):
         return BarProgress(stream)
     return LineProgress(stream)

@@ -8,10 +8,8 @@ from pipelines.compare.result import is_comparison
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import COUNTS, MANIFEST, TOKENIZER, TRAINING, read_json_object
+from pipelines.output.names import COUNTS, ENCODED, MANIFEST, TOKENIZER, TRAINING, read_json_object
 from pipelines.watch.log import COUNTS_KIND
-
-ENCODED = "encoded"  # where bpe run puts it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +67,7 @@ def find(path: str) -> Found:
         raise InputError(
             f"{path} holds no tokenizer.json, counts or encoded corpus: name a directory that bpe "
             "count, train, encode or run has made (an interrupted job can be finished with "
-            "--resume), a tokenizer file, or one that bpe compare --output has written"
+            "`resume`), a tokenizer file, or one that bpe compare --output has written"
         )
     return found
 

@@ -122,19 +122,21 @@ def report(
         options(Execution())
         found = find(path)
         target = _target(output, found, overwrite=overwrite)
-        material = _gather(found, tokenizer, sample_parts, progress or NoProgress())
+        progress = progress or NoProgress()
+        material = _gather(found, tokenizer, sample_parts, progress)
         paths = [*filter(None, [found.comparison]), *comparisons]
-        compared = [
-            comparison(read_comparison(storage.located(one)), number=number)
-            for number, one in enumerate(paths, 1)
-        ]
-        sections, data = _sections(material, [*compared, *more])
-        text = page(
-            title=f"Report on {_named(path, found)}",
-            head=_head(material),
-            sections=sections,
-            data=data,
-        ).encode("utf-8")
+        with progress.stage("page", None):
+            compared = [
+                comparison(read_comparison(storage.located(one)), number=number)
+                for number, one in enumerate(paths, 1)
+            ]
+            sections, data = _sections(material, [*compared, *more])
+            text = page(
+                title=f"Report on {_named(path, found)}",
+                head=_head(material),
+                sections=sections,
+                data=data,
+            ).encode("utf-8")
         storage.write(target, text)
     return ReportSummary(
         output=target,
@@ -157,7 +159,7 @@ def _target(output: str | None, found: Found, *, overwrite: bool) -> str:
     if not overwrite and storage.exists(target) and not is_report(target):
         raise OutputError(
             f"{target} is there already, and is no report of bpe: name another file with "
-            "--output, or replace it with --overwrite"
+            "`output`, or replace it with `overwrite`"
         )
     return target
 

@@ -77,14 +77,14 @@ def as_job_error(error: BaseException) -> JobError:
         return kind(str(error))
     if isinstance(error, MemoryError):
         return JobError(
-            "out of memory: use fewer --workers, or a smaller --split-size (a record of "
+            "out of memory: use fewer `workers`, or a smaller `split_size` (a record of "
             f"gigabytes needs several times its size): {one_line(error)}"
         )
     if isinstance(error, grpc.RpcError):
         detail = error.details() if isinstance(error, grpc.Call) else error
         return JobError(
             f"the job server does not answer any more ({one_line(detail)}): the job may go on "
-            "there; when it has ended, --resume finishes what is left"
+            "there; when it has ended, `resume` finishes what is left"
         )
     return JobError(f"the job failed: {type(error).__name__}: {one_line(error)}")
 

@@ -99,12 +99,12 @@ def _lost(ended: str) -> JobError:
     except ValueError:
         return JobError(
             f"a worker process ended with status {code} before its work was done: what it said "
-            "stands above; what is finished is kept with --resume"
+            "stands above; what is finished is kept with `resume`"
         )
     return JobError(
         f"a worker process was killed by signal {number} ({name}) before its work was done: where "
-        "nobody did that by hand, memory ran out: use fewer --workers, or a smaller --split-size; "
-        "what is finished is kept with --resume"
+        "nobody did that by hand, memory ran out: use fewer `workers`, or a smaller `split_size`; "
+        "what is finished is kept with `resume`"
     )
 
 

@@ -82,13 +82,13 @@ def options(execution: Execution) -> PipelineOptions:
     runner = made.view_as(StandardOptions).runner
     if runner.rpartition(".")[2] == "DaskRunner":
         raise ConfigError(
-            "--runner DaskRunner: it drops what steps emit at the end of a bundle, and says DONE: "
+            "`runner` DaskRunner: it drops what steps emit at the end of a bundle, and says DONE: "
             "use another runner"
         )
     try:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError, RuntimeError) as error:
-        raise ConfigError(f"--runner {runner}: {one_line(error)}") from error
+        raise ConfigError(f"`runner` {runner}: {one_line(error)}") from error
     FileSystems.set_options(made)
     return made
 
@@ -101,7 +101,7 @@ def use_filesystems(execution: Execution) -> None:
     """
     if any(one.partition("=")[0] == "--runner" for one in execution.beam_args):
         raise ConfigError(
-            "--runner: this work is done in this process, and Beam only opens the files: leave it "
+            "`runner`: this work is done in this process, and Beam only opens the files: leave it "
             "out (options of its filesystems may stay)"
         )
     options(execution)

@@ -105,13 +105,13 @@ def sources(say: Callable[[str], None]) -> Path:
     tree = source_tree()
     if tree is None:
         raise ConfigError(
-            "--stage sdist needs the sources of beam-bpe, and it is installed without them: use "
-            "--stage wheel, or --package FILE"
+            "`stage` sdist needs the sources of beam-bpe, and it is installed without them: use "
+            "`stage` wheel, or `package` FILE"
         )
     if not _builds_here():
         raise ConfigError(
-            "--stage sdist needs what the sources are built with in this environment: "
-            "pip install 'setuptools>=77' 'pybind11>=3.0,<4' (or use --stage wheel)"
+            "`stage` sdist needs what the sources are built with in this environment: "
+            "pip install 'setuptools>=77' 'pybind11>=3.0,<4' (or use `stage` wheel)"
         )
 
     def copy(folder: Path) -> None:
@@ -143,14 +143,14 @@ def _kept(
     try:
         make(folder)
         if _only(folder) is None:
-            raise JobError("building the package for the workers left nothing: use --package FILE")
+            raise JobError("building the package for the workers left nothing: use `package` FILE")
         with contextlib.suppress(OSError):  # another process was faster: its result is the same
             folder.rename(place)
         found = _only(place)
     except OSError as error:
         raise JobError(
             f"{cache}: cannot make the package for the workers there ({error.strerror or error}): "
-            "make room, choose another place with XDG_CACHE_HOME=DIR, or use --package FILE"
+            "make room, choose another place with XDG_CACHE_HOME=DIR, or use `package` FILE"
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -253,8 +253,8 @@ def _build_wheel(tree: Path, folder: Path) -> None:
     if done.returncode:
         said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise JobError(
-            "building a wheel of beam-bpe for the workers failed: give one with --package FILE, or "
-            f"--stage none if they have it. pip says: {' / '.join(said[-3:])[:500]}"
+            "building a wheel of beam-bpe for the workers failed: give one with `package` FILE, or "
+            f"`stage` none if they have it. pip says: {' / '.join(said[-3:])[:500]}"
         )
 
 
@@ -264,7 +264,7 @@ def _distribution() -> importlib.metadata.Distribution:
     except importlib.metadata.PackageNotFoundError as error:
         raise JobError(
             "beam-bpe is neither installed nor run from its sources: give the workers a wheel of "
-            "it with --package FILE, or --stage none if they have it"
+            "it with `package` FILE, or `stage` none if they have it"
         ) from error
 
 
@@ -288,7 +288,7 @@ def _repack(folder: Path) -> None:
     if f"{info}/WHEEL" not in files or "bpe/__init__.py" not in files:
         raise JobError(
             "the installed beam-bpe does not say which files it is made of: give the workers a "
-            "wheel of it with --package FILE"
+            "wheel of it with `package` FILE"
         )
     said = files[f"{info}/WHEEL"].decode().splitlines()
     tag = next(line.split(":", 1)[1].strip() for line in said if line.startswith("Tag:"))

@@ -90,11 +90,11 @@ def _requires_us(path: str) -> bool:
 def _checked(file: str) -> str:
     if not package.is_ours(file) or not file.endswith((".whl", ".tar.gz", ".zip")):
         raise ConfigError(
-            f"--package {file}: name a wheel or an sdist of beam-bpe: beam_bpe-VERSION-….whl or "
+            f"`package` {file}: name a wheel or an sdist of beam-bpe: beam_bpe-VERSION-….whl or "
             "beam_bpe-VERSION.tar.gz"
         )
     if "://" not in file and not Path(file).is_file():
-        raise ConfigError(f"--package {file}: there is no such file")
+        raise ConfigError(f"`package` {file}: there is no such file")
     return file
 
 

@@ -80,17 +80,17 @@ def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], N
         return
     if workers.runner == "PortableRunner":
         raise ConfigError(
-            "--runner PortableRunner needs the address of a job server: "
-            "-- --job_endpoint=HOST:PORT (docs/running.md)"
+            "`runner` PortableRunner needs the address of a job server: "
+            "`beam_args` --job_endpoint=HOST:PORT (docs/running.md)"
         )
     prism = made.view_as(PrismRunnerOptions)
     if workers.runner == "PrismRunner" and not prism.prism_location:
         found = shutil.which("prism")
         if found is None:
             raise ConfigError(
-                "--runner PrismRunner: no program prism on the PATH, and none is downloaded "
-                "unasked: build it (docs/running.md), and name it with -- --prism_location=FILE "
-                "or a running one with -- --job_endpoint=HOST:PORT"
+                "`runner` PrismRunner: no program prism on the PATH, and none is downloaded "
+                "unasked: build it (docs/running.md), and name it with `beam_args` "
+                "--prism_location=FILE or a running one with `beam_args` --job_endpoint=HOST:PORT"
             )
         prism.prism_location = found
     flink, spark = made.view_as(FlinkRunnerOptions), made.view_as(SparkRunnerOptions)

@@ -311,7 +311,7 @@ class Cancelling:
             "CANCELLED": f"{job} was cancelled: the runner says CANCELLED",
             "DONE": f"{job} had ended already: the runner says DONE",
         }.get(state, f"{job} was told to stop: the runner says {state or 'nothing yet'}")
-        return Interrupted(f"{word}: {what}; start again with --resume", exit_status=status)
+        return Interrupted(f"{word}: {what}; start again with `resume`", exit_status=status)
 
     def _ended(self) -> str:
         until = time.monotonic() + _CANCEL_SECONDS

@@ -93,7 +93,7 @@ def _compare(
     if counted_inputs(files) != counts.inputs:
         raise VerificationError(
             f"{directory}: the files given are not those that were counted (by name and size): "
-            "give the same --input patterns as for bpe count"
+            "give the same `input` patterns as for bpe count"
         )
     if counts.scale != 1:
         raise VerificationError(

@@ -24,7 +24,7 @@ from pipelines.encode.steps import (
     row_layout,
     unknown_id,
 )
-from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -84,12 +84,14 @@ def verify_encoded(
         watched=manifest.watched,
     )
     path = join(root, TOKENIZER)
+    if not storage.exists(path):
+        raise VerificationError(f"{path} is missing: {PUT_BACK}")
     try:
         tokenizer = load_tokenizer(path)
     except InputError as error:
-        raise VerificationError(f"{error}: its rows cannot be checked without it") from error
+        raise VerificationError(f"{error}: {PUT_BACK}") from error
     if storage.digest(path).sha256 != manifest.tokenizer_sha256:
-        raise VerificationError(f"{path} is not the tokenizer that the manifest names")
+        raise VerificationError(f"{path} is not the tokenizer that the manifest names: {PUT_BACK}")
     if tokenizer.max_id + 1 != manifest.vocab_size:
         raise VerificationError(
             f"the manifest says vocab_size {manifest.vocab_size}, the tokenizer has "
@@ -336,7 +338,7 @@ def _check_inputs(manifest: EncodedManifest, files: list[InputFile]) -> None:
         if source.name not in names:
             raise VerificationError(
                 f"input {source.name!r} of the manifest is not among the files given: give the "
-                "same --input patterns as for bpe encode"
+                "same `input` patterns as for bpe encode"
             )
     if extra := names - {source.name for source in manifest.inputs}:
         raise VerificationError(f"input {min(extra)!r} is not among the inputs of the manifest")

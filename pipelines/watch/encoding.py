@@ -234,8 +234,8 @@ def settled_columns(
                 return columns
     if not files and any(":" not in name for name in encoding.keep):
         raise ConfigError(
-            f"--keep {encoding.keep[0]}: no file is there yet that tells its type: give it, as in "
-            "--keep 'NAME:string'"
+            f"`keep` {encoding.keep[0]}: no file is there yet that tells its type: give it, as in "
+            "`keep` 'NAME:string'"
         )
     return find_kept(files, encoding)
 

@@ -164,7 +164,7 @@ def watch_count(
     began = time.monotonic()
     if settings.prune_below != 1:
         raise ConfigError(
-            "--prune-below does not go with --watch: a pre-token that is rare so far may become "
+            "`prune_below` does not go with a watch: a pre-token that is rare so far may become "
             "frequent: give it to bpe train"
         )
     with job_errors():
@@ -313,7 +313,7 @@ class _Watched:
             if different := plan.differences(then):
                 raise OutputError(
                     f"{directory} holds another watch ({'; '.join(different[:3])}): repeat its "
-                    "command, or use --overwrite or another directory"
+                    "command, or use `overwrite` or another directory"
                 )
         elif found and not {entry.name for entry in found} <= {PLAN, TOKENIZER}:
             raise occupied(directory, found)
@@ -371,6 +371,6 @@ def _check_baseline(directory: str, tokenizer: Any) -> None:
     manifest = read_counts_manifest(directory)
     if manifest.pretokenizer != tokenizer.pretokenizer:
         raise ConfigError(
-            f"--baseline {directory}: was cut with {manifest.pretokenizer}, the tokenizer cuts "
+            f"`baseline` {directory}: was cut with {manifest.pretokenizer}, the tokenizer cuts "
             f"text with {tokenizer.pretokenizer}: give the counts that it was trained on"
         )

@@ -35,14 +35,14 @@ class WatchSettings:
     def __post_init__(self) -> None:
         if self.complete_when not in COMPLETE_WHEN:
             raise ConfigError(
-                f"--complete-when {self.complete_when!r} is unknown: use one of "
+                f"`complete_when` {self.complete_when!r} is unknown: use one of "
                 f"{', '.join(COMPLETE_WHEN)}"
             )
         for option, value, least in (
-            ("--interval", self.interval, 0.1),
-            ("--settle", self.settle, 0.0),
-            ("--stop-after", self.stop_after, 0.0),
-            ("--stop-idle", self.stop_idle, 0.0),
+            ("`interval`", self.interval, 0.1),
+            ("`settle`", self.settle, 0.0),
+            ("`stop_after`", self.stop_after, 0.0),
+            ("`stop_idle`", self.stop_idle, 0.0),
         ):
             if value is not None and not (math.isfinite(value) and value >= least):
                 raise ConfigError(f"{option} {value}: use {least:g} seconds or more")
@@ -69,15 +69,15 @@ class DriftSettings:
 
     def __post_init__(self) -> None:
         for option, value in (
-            ("--drift-every", self.every),
-            ("--warn-bytes-per-token", self.warn_bytes_per_token),
-            ("--warn-single-bytes", self.warn_single_bytes),
-            ("--warn-unseen", self.warn_unseen),
+            ("`every`", self.every),
+            ("`warn_bytes_per_token`", self.warn_bytes_per_token),
+            ("`warn_single_bytes`", self.warn_single_bytes),
+            ("`warn_unseen`", self.warn_unseen),
         ):
             if value is not None and not (math.isfinite(value) and value >= 0):
                 raise ConfigError(f"{option} {value}: use a number from 0 upwards")
         if self.warn_unseen is not None and self.baseline is None:
             raise ConfigError(
-                "--warn-unseen: what is unseen is told by --baseline COUNTS, the counts that the "
+                "`warn_unseen`: what is unseen is told by `baseline` COUNTS, the counts that the "
                 "tokenizer was trained on"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -150,12 +151,17 @@ def test_counts_train_together_and_with_weights(work: Path, tmp_path: Path) -> N
 def test_a_directory_may_be_called_like_a_weight(work: Path, tmp_path: Path) -> None:
     bpe("count", "--input", "corpus", "--output", tmp_path / "day:2", cwd=work)
     train = ("train", "--vocab-size", "280", "--json", "--counts")
-    found = []
+    found, scales = [], []
     for counts in ("day:2", "day:2:1", "day:2:1/2", "day:2:2.5"):
         done = bpe(*train, counts, "--output", counts.replace("/", "-") + "!", cwd=tmp_path)
-        found.append(json.loads(done.stdout)["pretokens"])
+        said = json.loads(done.stdout)
+        found.append(said["pretokens"])
+        scales.append((said["weighted"], said["scale"]))
     assert found[0] == found[1] == found[2]  # a half of each, in units of a half
     assert found[3] == 5 * found[0]
+    assert scales == [(False, 1), (False, 1), (True, 2), (True, 2)]
+    done = bpe(*train[:3], "--counts", "day:2:2.5", "--output", "said", cwd=tmp_path)
+    assert re.search(r": the weighted corpus is [\d,]+ tokens in units of 1/2, ", done.stdout)
     assert (
         json.loads((tmp_path / "day:2:2.5!" / "training.json").read_text())["counts"]["scale"] == 2
     )
@@ -311,8 +317,8 @@ def test_a_bar_on_a_terminal_and_the_summary_apart(work: Path, tmp_path: Path) -
     os.close(master)
     output, _ = process.communicate()
     assert process.returncode == 0
+    assert drawn.startswith(b"bpe: starting\rbpe: count: 2 files, ")
     assert "\x1b[" in drawn.decode()
-    assert "count" in drawn.decode()
     assert output.startswith(b"counted   100 documents")
 
 

@@ -97,6 +97,9 @@ def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
         with SlotWriter(stage.counters_path, 1) as slot:
             slot.update(documents=1, bytes=1_000_000)
         wait_for("75%: 10 documents, 3.00 MB of 4.00 MB read, ", stream)
+        with SlotWriter(stage.counters_path, 1) as slot:
+            slot.keep(documents=1, bytes=2_000_000)
+    assert stream.getvalue().endswith("10 documents, 4.00 MB read, all by an earlier run\n")
     now = Snapshot(seconds=1.0, bytes=3_000_000, kept_bytes=2_000_000, total_bytes=4_000_000)
     assert now.speed == 1_000_000
     assert now.seconds_left == 1.0
@@ -112,6 +115,13 @@ def test_steps_that_count_merges() -> None:
         stage.ended("no pair left")
     last = stream.getvalue().splitlines()[-1]
     assert last.endswith(": 199 merges of 200 at most: no pair left")
+
+
+def test_a_step_of_which_only_the_end_is_known() -> None:
+    stream = io.StringIO()
+    with LineProgress(stream).stage("train", None) as stage:
+        stage.ended("no pair left")
+    assert stream.getvalue().endswith(" s: no pair left\n")
 
 
 def test_an_estimate_waits_until_there_is_something_to_go_by() -> None:

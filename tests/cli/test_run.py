@@ -28,11 +28,14 @@ def test_run_does_it_all_and_resumes(work: Path) -> None:
     assert "encoded/manifest.json" in files
 
     refused = bpe("run", "job.yaml", cwd=work, status=1)
-    assert "--overwrite" in refused.stderr
-    assert "--resume" in refused.stderr
+    assert "of bpe run, which is complete: replace it with --overwrite, or" in refused.stderr
     again = bpe("run", "job.yaml", "--resume", cwd=work)
     assert again.stdout.count("complete already") == 2
+    assert " read, all by an earlier run\n" in again.stderr
     assert _files(work / "all") == files
+    (work / "all" / "encoded" / "manifest.json").unlink()
+    refused = bpe("run", "job.yaml", cwd=work, status=1)
+    assert "which is not finished: repeat its command with --resume, " in refused.stderr
     bpe("run", "job.yaml", "--overwrite", cwd=work)
     assert _files(work / "all") == files
 

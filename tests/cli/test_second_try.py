@@ -58,7 +58,9 @@ def test_a_training_on_nothing_does_not_stand_in_the_way_of_the_next(
     bpe("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "other", cwd=folder)
     assert tree(folder / "model") == tree(folder / "other")
     refused = bpe(*train, cwd=folder, status=1).stderr
-    assert "model holds '.plan.json', 'tokenizer.json', 'training.json': choose" in refused
+    assert (
+        "model holds the output of bpe train, which is complete: replace it with --overwrite"
+    ) in refused
 
 
 def test_a_run_that_had_nothing_to_train_on_does_not_either(folder: Path) -> None:

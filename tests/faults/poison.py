@@ -124,13 +124,13 @@ def write_poisoned_lines(folder: Path, *, documents: int, limit: int, long_line:
                 corpus.texts.append(line.decode())
             place += file.write(line + b"\n")
     (folder / "b.txt").write_bytes(b"before\n" + b"x" * long_line + b"\nafter")
-    corpus.bad.append(("b.txt", 7, "--max-record-size"))
+    corpus.bad.append(("b.txt", 7, "`max_record_size`"))
     corpus.texts += ["before", "after"]
     (folder / "c.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n") + gzip.compress(b"three\n")[:15])
     corpus.bad.append(("c.txt.gz", 8, "truncated"))
     corpus.texts += ["one", "two"]
     (folder / "d.txt.zst").write_bytes(_packed(bytes(4 * limit) + b"\nbehind\n"))
-    corpus.bad.append(("d.txt.zst", 0, "--max-record-size"))
+    corpus.bad.append(("d.txt.zst", 0, "`max_record_size`"))
     corpus.texts.append("behind")
     (folder / "e.txt").write_bytes(b"never read\n" * 9)
     corpus.lose(folder / "e.txt", gone=True)
@@ -199,9 +199,9 @@ def _bombs(corpus: Poisoned, limit: int) -> None:
     lines = before + bomb + _document("behind the bomb")
     (corpus.folder / "f.jsonl.zst").write_bytes(_packed(lines))
     corpus.texts += ["before the bomb", "behind the bomb"]
-    corpus.bad.append(("f.jsonl.zst", len(before), "--max-record-size"))
+    corpus.bad.append(("f.jsonl.zst", len(before), "`max_record_size`"))
     (corpus.folder / "g.txt.gz").write_bytes(gzip.compress(bytes(8 * limit)))
-    corpus.bad.append(("g.txt.gz", 0, "--max-record-size"))
+    corpus.bad.append(("g.txt.gz", 0, "`max_record_size`"))
 
 
 def _long_line(corpus: Poisoned, size: int) -> None:
@@ -212,4 +212,4 @@ def _long_line(corpus: Poisoned, size: int) -> None:
             file.write(b"lo" * (1 << 19))
         file.write(b'"}\n' + _document("behind the long line"))
     corpus.texts += ["before the long line", "behind the long line"]
-    corpus.bad.append(("h.jsonl", len(before), "--max-record-size"))
+    corpus.bad.append(("h.jsonl", len(before), "`max_record_size`"))

@@ -151,7 +151,7 @@ def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("lang", "--by lang: .* no such field"),
+        ("lang", "`by` lang: .* no such field"),
         ("id", "each document has its own"),
         ("tags", "name a column of text or numbers"),
     ],
@@ -169,7 +169,7 @@ def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(compare_splits, "MAX_GROUPS", 5)
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(6)))
-    with pytest.raises(ConfigError, match="--by url: more than 5 values"):
+    with pytest.raises(ConfigError, match="`by` url: more than 5 values"):
         compare(path, models, inputs=InputSettings(patterns=(str(path),)), by="url")
 
 
@@ -269,7 +269,7 @@ def test_tokenizers_that_cannot_be_compared(texts: list[str]) -> None:
 def test_a_runner_elsewhere_needs_a_place_for_the_result(models: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low"])
     execution = Execution(runner="PortableRunner", beam_args=("--job_endpoint=127.0.0.1:1",))
-    with pytest.raises(ConfigError, match=r"--output FILE\.json"):
+    with pytest.raises(ConfigError, match=r"`output` FILE\.json"):
         compare(corpus, models, execution=execution)
 
 
@@ -281,7 +281,7 @@ def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(
         runner="PortableRunner",
         beam_args=("--job_endpoint=cluster.invalid:8099", "--environment_type=DOCKER"),
     )
-    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*--shared-path"):
+    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*`shared_paths`"):
         compare(corpus, models, execution=away, output=str(tmp_path / "out" / "result.json"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
 

@@ -178,7 +178,7 @@ def test_the_first_bad_record_ends_the_job(tmp_path: Path, execution: Execution)
     message = str(error.value)
     assert str(tmp_path / "in") in message
     assert "record at " in message
-    assert "--max-failures" in message
+    assert "`max_failures` N" in message
     assert "\n" not in message
     assert not (tmp_path / "counts" / "manifest.json").exists()
 

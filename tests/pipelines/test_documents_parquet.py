@@ -133,7 +133,7 @@ def test_a_missing_column_is_named_with_the_columns_there_are(tmp_path: Path) ->
     write(tmp_path / "f.parquet", {"content": ["a"], "n": [1]})
     with pytest.raises(InputError) as raised:
         read(whole(tmp_path / "f.parquet", "parquet"))
-    for word in ("f.parquet", "'text'", "content: string", "n: int64", "--text-field"):
+    for word in ("f.parquet", "'text'", "content: string", "n: int64", "`text_field`"):
         assert word in str(raised.value)
     with pytest.raises(InputError, match="'key'"):
         read(

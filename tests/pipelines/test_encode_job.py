@@ -227,7 +227,7 @@ def test_bad_records_add_up_in_the_manifest(model: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("allowed", "message"),
-    [(0, "--max-failures N"), (4, "5 bad records, the first: docs.jsonl, record at ")],
+    [(0, "`max_failures` N"), (4, "5 bad records, the first: docs.jsonl, record at ")],
 )
 def test_too_many_bad_records_end_the_job(
     model: Path, tmp_path: Path, allowed: int, message: str

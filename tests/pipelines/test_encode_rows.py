@@ -191,7 +191,7 @@ def test_dropout_of_a_tokenizer_without_merges_is_refused(corpus: Corpus, tmp_pa
         special_tokens={"[UNK]": 0},
         model=bpe.WordPiece(),
     )
-    with pytest.raises(ConfigError, match=r"--dropout 0.1: "):
+    with pytest.raises(ConfigError, match=r"`dropout` 0.1: "):
         check_tokens(tokenizer, EncodeSettings(dropout=0.1))
 
 
@@ -257,18 +257,18 @@ def test_a_document_longer_than_any_row_is_cut(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_tokens": 0}, "--max-tokens 0 is not between 1 and"),
-        ({"pack": 1 << 21}, "--pack 2097152 is not between 1 and 1048576"),
-        ({"pack": 8, "max_tokens": 8}, "--pack and --max-tokens exclude each other"),
-        ({"pack_remainder": "drop"}, "goes with --pack"),
+        ({"max_tokens": 0}, "`max_tokens` 0 is not between 1 and"),
+        ({"pack": 1 << 21}, "`pack` 2097152 is not between 1 and 1048576"),
+        ({"pack": 8, "max_tokens": 8}, "`pack` and `max_tokens` exclude each other"),
+        ({"pack_remainder": "drop"}, "goes with `pack`"),
         ({"pack": 8, "pack_remainder": "pad"}, "use one of keep, drop"),
-        ({"dropout": 1.5}, "--dropout 1.5 is not a rate"),
-        ({"dropout": float("nan")}, "--dropout nan is not a rate"),
-        ({"dropout_seed": 3}, "--dropout-seed goes with --dropout"),
-        ({"dropout": 0.1, "dropout_seed": -1}, "--dropout-seed -1 is not between"),
+        ({"dropout": 1.5}, "`dropout` 1.5 is not a rate"),
+        ({"dropout": float("nan")}, "`dropout` nan is not a rate"),
+        ({"dropout_seed": 3}, "`dropout_seed` goes with `dropout`"),
+        ({"dropout": 0.1, "dropout_seed": -1}, "`dropout_seed` -1 is not between"),
         ({"id_type": "int64"}, "use one of auto, uint16, uint32"),
-        ({"keep": ("",)}, "--keep is empty"),
-        ({"keep": ("a", "a")}, "--keep a is given twice"),
+        ({"keep": ("",)}, "`keep` is empty"),
+        ({"keep": ("a", "a")}, "`keep` a is given twice"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -279,9 +279,9 @@ def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"append_token": "<eos>"}, r"--append-token: '<eos>' is not a special.* has '<\|end\|>'"),
-        ({"prepend_token": "<bos>"}, "--prepend-token: '<bos>' is not a special token"),
-        ({"allow_special": ("all", "x")}, "--allow-special: 'x' is not a special token"),
+        ({"append_token": "<eos>"}, r"`append_token`: '<eos>' is not a special.* has '<\|end\|>'"),
+        ({"prepend_token": "<bos>"}, "`prepend_token`: '<bos>' is not a special token"),
+        ({"allow_special": ("all", "x")}, "`allow_special`: 'x' is not a special token"),
     ],
 )
 def test_tokens_must_be_special_tokens_of_the_tokenizer(
@@ -329,7 +329,7 @@ def edit_manifest(ids: Path, *where: str, value: object) -> None:
     ("where", "value", "error", "message"),
     [
         (("rows", "pack"), 8, VerificationError, "made from other inputs or with other settings"),
-        (("rows", "append_token"), "no", VerificationError, "contradicts itself: --append-token"),
+        (("rows", "append_token"), "no", VerificationError, "contradicts itself: `append_token`"),
         (("rows", "pack_remainder"), "x", InputError, "manifest.json: damaged"),
         (("rows", "pack"), 2.5, InputError, "manifest.json: damaged"),
         (("rows", "allow_special"), [1], InputError, "manifest.json: damaged"),
@@ -363,7 +363,7 @@ def test_a_token_of_no_tokenizer_cannot_be_left_out(
 ) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(append_token=END))
     edit_manifest(tmp_path / "ids", "rows", "append_token", value="no")
-    with pytest.raises(InputError, match="contradicts itself: --append-token: 'no'"):
+    with pytest.raises(InputError, match="contradicts itself: `append_token`: 'no'"):
         decoded(tmp_path / "ids")
 
 

@@ -292,7 +292,7 @@ def test_names_that_rows_have_themselves_are_refused(
     model: Path, tmp_path: Path, settings: EncodeSettings, name: str
 ) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x", "id": 1, "offset": 2, "chunk_index": 3}])
-    with pytest.raises(ConfigError, match=f"--keep {name}: the output has a column of that name"):
+    with pytest.raises(ConfigError, match=f"`keep` {name}: the output has a column of that name"):
         encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
     if name != "id":  # in other rows it stands in nobody's way
         table = kept(tmp_path / "in", model, tmp_path / "ids", name)

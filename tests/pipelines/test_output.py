@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
 from pipelines.errors import OutputError
 from pipelines.output.directory import prepare
-from pipelines.output.names import Plan, json_bytes, part_name
+from pipelines.output.names import Kind, Plan, json_bytes, part_name
 from pipelines.settings import OutputSettings
 
 if TYPE_CHECKING:
@@ -56,9 +57,27 @@ def test_a_new_directory_gets_the_plan(tmp_path: Path) -> None:
 def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
-    with pytest.raises(OutputError, match=r"holds '.*--overwrite.*--resume"):
+    with pytest.raises(OutputError, match=r"holds '.*', which no job has left.* empty directory"):
         prepare(settings(tmp_path), PLAN)
     assert names(tmp_path) == {name}
+
+
+def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
+    before = names(begun) - {TEMPORARY}
+    for kind in get_args(Kind):
+        with pytest.raises(
+            OutputError,
+            match="holds the output of bpe encode, which is not finished: repeat its command with "
+            "`resume`, replace it with `overwrite`, or choose another directory",
+        ):
+            prepare(settings(begun), replace(PLAN, kind=kind))
+    (begun / "manifest.json").write_text("{}")
+    with pytest.raises(
+        OutputError, match="bpe encode, which is complete: replace it with"
+    ) as error:
+        prepare(settings(begun), PLAN)
+    assert "`resume`" not in str(error.value)
+    assert names(begun) == before | {"manifest.json"}
 
 
 def test_half_written_files_of_a_killed_job_are_nothing(tmp_path: Path) -> None:

@@ -243,5 +243,5 @@ def test_a_list_that_is_too_short_has_no_ends() -> None:
 def test_a_row_names_no_endless_number_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "MAX_ROW_DOCUMENTS", 5)
     made(layout(pack=2), [[1], *[[]] * 3, [2]])
-    with pytest.raises(RecordError, match=r"document 'd5': more than 5 documents.*--append-token"):
+    with pytest.raises(RecordError, match=r"document 'd5': more than 5 documents.*`append_token`"):
         made(layout(pack=2), [[1], *[[]] * 5, [2]], portion=2)

@@ -58,7 +58,7 @@ def test_other_runners_get_their_options_as_they_are() -> None:
 def test_wrong_options_are_one_clear_error(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match="direct_num_workers"):
         options(Execution(beam_args=("--direct_num_workers=many",)))
-    with pytest.raises(ConfigError, match="--runner NoSuchRunner"):
+    with pytest.raises(ConfigError, match="`runner` NoSuchRunner"):
         options(Execution(runner="NoSuchRunner"))
     assert capfd.readouterr().err == ""
 

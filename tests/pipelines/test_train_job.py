@@ -235,7 +235,7 @@ def test_counts_that_are_not_of_a_training_are_kept(corpus: Corpus, tmp_path: Pa
     count(corpus.inputs(), tmp_path / "model" / "counts")
     before = tree(tmp_path)
     for _ in range(2):
-        with pytest.raises(OutputError, match=r"counts holds .*--overwrite"):
+        with pytest.raises(OutputError, match=r"counts holds .*`overwrite`"):
             train(tmp_path / "model", inputs=corpus.inputs())
         assert tree(tmp_path) == before
 

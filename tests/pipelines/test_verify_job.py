@@ -120,7 +120,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "tokenizer.json is not the tokenizer that the manifest names",
     ),
-    "no tokenizer": (lambda ids: (ids / "tokenizer.json").unlink(), "tokenizer.json"),
+    "no tokenizer": (
+        lambda ids: (ids / "tokenizer.json").unlink(),
+        "tokenizer.json is missing: put back the tokenizer.json that it was encoded with",
+    ),
     "total": (
         lambda ids: edit_manifest(ids, lambda m: m["totals"].update(documents=1)),
         "total of documents is 1, its parts add up to",

@@ -206,7 +206,7 @@ def test_no_runner_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(ConfigError, match="--stage 'tar'"):
+    with pytest.raises(ConfigError, match="`stage` 'tar'"):
         Execution(stage="tar")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="exclude each other"):
         Execution(stage="none", package="beam_bpe-9.whl")

@@ -75,9 +75,9 @@ def test_patterns_that_cannot_be_watched_are_refused(tmp_path: Path) -> None:
     (tmp_path / "odd[1]").mkdir()
     with pytest.raises(ConfigError, match="rename it"):
         Place.of(str(tmp_path / "odd[1]"))
-    with pytest.raises(ConfigError, match="--settle -1"):
+    with pytest.raises(ConfigError, match="`settle` -1"):
         WatchSettings(settle=-1)
-    with pytest.raises(ConfigError, match="--baseline"):
+    with pytest.raises(ConfigError, match="`baseline`"):
         DriftSettings(warn_unseen=5)
 
 

@@ -146,9 +146,9 @@ def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(
         runner="PortableRunner",
         beam_args=("--job_endpoint=cluster.invalid:8099", "--environment_type=DOCKER"),
     )
-    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*--shared-path"):
+    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*`shared_paths`"):
         watch_count(inputs=inputs, pretokens=PretokenSettings(), output=output, execution=away)
-    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*--shared-path"):
+    with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*`shared_paths`"):
         watch_encode(
             inputs=inputs,
             tokenizer=str(tmp_path / "tokenizer.json"),

@@ -150,7 +150,7 @@ def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
     verify(folder)
     for overwrite in (False, True):
         output = OutputSettings(directory=str(folder / "out"), overwrite=overwrite)
-        refused = pytest.raises(OutputError, match="choose an empty directory")
+        refused = pytest.raises(OutputError, match="encode --watch: repeat its command to go on")
         with contextlib.nullcontext() if overwrite else refused:
             jobs.encode(
                 inputs=inputs_of(folder),
@@ -164,11 +164,11 @@ def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
 
 def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path) -> None:
     (folder / "in" / "bad.jsonl").write_text('{"text": 1}\n')
-    bad = r"bad\.jsonl, record at byte 0: field 'text' is a number.*--max-failures"
+    bad = r"bad\.jsonl, record at byte 0: field 'text' is a number.*`max_failures`"
     with pytest.raises(RecordError, match=bad):
         encode(folder)
     (folder / "in" / "worse.jsonl").write_text('{"text": 1}\n{"text": 2}\n')
-    with pytest.raises(RecordError, match="more than the 2 bad records that --max-failures"):
+    with pytest.raises(RecordError, match="more than the 2 bad records that `max_failures`"):
         encode(folder, max_failures=2)
     assert encode(folder, max_failures=3).failures == 3
     assert ids(folder) == ["a0", "a1"]

@@ -114,7 +114,7 @@ def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, 
         except (pa.ArrowException, OverflowError, ValueError):
             pass  # said below, with its place
     problems = {
-        number: f"{problem} (see --keep)"
+        number: f"{problem} (see `keep`)"
         for number, value in enumerate(values)
         for problem in [_problem(value, kind, field.name)]
         if problem

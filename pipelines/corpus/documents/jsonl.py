@@ -82,13 +82,13 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
 def _text(record: dict[str, Any], field: str) -> str:
     if field not in record:
         there = ", ".join(repr(name[:80]) for name in list(record)[:20]) or "no fields"
-        raise ValueError(f"no field {field!r}: the record has {there} (see --text-field)")
+        raise ValueError(f"no field {field!r}: the record has {there} (see `text_field`)")
     value = record[field]
     if isinstance(value, str) and not isinstance(value, Digits):
         if surrogate := lone_surrogate(value):
             raise ValueError(f"field {field!r} holds {surrogate}, which is no character")
         return value
-    raise ValueError(f"field {field!r} is {kind_of(value)}, not a string (see --text-field)")
+    raise ValueError(f"field {field!r} is {kind_of(value)}, not a string (see `text_field`)")
 
 
 def _id(record: dict[str, Any], field: str | None) -> str | None:
@@ -104,7 +104,7 @@ def _id(record: dict[str, Any], field: str | None) -> str | None:
         problem = f"is {kind_of(value)}, neither a string nor an integer"
     if field is None:
         return None
-    raise ValueError(f"id field {field!r} {problem} (see --id-field)")
+    raise ValueError(f"id field {field!r} {problem} (see `id_field`)")
 
 
 def _depth(line: bytes) -> int:

@@ -236,6 +236,6 @@ def _too_long(
 ) -> BadRecord:
     reason = (
         f"the record has {size} bytes, more than the {options.max_record_bytes} that a record may "
-        "have: cut it into documents, or raise --max-record-size"
+        "have: cut it into documents, or raise `max_record_size`"
     )
     return BadRecord.of(source, place, reason, raw, size)

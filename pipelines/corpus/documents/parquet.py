@@ -135,7 +135,7 @@ class _Rows:
                 reasons[row] = (
                     f"the record has {sizes[row].as_py()} bytes, more than the "
                     f"{options.max_record_bytes} that a record may have: cut it into documents, "
-                    "or raise --max-record-size"
+                    "or raise `max_record_size`"
                 )
         if ids is not None:
             ids, problems = _usable_ids(ids, options)

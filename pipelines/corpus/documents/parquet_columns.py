@@ -20,18 +20,18 @@ def find_columns(
     source: FileRange, schema: pa.Schema, options: ReadOptions
 ) -> tuple[str, str | None]:
     """The names of the text column and, where there is one to use, the id column."""
-    text = _column_type(source, schema, options.text_field, "--text-field")
+    text = _column_type(source, schema, options.text_field, "`text_field`")
     if not is_text(text):
         raise InputError(
             f"{source.path}: column {options.text_field!r} holds {text}, not text: name another "
-            f"one with --text-field ({_described(schema)})"
+            f"one with `text_field` ({_described(schema)})"
         )
     if options.id_field is not None:
-        kind = _column_type(source, schema, options.id_field, "--id-field")
+        kind = _column_type(source, schema, options.id_field, "`id_field`")
         if not is_text(kind) and not _is_integer(kind):
             raise InputError(
                 f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
-                f"integers: name another one with --id-field ({_described(schema)})"
+                f"integers: name another one with `id_field` ({_described(schema)})"
             )
         return options.text_field, options.id_field
     if schema.names.count(DEFAULT_ID_FIELD) == 1:
@@ -47,11 +47,11 @@ def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
     Raises:
         InputError: there is no such column, or its type does not pass through.
     """
-    kind = _column_type(source, schema, name, "--keep")
+    kind = _column_type(source, schema, name, "`keep`")
     try:
         return in_parquet(kind)
     except ValueError as error:
-        raise InputError(f"{source.path}: --keep {name}: {error}") from error
+        raise InputError(f"{source.path}: `keep` {name}: {error}") from error
 
 
 def kept_column(source: FileRange, schema: pa.Schema, column: KeptColumn) -> pa.Field:
@@ -64,7 +64,7 @@ def kept_column(source: FileRange, schema: pa.Schema, column: KeptColumn) -> pa.
     if unify(kind, wanted.type) != wanted.type:
         raise InputError(
             f"{source.path}: column {column.name!r} holds {kind}, which {wanted.type} does not "
-            f"hold: give another type, --keep '{column.name}:TYPE'"
+            f"hold: give another type, `keep` '{column.name}:TYPE'"
         )
     return wanted
 

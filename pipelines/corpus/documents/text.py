@@ -77,7 +77,7 @@ def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
         reason = (
             f"the file has {'at least ' if source.compression != 'none' else ''}{size} bytes of "
             f"text, more than the {limit} that a record may have: cut it into documents (or read "
-            "it as lines), or raise --max-record-size"
+            "it as lines), or raise `max_record_size`"
         )
         return BadRecord.of(source, 0, reason, data, size)
     return data
