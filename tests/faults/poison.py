@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -123,13 +123,18 @@ def write_poisoned_lines(folder: Path, *, documents: int, limit: int, long_line:
             else:
                 corpus.texts.append(line.decode())
             place += file.write(line + b"\n")
-    (folder / "b.txt").write_bytes(b"before\n" + b"x" * long_line + b"\nafter")
+    with (folder / "b.txt").open("wb") as file:
+        file.write(b"before\n")
+        _write_much(file, b"x", long_line)
+        file.write(b"\nafter")
     corpus.bad.append(("b.txt", 7, "`max_record_size`"))
     corpus.texts += ["before", "after"]
     (folder / "c.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n") + gzip.compress(b"three\n")[:15])
     corpus.bad.append(("c.txt.gz", 8, "truncated"))
     corpus.texts += ["one", "two"]
-    (folder / "d.txt.zst").write_bytes(_packed(bytes(4 * limit) + b"\nbehind\n"))
+    with zstandard.open(folder / "d.txt.zst", "wb") as packed:
+        _write_much(packed, b"\0", 4 * limit)
+        packed.write(b"\nbehind\n")
     corpus.bad.append(("d.txt.zst", 0, "`max_record_size`"))
     corpus.texts.append("behind")
     (folder / "e.txt").write_bytes(b"never read\n" * 9)
@@ -143,8 +148,10 @@ def _document(text: str) -> bytes:
     return json.dumps({"text": text}).encode() + b"\n"
 
 
-def _packed(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor().compress(data)
+def _write_much(file: IO[bytes] | gzip.GzipFile, text: bytes, size: int) -> None:
+    """Write ``text`` again and again, in little memory: the job's own is measured."""
+    for _ in range(-(-size >> 20)):
+        file.write(text * ((1 << 20) // len(text)))
 
 
 def _lines_of_json(corpus: Poisoned, documents: int) -> None:
@@ -194,13 +201,15 @@ def _cut_short(corpus: Poisoned) -> None:
 
 
 def _bombs(corpus: Poisoned, limit: int) -> None:
-    bomb = b'{"text": "' + b" " * (8 * limit) + b'"}\n'
-    before = _document("before the bomb")
-    lines = before + bomb + _document("behind the bomb")
-    (corpus.folder / "f.jsonl.zst").write_bytes(_packed(lines))
+    before, behind = _document("before the bomb"), _document("behind the bomb")
+    with zstandard.open(corpus.folder / "f.jsonl.zst", "wb") as file:
+        file.write(before + b'{"text": "')
+        _write_much(file, b" ", 8 * limit)
+        file.write(b'"}\n' + behind)
     corpus.texts += ["before the bomb", "behind the bomb"]
     corpus.bad.append(("f.jsonl.zst", len(before), "`max_record_size`"))
-    (corpus.folder / "g.txt.gz").write_bytes(gzip.compress(bytes(8 * limit)))
+    with gzip.open(corpus.folder / "g.txt.gz", "wb") as file:
+        _write_much(file, b"\0", 8 * limit)
     corpus.bad.append(("g.txt.gz", 0, "`max_record_size`"))
 
 
@@ -208,8 +217,7 @@ def _long_line(corpus: Poisoned, size: int) -> None:
     before = _document("before the long line")
     with (corpus.folder / "h.jsonl").open("wb") as file:
         file.write(before + b'{"text": "')
-        for _ in range(size >> 20):
-            file.write(b"lo" * (1 << 19))
+        _write_much(file, b"lo", size)
         file.write(b'"}\n' + _document("behind the long line"))
     corpus.texts += ["before the long line", "behind the long line"]
     corpus.bad.append(("h.jsonl", len(before), "`max_record_size`"))
