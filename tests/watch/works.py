@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from bpe import Tokenizer
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.reading import Reading
-from pipelines.count.directory import load_counts
+from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.steps import count_job
 from pipelines.encode.steps import encode_job
 from pipelines.encode.tokenizer_files import tokenizer_json
@@ -148,7 +148,9 @@ class Counts(Works):
         )
 
     def documents(self) -> int:
-        return load_counts(self.out).totals.documents
+        manifest, counts = read_counts_manifest(self.out), load_counts(self.out)
+        assert (manifest.totals, manifest.inputs) == (counts.totals, counts.inputs)
+        return counts.totals.documents
 
     def compact(self) -> None:
         counting.compact(self.out, self.job, log.LogReader(self.out))
