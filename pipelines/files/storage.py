@@ -204,14 +204,15 @@ def digest(path: str) -> Written:
 def _reading(path: str) -> Iterator[None]:
     try:
         yield
-    except (JobError, MemoryError):
+    except JobError:
         raise
     except OSError as error:
         raise InputError(f"{path}: cannot read: {reason(error)}") from error
     except Exception as error:
-        if is_local(path):
+        # The clients of some stores have an error of their own for what is not there. Any other is
+        # about the store, not about the file.
+        if is_local(path) or exists(path):
             raise
-        # The clients of stores have errors of their own, also for what is not there.
         raise InputError(f"{path}: cannot read: {of_client(error)}") from error
 
 

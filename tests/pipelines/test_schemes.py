@@ -14,6 +14,9 @@ import pytest
 import bpe
 from pipelines import jobs
 from pipelines.compare.plan import parse_tokenizers
+from pipelines.corpus.documents.stored import LostFileError, StoredFile
+from pipelines.corpus.inputs import input_file
+from pipelines.corpus.splits import whole_file
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
 from pipelines.output.names import TIMINGS
@@ -138,6 +141,8 @@ def test_a_store_whose_client_has_errors_of_its_own(
     missing = "store://bucket/nothing"
     with pytest.raises(InputError, match=f"{missing}: cannot read: NotFoundError: 404 {missing}"):
         storage.read(missing)
+    with pytest.raises(LostFileError, match=f"{missing}: the file had 5 bytes .* is gone now"):
+        StoredFile(whole_file(input_file(missing, "nothing", 5, "text"), 0))
 
 
 def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:

@@ -9,6 +9,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
+from pipelines.files.storage import exists, is_local
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -46,6 +47,11 @@ class StoredFile:
             raise self._lost("is gone now") from error
         except (OSError, ValueError) as error:
             raise InputError(f"{source.path} cannot be opened: {error}") from error
+        except Exception as error:
+            # The clients of some stores have an error of their own for what is not there.
+            if is_local(source.path) or exists(source.path):
+                raise
+            raise self._lost("is gone now") from error
         try:
             self._check_size()
         except BaseException:
