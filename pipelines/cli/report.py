@@ -35,6 +35,7 @@ def show_summary(ctx: click.Context, **summaries: Summary) -> None:
             under its name.
     """
     warnings = [text for summary in summaries.values() for text in _warnings(summary, ctx.params)]
+    warnings += _set_aside(summaries.values(), ctx.params)
     if ctx.params["json"]:
         facts = {job: summary.as_dict() for job, summary in summaries.items()}
         whole = facts if len(facts) > 1 else next(iter(facts.values()))
@@ -174,6 +175,21 @@ def _dead_letters(summary: Any) -> str:
     return f"{directory.rstrip('/')}/{counted}dead-letters/"
 
 
+def _set_aside(summaries: Iterable[Summary], asked: Mapping[str, Any]) -> Iterator[str]:
+    """How many bad records there were, once where several jobs met them, and where they are."""
+    places: dict[int, list[str]] = {}
+    for summary in summaries:
+        if summary.failures:
+            found = places.setdefault(summary.failures, [])
+            if not asked.get("counts"):
+                found.append(_dead_letters(summary))
+    for failures, found in places.items():
+        once = list(dict.fromkeys(found))
+        say = "says" if len(once) == 1 else "say"
+        why = f": {' and '.join(once)} {say} why" if once else ""
+        yield f"{many(failures, 'bad record')} set aside{why}"
+
+
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     if getattr(summary, "stopped", None) in ("signal", "asked", "end") and not summary.documents:
         yield "no document has arrived yet"
@@ -181,9 +197,6 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
         yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
     elif summary.documents == 0:
         yield "the input holds no documents"
-    if summary.failures:
-        place = "" if asked.get("counts") else f": {_dead_letters(summary)} says why"
-        yield f"{many(summary.failures, 'bad record')} set aside{place}"
     size = getattr(summary, "vocab_size", None)
     wanted = asked.get("vocab_size")
     if size is not None and wanted is not None and size > wanted:

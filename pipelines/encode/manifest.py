@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe._checksum import CHECKSUM, with_checksum
@@ -354,6 +355,8 @@ def _read(directory: str) -> dict[str, Any]:
     path = _path(directory)
     if not storage.exists(path):
         root = storage.located(directory)
+        if storage.is_local(root) and not Path(root).is_dir():
+            raise InputError(f"{directory}: there is no such directory")
         if storage.exists(storage.join(root, TRAINING)):
             if not storage.exists(storage.join(root, TOKENIZER)):
                 raise InputError(

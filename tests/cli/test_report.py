@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "special_token:\n  - <|endoftext|>\n  - " + json.dumps(EVIL) + "\n",
         "utf-8",
     )
-    bpe("run", "job.yaml", cwd=folder)
+    (folder / "said.txt").write_text(bpe("run", "job.yaml", cwd=folder).stdout, "utf-8")
     bpe("report", "out", cwd=folder)
     return folder
 
@@ -90,6 +90,12 @@ def test_bars_that_cannot_be_seen_are_one() -> None:
         assert f">{figure}<" in found
     assert "Greek" not in found
     assert ">Lao<" in charts.across("Scripts", values=[shares[0], shares[-1]], axis="percent").text
+
+
+def test_bad_records_that_two_jobs_met_are_said_once(run: Path) -> None:
+    warnings = [one for one in (run / "said.txt").read_text("utf-8").splitlines() if "bad" in one]
+    places = "out/counts/dead-letters/ and out/encoded/dead-letters/"
+    assert warnings == [f"warning   3 bad records set aside: {places} say why"]
 
 
 @pytest.mark.parametrize("name", ["model", "counts", "ids"])

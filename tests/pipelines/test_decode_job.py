@@ -59,9 +59,9 @@ def test_line_separators_in_texts_do_not_cut_lines(tmp_path: Path) -> None:
 def test_what_is_no_encoded_corpus_is_refused(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text"])
     count(corpus.inputs(), tmp_path / "counts")
-    for directory in (tmp_path, tmp_path / "nowhere", tmp_path / "counts"):
-        with pytest.raises(InputError, match="manifest"):
-            jobs.decode(directory=str(directory), stream=io.BytesIO())
+    for name, message in ((".", "no manifest"), ("nowhere", "no such"), ("counts", "manifest")):
+        with pytest.raises(InputError, match=message):
+            jobs.decode(directory=str(tmp_path / name), stream=io.BytesIO())
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

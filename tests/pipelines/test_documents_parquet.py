@@ -96,7 +96,7 @@ def test_malformed_utf8_is_bad_and_its_neighbours_are_not(tmp_path: Path) -> Non
             (1, b"two\xff", 4),
             (3, b"\xed\xa0\x80", 3),
         ]
-        assert "malformed UTF-8 at byte 3" in found.bad[0].reason
+        assert "malformed UTF-8 at byte 3 of the record (0xff: " in found.bad[0].reason
 
 
 def test_a_malformed_id_is_none(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
 
 def malformed(raw: bytes | pa.Buffer) -> str:
     """Where and why ``raw``, which is not well-formed UTF-8, is not, in words."""
-    view, step = memoryview(raw), 1 << 20
+    view, step = memoryview(raw).cast("B"), 1 << 20  # the bytes of a buffer of Arrow have signs
     decoder = codecs.getincrementaldecoder("utf-8")()  # in steps: a record can be a gigabyte
     for begin in range(0, len(view), step):
         held = len(decoder.getstate()[0])
