@@ -14,8 +14,8 @@ from pipelines.files.storage import join
 
 # What helps where an encoded corpus has lost the tokenizer that lay in its directory.
 PUT_BACK = (
-    "put back the tokenizer.json that it was encoded with (repeating its bpe encode with `resume` "
-    "writes it again, and keeps the parts)"
+    "put back the tokenizer.json that it was encoded with, or repeat its bpe encode (with "
+    "`resume`, unless it was a watch), which writes it again and keeps the parts"
 )
 
 

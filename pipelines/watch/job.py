@@ -113,6 +113,8 @@ def watch_encode(
             )
             if place.prepare("encoded", job.settings, output, reads=[tokenizer]):
                 clean_encoded(place.directory)
+                # It is the same as before, and may have been lost.
+                storage.write(join(place.directory, TOKENIZER), text.encode("utf-8"))
             else:
                 begin_encoded(job, text)
             keeper = EncodeKeeper("encode", **place.for_keeper)

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from pipelines import jobs
 from pipelines.cli.main import bpe as group
-from pipelines.errors import ConfigError, OutputError, RecordError
+from pipelines.errors import ConfigError, OutputError, RecordError, VerificationError
 from pipelines.report import report
 from pipelines.settings import (
     CountSettings,
@@ -147,6 +147,10 @@ def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
     with pytest.raises(OutputError, match=r"holds another watch \(settings max_tokens"):
         encode(folder, max_tokens=2)
     assert encode(folder, max_tokens=2, overwrite=True).new_inputs == 1
+    (folder / "out" / "tokenizer.json").unlink()
+    with pytest.raises(VerificationError, match=r"is missing: .* repeat its bpe encode \(with"):
+        verify(folder)
+    assert encode(folder, max_tokens=2).new_inputs == 0
     verify(folder)
     for overwrite in (False, True):
         output = OutputSettings(directory=str(folder / "out"), overwrite=overwrite)
