@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cluster.processes import wait_until
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,6 +24,7 @@ def test_workers_of_a_pool(
 ) -> None:
     job.run(tmp_path / "out", standalone.external(pool, parallelism=parallelism))
     job.check(tmp_path / "out")
+    wait_until(lambda: not pool.workers(), "the end of the workers", seconds=300)
 
 
 @pytest.mark.parametrize("parallelism", [1, 4])
