@@ -23,7 +23,7 @@ class Pool(BeamFnExternalWorkerPoolServicer):  # type: ignore[misc]  # Beam has 
     then waits for it for ever.
     """
 
-    def StopWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the name of the call
+    def StopWorker(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - the name of the call
         """Leave it alone."""
         return beam_fn_api_pb2.StopWorkerResponse()
 
