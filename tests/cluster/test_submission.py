@@ -239,7 +239,8 @@ def test_the_package_is_staged_where_workers_lack_it(
 def test_sources_are_staged_when_asked_for(bare_flink: Submission, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a rose is a rose\n" * 100)
     arguments = ["count", "--input", str(tmp_path / "a.txt"), "--output", str(tmp_path / "counts")]
-    done = bpe(*arguments, "--stage", "sdist", *bare_flink.options, seconds=900)
+    options = ["sdist" if option == "auto" else option for option in bare_flink.options]
+    done = bpe(*arguments, *options, seconds=1800)
     assert "staging the sources of beam-bpe for the PROCESS workers" in done.stderr
     assert (
         json.loads((tmp_path / "counts" / "manifest.json").read_text())["totals"]["documents"] == 1

@@ -53,7 +53,8 @@ def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> No
 def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
     """Wait for the end: the exit status, and the lines of stderr that are errors of ours."""
     _, errors = process.communicate(timeout=PATIENCE)
-    assert "Traceback" not in errors, errors
+    # Worker processes outlive a command that is killed by a moment, and print that it is gone.
+    assert process.returncode == -signal.SIGKILL or "Traceback" not in errors, errors
     lines = [line for line in errors.splitlines() if line.startswith("bpe: error:")]
     return process.returncode, lines
 

@@ -206,6 +206,7 @@ def test_a_job_that_was_killed_is_resumed(
     expected = undisturbed.made("encode")
     left = store.tree(f"{prefix}/ids/")
     assert "manifest.json" not in left
+    left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
     assert all(expected[name] == data for name, data in left.items())
     done = bpe(*encode, "--resume", "--json")
     assert json.loads(done.stdout)["resumed_parts"] >= 3
