@@ -13,6 +13,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from pipelines.errors import Interrupted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -120,12 +122,16 @@ def job_log() -> Iterator[JobLog]:
     try:
         with _own_warnings_logged():
             yield log
-    except BaseException:
-        if commanded:  # Beam's threads lose their connections one after the other, and say so
+    except BaseException as error:
+        # Beam's threads lose their connections one after the other, and say so until the process
+        # ends; where a signal ended the job, they may still work on what was taken from them.
+        if commanded:
             threading.excepthook = lambda _: None
+        if commanded and isinstance(error, Interrupted):
+            sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until then
         raise
     finally:
-        if sys.stderr is log.stream:  # else a signal has silenced it until the process ends
+        if sys.stderr is log.stream:
             sys.stderr = stderr
         root.setLevel(level)
         root.removeHandler(log)

@@ -46,3 +46,30 @@ def test_warnings_of_this_package_reach_the_user(form: str) -> None:
     else:
         assert [line.count("WARNING") for line in lines[:-1]] == [1, 1]
         assert '"also ours"' in lines[1]
+
+
+CANCELLED = """
+import logging, sys
+from pipelines.cli import logs
+logs.set_up_logging()
+from pipelines.errors import Interrupted
+from pipelines.submission.logs import job_log
+try:
+    with job_log():
+        raise Interrupted("terminated", exit_status=143)
+except Interrupted as error:
+    print("a traceback", file=sys.stderr)
+    logging.getLogger("apache_beam").error("of Beam")
+    print(error)
+"""
+
+
+def test_what_workers_say_after_a_signal_is_kept_from_the_user() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CANCELLED],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("terminated\n", "")
