@@ -208,7 +208,7 @@ def test_a_job_that_was_killed_is_resumed(
     assert "manifest.json" not in left
     left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
     assert all(expected[name] == data for name, data in left.items())
-    done = bpe(*encode, "--resume", "--json")
+    done = bpe(*encode, "--resume", "--json", seconds=600)
     assert json.loads(done.stdout)["resumed_parts"] >= 3
     assert store.tree(f"{prefix}/ids/") == expected
     bpe("verify", f"{at}/ids", "--input", f"{at}/corpus", "-q", "--", *store.options)
