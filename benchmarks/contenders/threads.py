@@ -1,9 +1,9 @@
 """The native stages in one thread, in several, and in processes that share nothing.
 
 As in a job: the threads take the next block when they are done with one, share the tokenizer, and
-have a counter each; caches are cold. Each time is the least of three, because what others do on the
-machine only adds to it, and takes more from two cores than from one. Processes with a share of the
-blocks each tell what the machine's second core gives at that moment.
+have a counter each; caches are cold. Each time is the least of ten, because what others do on the
+machine only adds to it, and two cores are left alone more rarely than one. Processes with a share
+of the blocks each tell what the machine's second core gives at that moment.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 4 << 20  # bytes, about
 _SHARDS = 16
+_TIMES = 10
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
@@ -40,7 +41,7 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     number, kind = name.split()
     texts = column(arguments[0], int(arguments[1]))
     blocks = blocks_of(texts, at_least=int(number))
-    rounds = 1 if check else 3
+    rounds = 1 if check else _TIMES
     if kind == "processes":
         done = side_by_side([blocks[first :: int(number)] for first in range(int(number))], rounds)
     else:
