@@ -85,6 +85,40 @@ class Ratio:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Speedup:
+    """How many times as long one way takes us as another, both timed in turns by one process.
+
+    Attributes:
+        work: what is done; the measures are named ``work, way``.
+        ours: the way that should be fast.
+        against: the other.
+        must: at least so many times.
+        aim: the same.
+    """
+
+    work: str
+    ours: str
+    against: str
+    must: float | None = None
+    aim: float | None = None
+
+    def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome:
+        """Our median of the other way, divided by that of the fast one."""
+        figures = medians[OURS]
+        measure = f"{self.work}, {self.ours}"
+        return Outcome(
+            what=measure,
+            value=figures[f"{self.work}, {self.against}"] / figures[measure],
+            unit="times",
+            better="greater",
+            must=self.must,
+            aim=self.aim,
+            ours=OURS,
+            against=self.against,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limit:
     """Our own figure, against a bound.
 

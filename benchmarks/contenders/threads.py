@@ -1,18 +1,21 @@
-"""The native stages in one thread, in several, and in processes that share nothing.
+"""The native stages in one thread, in two, and in two processes that share nothing.
 
 As in a job: the threads take the next block when they are done with one, share the tokenizer, and
-have a counter each; caches are cold. Each time is the least of ten, because what others do on the
-machine only adds to it, and two cores are left alone more rarely than one. Processes with a share
-of the blocks each tell what the machine's second core gives at that moment.
+have a counter each; caches are cold. The speed of a core changes from second to second where others
+use the machine, and a core alone may run at a higher clock than two: so all take turns within one
+process, and each time is a median of those turns. Processes with half of the blocks each tell what
+the machine's second core gives at that moment.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
@@ -25,92 +28,58 @@ from bpe.counter import PretokenCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.synchronize import Barrier
 
     import pyarrow as pa
 
-_BLOCK = 4 << 20  # bytes, about
+_BLOCK = 1 << 20  # bytes, about; a job has larger ones, and more of them to share out evenly
 _SHARDS = 16
-_TIMES = 10
+_TURNS = 9
+_THREADS = (1, 2)
+_PROCESSES = 2
+_FORKED = multiprocessing.get_context("fork")  # a process has the texts without being sent them
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
-    """Count and encode; the name begins with the number of threads, or of processes.
+    """Count and encode.
 
     The arguments are the corpus and bytes of it.
+
+    Raises:
+        ValueError: two ways made different outputs.
     """
-    number, kind = name.split()
+    del name
     texts = column(arguments[0], int(arguments[1]))
-    blocks = blocks_of(texts, at_least=int(number))
-    rounds = 1 if check else _TIMES
-    if kind == "processes":
-        done = side_by_side([blocks[first :: int(number)] for first in range(int(number))], rounds)
-    else:
-        done = [work(blocks, int(number), rounds)]
-    encoding, counting = (max(times) for times in zip(*(each[:2] for each in done), strict=True))
+    blocks = blocks_of(texts, at_least=max(*_THREADS, _PROCESSES))
+    digests = set()
+    seconds: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        ready = _FORKED.Barrier(_PROCESSES)
+        processes = [
+            stack.enter_context(process_of(blocks[first::_PROCESSES], ready))
+            for first in range(_PROCESSES)
+        ]
+        pools = {number: stack.enter_context(ThreadPoolExecutor(number)) for number in _THREADS}
+        for _ in range(1 if check else _TURNS):
+            for number, pool in pools.items():
+                way = f"{number} thread{'s' if number > 1 else ''}"
+                tokenizer = vocabularies.load("r50k_base")  # its cache is empty
+                took, rows = timed(partial(encode, tokenizer, blocks, pool))
+                seconds.setdefault(f"encode, {way}", []).append(took)
+                took, counted = timed(partial(count_all, blocks, pool, number))
+                seconds.setdefault(f"count, {way}", []).append(took)
+                digests.add((digest_of(rows), counted))
+            for work in (encode_share, count_share):
+                took = max(together(processes, work))
+                name = work.__name__.partition("_")[0]
+                seconds.setdefault(f"{name}, {_PROCESSES} processes", []).append(took)
+    if len(digests) != 1:
+        raise ValueError(f"the outputs of threads differ: {sorted(digests)}")
     return Report(
-        digest=strings_digest([one for each in done for one in each[2]]),
-        measures={} if check else {"encode": encoding, "count": counting},
+        digest=strings_digest((digest.encode(), b"%d" % counted) for digest, counted in digests),
+        measures={} if check else {name: median(found) for name, found in seconds.items()},
         text_bytes=text_bytes(texts),
     )
-
-
-def work(
-    blocks: Sequence[pa.Array], threads: int, rounds: int, ready: Callable[[], object] = int
-) -> tuple[float, float, list[tuple[bytes, bytes]]]:
-    """Encode and count so often; the least times, and what tells outputs apart.
-
-    Args:
-        blocks: of texts.
-        threads: that share the work.
-        rounds: how often.
-        ready: called before each time begins.
-    """
-    encoding, counting = [], []
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in range(rounds):
-            tokenizer = vocabularies.load("r50k_base")  # its cache is empty
-            ready()
-            seconds, rows = timed(partial(encode, tokenizer, blocks, pool))
-            encoding.append(seconds)
-            ready()
-            seconds, counted = timed(partial(count_all, blocks, pool, threads))
-            counting.append(seconds)
-    ids = ids_digest(
-        np.concatenate([block.values.to_numpy() for block in rows]),
-        np.concatenate([np.diff(block.offsets.to_numpy()) for block in rows]),
-    )
-    return min(encoding), min(counting), [(ids.encode(), b"%d" % counted)]
-
-
-def side_by_side(
-    shares: Sequence[Sequence[pa.Array]], rounds: int
-) -> list[tuple[float, float, list[tuple[bytes, bytes]]]]:
-    """Work on each share in a process of its own with one thread, all beginning together."""
-    forked = multiprocessing.get_context("fork")
-    barrier = forked.Barrier(len(shares))
-    results = [forked.SimpleQueue() for _ in shares]
-    processes = [
-        forked.Process(target=_share, args=(share, rounds, barrier, result))
-        for share, result in zip(shares, results, strict=True)
-    ]
-    for process in processes:
-        process.start()
-    done = [result.get() for result in results]
-    for process in processes:
-        process.join()
-    if None in done:
-        raise RuntimeError("a process failed")
-    return done
-
-
-def _share(share: Sequence[pa.Array], rounds: int, barrier: Any, result: Any) -> None:
-    done = None
-    try:
-        done = work(share, 1, rounds, barrier.wait)
-    finally:
-        if done is None:
-            barrier.abort()  # or the others would wait
-        result.put(done)
 
 
 def prepare(arguments: Sequence[str]) -> None:
@@ -138,6 +107,54 @@ def count(blocks: Iterator[pa.Array]) -> int:
     counted = sum(counter.add(block) for block in blocks)
     counter.drain(_SHARDS)
     return counted
+
+
+def digest_of(rows: Sequence[pa.Array]) -> str:
+    """What tells ids apart, however their documents lie in blocks."""
+    return ids_digest(
+        np.concatenate([block.values.to_numpy() for block in rows]),
+        np.concatenate([np.diff(block.offsets.to_numpy()) for block in rows]),
+    )
+
+
+def process_of(share: Sequence[pa.Array], ready: Barrier) -> ProcessPoolExecutor:
+    """A process that has a share of the blocks; it begins now, before there are threads."""
+    process = ProcessPoolExecutor(1, mp_context=_FORKED, initializer=_take, initargs=(share, ready))
+    process.submit(int).result()
+    return process
+
+
+def together(
+    processes: Sequence[ProcessPoolExecutor], work: Callable[[], float]
+) -> Iterator[float]:
+    """The seconds that work takes in each process; they wait for each other to begin."""
+    for running in [process.submit(work) for process in processes]:
+        yield running.result()
+
+
+_taken: tuple[Sequence[pa.Array], Barrier]  # what a process has
+
+
+def _take(share: Sequence[pa.Array], ready: Barrier) -> None:
+    global _taken  # noqa: PLW0603 - what a process of a pool has, it has from its beginning
+    _taken = share, ready
+
+
+def encode_share() -> float:
+    """Encode the share of this process; the seconds of it."""
+    share, ready = _taken
+    tokenizer = vocabularies.load("r50k_base")
+    ready.wait()
+    took, _ = timed(lambda: [tokenizer.encode_arrow(block) for block in share])
+    return took
+
+
+def count_share() -> float:
+    """Count the share of this process; the seconds of it."""
+    share, ready = _taken
+    ready.wait()
+    took, _ = timed(lambda: count(iter(share)))
+    return took
 
 
 def blocks_of(texts: pa.Array, *, at_least: int) -> list[pa.Array]:
