@@ -46,6 +46,7 @@ class Work:
         cells: what is asked.
         cores: how many processors each process is pinned to.
         rounds: how many there are at most, where the scale has more.
+        compares: whether a contender compares several outputs of its own.
     """
 
     name: str
@@ -54,3 +55,4 @@ class Work:
     cells: tuple[Cell, ...]
     cores: int = 1
     rounds: int | None = None
+    compares: bool = False

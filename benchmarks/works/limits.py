@@ -126,4 +126,5 @@ def _threads(scale: Scale) -> Work:
             for work in ("count", "encode")
         ),
         cores=2,
+        compares=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.cells import Growth, Limit, Ratio, holds
+from benchmarks.cells import Growth, Limit, Ratio, Speedup, holds
 from benchmarks.readme import BEGIN, END, with_table
 
 
@@ -29,6 +29,16 @@ def test_without_the_peer_there_is_no_ratio() -> None:
 
 def test_a_limit_is_kept_from_below() -> None:
     outcome = Limit(measure="train", unit="s", must=1, aim=0.5).outcome({"beam-bpe": {"train": 1}})
+    assert holds(outcome, outcome["must"]) is True
+    assert holds(outcome, outcome["aim"]) is False
+
+
+def test_a_speedup_is_of_two_ways_of_ours() -> None:
+    medians = {"beam-bpe": {"count, 1 thread": 3.0, "count, 2 threads": 2.0}}
+    cell = Speedup(work="count", ours="2 threads", against="1 thread", must=1.5, aim=1.6)
+    outcome = cell.outcome(medians)
+    assert (outcome["what"], outcome["value"]) == ("count, 2 threads", 1.5)
+    assert outcome["against"] == "1 thread"
     assert holds(outcome, outcome["must"]) is True
     assert holds(outcome, outcome["aim"]) is False
 
