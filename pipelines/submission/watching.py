@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PortableOptions,
 )
+from apache_beam.portability.api import beam_job_api_pb2 as api
 
 from pipelines.errors import Interrupted, JobError
 
@@ -118,6 +119,37 @@ def counters(result: Any, namespace: str) -> dict[str, int]:
             name = one.key.metric.name
             found[name] = found.get(name, 0) + int(value or 0)
     return found
+
+
+def taken_back(result: Any) -> str:
+    """Have the runner end a job, and let go of what serves the job here.
+
+    Beam's own ``cancel`` ends the workers inside this process at once. Prism breaks down, with all
+    its jobs, where it is about to start such a worker and finds nobody: they wait for its word.
+
+    Returns:
+        The state that the runner gives the job, after a minute at most.
+
+    Raises:
+        Exception: whatever the runner's client raises.
+    """
+    service = getattr(result, "_job_service", None)
+    if service is None:  # not a runner behind a job server
+        result.cancel()
+        return _end_of(result)
+    try:
+        service.Cancel(api.CancelJobRequest(job_id=job_id(result)))
+        return _end_of(result)
+    finally:
+        with contextlib.suppress(Exception):  # what goes wrong here takes nothing back
+            result._cleanup()  # noqa: SLF001 - the second half of Beam's cancel
+
+
+def _end_of(result: Any) -> str:
+    until = time.monotonic() + _CANCEL_SECONDS
+    while (state := state_of(result)) not in _OVER and time.monotonic() < until:
+        time.sleep(0.2)
+    return state
 
 
 class Waiter:
@@ -295,8 +327,7 @@ class Cancelling:
         job = f"job {job_id(self._result)} on {self._name}"
         self._say(f"{word}: cancelling {job}")
         try:
-            self._result.cancel()
-            state = self._ended()
+            state = taken_back(self._result)
         except KeyboardInterrupt:
             return Interrupted(
                 f"{word} twice: {job} may go on: cancel it there", exit_status=status
@@ -312,9 +343,3 @@ class Cancelling:
             "DONE": f"{job} had ended already: the runner says DONE",
         }.get(state, f"{job} was told to stop: the runner says {state or 'nothing yet'}")
         return Interrupted(f"{word}: {what}; start again with `resume`", exit_status=status)
-
-    def _ended(self) -> str:
-        until = time.monotonic() + _CANCEL_SECONDS
-        while (state := state_of(self._result)) not in _OVER and time.monotonic() < until:
-            time.sleep(0.2)
-        return state

@@ -22,7 +22,7 @@ from pipelines.errors import JobError, StoppedError
 from pipelines.running.failures import Failures, error_in
 from pipelines.running.runners import is_local, options
 from pipelines.submission.submit import ready
-from pipelines.submission.watching import Waiter, where_to_look
+from pipelines.submission.watching import Waiter, taken_back, where_to_look
 from pipelines.submission.workers import workers_of
 from pipelines.watch.transform import STOPPED
 
@@ -142,7 +142,7 @@ def _run_elsewhere(
         state = waiter.wait()
     except BaseException as error:
         with contextlib.suppress(Exception):  # it may be over by now
-            result.cancel()
+            taken_back(result)
         if not isinstance(error, _Asked):
             raise
         waiter.join(_GRACE)
