@@ -209,10 +209,8 @@ def _reading(path: str) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{path}: cannot read: {reason(error)}") from error
     except Exception as error:
-        # The clients of some stores have an error of their own for what is not there. Any other is
-        # about the store, not about the file.
-        if is_local(path) or exists(path):
-            raise
+        if is_local(path):
+            raise  # the clients of some stores have errors of their own
         raise InputError(f"{path}: cannot read: {of_client(error)}") from error
 
 

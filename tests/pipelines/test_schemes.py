@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,7 @@ from pipelines.compare.plan import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.splits import whole_file
-from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.files import storage
 from pipelines.output.names import TIMINGS
 from pipelines.report import report
@@ -143,6 +143,34 @@ def test_a_store_whose_client_has_errors_of_its_own(
         storage.read(missing)
     with pytest.raises(LostFileError, match=f"{missing}: the file had 5 bytes .* is gone now"):
         StoredFile(whole_file(input_file(missing, "nothing", 5, "text"), 0))
+
+
+class BrokenFile(io.BytesIO):
+    """Whose client fails in the middle, with an error that is no OSError."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() >= 40:
+            raise ConnectionLostError("503\ntry later")
+        return super().read(40 if size is None or size < 0 else min(size, 40))
+
+
+class ConnectionLostError(Exception):
+    """Of a client that has errors of its own."""
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_file_at_which_a_store_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    train_in_store()
+    opened = ObjectStore.open
+
+    def breaking(store: ObjectStore, path: str, *args: Any, **options: Any) -> Any:
+        file = opened(store, path, *args, **options)
+        return BrokenFile(file.read()) if path.startswith("store://bucket/corpus/") else file
+
+    monkeypatch.setattr(ObjectStore, "open", breaking)
+    named = r"store://bucket/corpus/\S+ cannot be read: ConnectionLostError: 503 try later"
+    with pytest.raises(JobError, match=named):
+        encode_in_store()
 
 
 def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.errors import InputError
-from pipelines.files.storage import exists, is_local
+from pipelines.errors import InputError, JobError
+from pipelines.files.filesystems import is_local, of_client
+from pipelines.files.storage import exists
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -49,8 +50,10 @@ class StoredFile:
             raise InputError(f"{source.path} cannot be opened: {error}") from error
         except Exception as error:
             # The clients of some stores have an error of their own for what is not there.
-            if is_local(source.path) or exists(source.path):
+            if is_local(source.path):
                 raise
+            if self._is_there():
+                raise self._of_client(error) from error
             raise self._lost("is gone now") from error
         try:
             self._check_size()
@@ -95,8 +98,14 @@ class StoredFile:
                 missing -= len(piece)
             if missing and self._file.tell() < self._source.file_size:
                 self._check_size()
+        except JobError:
+            raise
         except OSError as error:
             raise InputError(f"{self._source.path} cannot be read: {error}") from error
+        except Exception as error:
+            if is_local(self._source.path):
+                raise
+            raise self._of_client(error) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -109,6 +118,15 @@ class StoredFile:
     def tell(self) -> int:
         """The offset of the next byte to be read."""
         return int(self._file.tell())
+
+    def _is_there(self) -> bool:
+        try:
+            return exists(self._source.path)
+        except Exception as error:
+            raise self._of_client(error) from error
+
+    def _of_client(self, error: Exception) -> InputError:
+        return InputError(f"{self._source.path} cannot be read: {of_client(error)}")
 
     def _lost(self, now: str) -> LostFileError:
         return LostFileError(
