@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-long test-scale cluster test-cluster fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
+.PHONY: help install test test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,7 +45,9 @@ test-scale: install ## partial counts of 20 million distinct pre-tokens, merged 
 cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
 	$(BIN)/python -m cluster setup
 
-test-cluster: cluster ## jobs on Flink and Prism with faults on purpose, about half an hour
+test-cluster: test-runners test-faults fuzz ## all of any cluster and any fault: about two hours
+
+test-runners: cluster ## jobs on Flink and Prism, processes killed on the way: about an hour
 	BPE_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest -v tests/cluster -m "long or not long"
 
 fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: ten minutes, or FUZZ=seconds
