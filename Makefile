@@ -43,7 +43,7 @@ test-scale: install ## partial counts of 20 million distinct pre-tokens, merged 
 	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q tests/benchmarks/test_merge_step.py
 
 cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
-	$(BIN)/python -m cluster setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m cluster setup
 
 test-cluster: test-runners test-faults fuzz ## all of any cluster and any fault: about two hours
 

