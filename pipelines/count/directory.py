@@ -73,6 +73,22 @@ def load_counts(directory: str) -> PretokenCounts:
         raise CountsError(f"{directory}: {error}") from error
 
 
+def load_watched_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]:
+    """The manifest and the counts, of the same files, where files are counted as they arrive.
+
+    The rows of the manifest's parts are more than those of the counts: each set has its own.
+
+    Raises:
+        InputError: nothing was counted yet, or a file is missing.
+        CountsError: a file is damaged or of another run.
+    """
+
+    def read(root: str, sets: Sequence[str]) -> tuple[CountsManifest, PretokenCounts]:
+        return _manifest_of_sets(root, sets), _counts_of_sets(root, sets)
+
+    return _of_sets(storage.located(directory), read)
+
+
 def _read_manifest(root: str, directory: str) -> CountsManifest | None:
     """The manifest of counts; None where it is that of a directory that is watched.
 

@@ -24,7 +24,7 @@ from pipelines.settings import RowSettings
 from pipelines.watch import log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pipelines.encode.parts import FinishedPart
 
@@ -228,10 +228,32 @@ def read_encoded(directory: str) -> EncodedManifest:
     Raises:
         InputError: there is none, or something in it is missing or of the wrong type.
     """
-    path = _path(directory)
+    return encoded_of(read_encoded_json(directory), directory)
+
+
+def read_encoded_json(directory: str) -> dict[str, Any]:
+    """The manifest in ``directory`` as JSON values, of which none is checked.
+
+    Where files are encoded as they arrive, it has what the log holds beside it, and no checksum:
+    there is no such file.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+    """
     value = _read(directory)
     if value.get("kind") == KIND and log.WATCH in value:
         value = log.read_manifest(storage.located(directory))
+        value.pop(CHECKSUM, None)
+    return value
+
+
+def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
+    """The manifest that `read_encoded_json` has read in ``directory``, every value checked.
+
+    Raises:
+        InputError: something in it is missing or of the wrong type.
+    """
+    path = _path(directory)
     if value.get("kind") != KIND or value.get("version") != VERSION:
         raise InputError(
             f"{path}: kind {value.get('kind')!r}, version {value.get('version')!r}: this is not "

@@ -210,12 +210,15 @@ def dead_letters(found: Sequence[tuple[str, int, Mapping[str, Reason]]]) -> Sect
     return Section(key="dead-letters", title="Dead letters", body=joined(intro, *blocks))
 
 
-def throughput(timings: Sequence[Timing], unknown: Sequence[str]) -> Section:
+def throughput(
+    timings: Sequence[Timing], unknown: Sequence[str], watched: Sequence[str]
+) -> Section:
     """How fast each step was.
 
     Args:
         timings: of the steps whose time is known.
         unknown: the steps whose time is not.
+        watched: the steps that take files as they arrive, which have none.
     """
     rows = [
         (
@@ -232,7 +235,9 @@ def throughput(timings: Sequence[Timing], unknown: Sequence[str]) -> Section:
     ]
     heads = ("step", "time", "documents", "text", "speed", "made", "speed of that", "by")
     body = joined(
-        explanation("How long each step took on the machine where it ran, start of Beam included."),
+        explanation("How long each step took on the machine where it ran, start of Beam included.")
+        if rows or unknown
+        else Html(""),
         table(heads, rows) if rows else Html(""),
         *(
             paragraph(
@@ -249,25 +254,41 @@ def throughput(timings: Sequence[Timing], unknown: Sequence[str]) -> Section:
         )
         if unknown
         else Html(""),
+        *(
+            paragraph(
+                f"{stage}: a watch. It takes files as they arrive and waits for them most of the "
+                "time, so it has no speed of its own."
+            )
+            for stage in watched
+        ),
     )
     return Section(key="throughput", title="Throughput", body=body)
 
 
-def manifest(name: str, key: str, value: Mapping[str, Any]) -> Section:
+def manifest(name: str, value: Mapping[str, Any], *, watched: bool) -> Section:
     """A manifest as tables.
 
     Args:
-        name: of what it is.
-        key: of the section.
+        name: of what it is: ``counts`` or ``corpus``.
         value: the manifest, as JSON values.
+        watched: whether files are taken as they arrive, so that it grows.
     """
     simple = {one: of for one, of in value.items() if not isinstance(of, list) or not of}
     simple |= {one: of for one, of in value.items() if one == "special_tokens"}
     blocks = [facts(_flat(simple))]
+    if watched:
+        blocks.insert(
+            0,
+            paragraph(
+                "A watch takes files as they arrive: this is of all that were taken when this "
+                "page was made, whether its manifest or only its log tells of them so far."
+            ),
+        )
     for one, of in value.items():
         if isinstance(of, list) and of and one not in simple:
             blocks.append(folded(f"{one}: {len(of):,}", _listed(of)))
-    return Section(key=key, title=f"Manifest of {name}", body=joined(*blocks))
+    title = {"counts": "the counts", "corpus": "the encoded corpus"}[name]
+    return Section(key=f"manifest-{name}", title=f"Manifest of {title}", body=joined(*blocks))
 
 
 def _flat(value: Mapping[str, Any], before: str = "") -> list[tuple[str, object]]:
@@ -286,6 +307,10 @@ def _said(value: Any) -> object:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{name} {of:,}" if isinstance(of, int) else f"{name} {of}" for name, of in _flat(value)
+        )
     if isinstance(value, list):
         return ", ".join(str(_said(one)) for one in value) or "none"
     return value if isinstance(value, int) else str(value)

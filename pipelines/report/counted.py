@@ -18,6 +18,7 @@ from pipelines.report.kinds import kind_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bpe.counts import PretokenCounts
     from bpe.counts.manifest import CountsManifest
 
 _ROWS = 65536  # read at a time
@@ -44,24 +45,40 @@ class CountedFacts:
     frequent: list[tuple[int, bytes]] = field(default_factory=list)
     longest: list[tuple[int, int, bytes]] = field(default_factory=list)
 
-    def add(self, pretoken: bytes, count: int) -> None:
-        """Take one pre-token in."""
-        size = len(pretoken)
-        self.lengths[size] += count
-        self.distinct_lengths[size] += 1
-        power = count.bit_length() - 1
-        distinct, times = self.frequencies.get(power, (0, 0))
-        self.frequencies[power] = (distinct + 1, times + count)
-        kind = kind_of(pretoken)
-        distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
-        self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
+    @property
+    def distinct(self) -> int:
+        """How many distinct pre-tokens there are."""
+        return self.distinct_lengths.total()
 
-    def best_of(self, pretokens: list[bytes], counts: list[int]) -> None:
+    def add(self, pretokens: list[bytes], counts: list[int]) -> None:
+        """Take some pre-tokens in, of which none came before."""
+        self._best_of(pretokens, counts)
+        for pretoken, count in zip(pretokens, counts, strict=True):
+            size = len(pretoken)
+            self.lengths[size] += count
+            self.distinct_lengths[size] += 1
+            power = count.bit_length() - 1
+            distinct, times = self.frequencies.get(power, (0, 0))
+            self.frequencies[power] = (distinct + 1, times + count)
+            kind = kind_of(pretoken)
+            distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
+            self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
+
+    def _best_of(self, pretokens: list[bytes], counts: list[int]) -> None:
         """Keep the most frequent and the longest of these and those before."""
         frequent = heapq.nlargest(_TOP, zip(counts, pretokens, strict=True))
         self.frequent = heapq.nlargest(_TOP, [*self.frequent, *frequent])
         sized = zip(map(len, pretokens), counts, pretokens, strict=True)
         self.longest = heapq.nlargest(_TOP, [*self.longest, *heapq.nlargest(_TOP, sized)])
+
+
+def counted_facts(counts: PretokenCounts) -> CountedFacts:
+    """What counts in memory hold."""
+    facts = CountedFacts()
+    for first in range(0, len(counts), _ROWS):
+        columns = (one.slice(first, _ROWS) for one in (counts.pretokens, counts.counts))
+        facts.add(*(column.to_pylist() for column in columns))
+    return facts
 
 
 def read_counted_facts(
@@ -86,10 +103,7 @@ def read_counted_facts(
                 for batch in pq.ParquetFile(source).iter_batches(
                     _ROWS, columns=["pretoken", "count"]
                 ):
-                    pretokens, counts = (column.to_pylist() for column in batch.columns)
-                    facts.best_of(pretokens, counts)
-                    for pretoken, count in zip(pretokens, counts, strict=True):
-                        facts.add(pretoken, count)
+                    facts.add(*(column.to_pylist() for column in batch.columns))
         except (pa.ArrowException, OSError, ValueError, TypeError) as error:
             said = " ".join(str(error).split())
             raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error

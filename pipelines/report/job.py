@@ -7,22 +7,23 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bpe._checksum import CHECKSUM
 from bpe.errors import BpeError
 from bpe.training import Training
 from pipelines.compare.result import read_comparison
-from pipelines.count.directory import read_counts_manifest
-from pipelines.encode.manifest import read_encoded
+from pipelines.count.directory import load_watched_counts, read_counts_manifest
+from pipelines.encode.manifest import encoded_of, read_encoded_json
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import is_report
-from pipelines.output.names import MANIFEST, REPORT
+from pipelines.output.names import REPORT
 from pipelines.output.timings import read_timing
 from pipelines.progress import NoProgress
 from pipelines.report import charts, corpus_sections, tokenizer_sections
 from pipelines.report.comparison_sections import comparison
-from pipelines.report.counted import read_counted_facts
+from pipelines.report.counted import counted_facts, read_counted_facts
 from pipelines.report.encoded import read_encoded_facts
 from pipelines.report.found import find
 from pipelines.report.html import Html, joined, paragraph, tiles
@@ -31,6 +32,7 @@ from pipelines.report.page import page
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
 from pipelines.settings import Execution
+from pipelines.watch import log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from pipelines.report.encoded import EncodedFacts
     from pipelines.report.found import Found
     from pipelines.report.html import Section
+
+_TRIES = 20  # of reading parts that a watch replaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +83,9 @@ class _Material:
     training: Training | None = None
     counts: CountsManifest | None = None
     counted: CountedFacts | None = None
+    counts_are_watched: bool = False
     manifest: EncodedManifest | None = None
+    manifest_json: dict[str, Any] | None = None
     encoded: EncodedFacts | None = None
 
     @property
@@ -88,6 +94,13 @@ class _Material:
         if self.manifest is None or self.encoded is None:
             return False
         return self.encoded.parts < len(self.manifest.parts)
+
+    @property
+    def watched(self) -> list[str]:
+        """The steps that take files as they arrive."""
+        encoding = self.manifest is not None and self.manifest.watched
+        steps = (("count", self.counts_are_watched), ("encode", encoding))
+        return [step for step, is_watched in steps if is_watched]
 
 
 def report(
@@ -173,25 +186,49 @@ def _gather(
     if found.training is not None:
         material.training = _training(found.training)
     if found.counts is not None:
-        material.counts = read_counts_manifest(found.counts)
-        with progress.stage("counts", None, unit="parts") as stage:
-            material.counted = read_counted_facts(
-                found.counts, material.counts, advance=stage.advance
-            )
+        _gather_counts(material, found.counts, progress)
     if found.encoded is not None:
-        material.manifest = read_encoded(found.encoded)
-        if material.tokenizer is None:
-            raise InputError(f"{found.encoded}: no tokenizer.json beside the manifest")
-        if material.tokenizer.sha256 != material.manifest.tokenizer_sha256:
-            raise InputError(
-                f"{found.encoded} was encoded with another tokenizer than {found.tokenizer}: "
-                "report on it alone, or encode again"
-            )
-        with progress.stage("token ids", None, unit="parts") as stage:
-            material.encoded = read_encoded_facts(
-                found.encoded, material.manifest, sample_parts=sample_parts, advance=stage.advance
-            )
+        _gather_encoded(material, found.encoded, sample_parts, progress)
     return material
+
+
+def _gather_counts(material: _Material, directory: str, progress: Progress) -> None:
+    with progress.stage("counts", None, unit="parts") as stage:
+        material.counts_are_watched = log.is_watched_counts(directory)
+        if material.counts_are_watched:  # one pre-token may be in each set of them
+            material.counts, counts = load_watched_counts(directory)
+            material.counted = counted_facts(counts)
+            return
+        material.counts = read_counts_manifest(directory)
+        material.counted = read_counted_facts(directory, material.counts, advance=stage.advance)
+
+
+def _gather_encoded(
+    material: _Material, directory: str, sample_parts: int | None, progress: Progress
+) -> None:
+    tokenizer = material.tokenizer
+    with progress.stage("token ids", None, unit="parts") as stage:
+        for last in (*[False] * (_TRIES - 1), True):
+            value = read_encoded_json(directory)
+            manifest = encoded_of(value, directory)
+            if tokenizer is None:
+                raise InputError(f"{directory}: no tokenizer.json beside the manifest")
+            if tokenizer.sha256 != manifest.tokenizer_sha256:
+                raise InputError(
+                    f"{directory} was encoded with another tokenizer than "
+                    f"{material.found.tokenizer}: report on it alone, or encode again"
+                )
+            try:
+                material.encoded = read_encoded_facts(
+                    directory, manifest, sample_parts=sample_parts, advance=stage.advance
+                )
+            except InputError:
+                # A watch may have replaced the parts of a file that changed.
+                if last or read_encoded_json(directory) == value:
+                    raise
+                continue
+            material.manifest, material.manifest_json = manifest, value
+            return
 
 
 def _training(path: str) -> Training:
@@ -213,7 +250,7 @@ def _head(material: _Material) -> Html:
         facts += [
             ("documents counted", counts.totals.documents),
             ("bytes counted", counts.totals.bytes),
-            ("distinct pre-tokens", sum(part.rows for part in counts.parts)),
+            ("distinct pre-tokens", material.counted.distinct if material.counted else 0),
         ]
     if material.manifest is not None:
         totals = material.manifest.totals
@@ -255,7 +292,7 @@ def _head(material: _Material) -> Html:
 
 
 def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Section], Html]:
-    found, facts = material.found, material.encoded
+    facts = material.encoded
     sections: list[Section | None] = []
     data = Html("")
     if material.tokenizer is not None:
@@ -286,22 +323,37 @@ def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Sectio
         sections.append(tokenizer_sections.special(material.tokenizer))
     sections += more
     sections += [_dead_letters(material), _throughput(material)]
-    for name, directory in (("the counts", found.counts), ("the encoded corpus", found.encoded)):
-        if directory is not None:
-            value = json.loads(storage.read(join(directory, MANIFEST)))
-            key = f"manifest-{name.rpartition(' ')[2]}"
-            sections.append(corpus_sections.manifest(name, key, value))
+    if material.counts is not None and material.counted is not None:
+        value = json.loads(material.counts.to_json())
+        if material.counts_are_watched:
+            del value[CHECKSUM]  # no file holds all of it
+            value["totals"]["distinct_pretokens"] = material.counted.distinct
+        sections.append(
+            corpus_sections.manifest("counts", value, watched=material.counts_are_watched)
+        )
+    if material.manifest is not None and material.manifest_json is not None:
+        sections.append(
+            corpus_sections.manifest(
+                "corpus", material.manifest_json, watched=material.manifest.watched
+            )
+        )
     return [one for one in sections if one is not None], data
 
 
 def _dead_letters(material: _Material) -> Section | None:
+    failures = {
+        "count": material.counts.totals.failures if material.counts else 0,
+        "encode": material.manifest.totals.failures if material.manifest else 0,
+    }
+    places = {"count": material.found.counts, "encode": material.found.encoded}
+    if material.counts_are_watched and material.found.counts is not None:
+        # Files that cannot be read at all are in no set of counts.
+        entries = log.read_log(material.found.counts).values()
+        failures["count"] = sum(entry["bad"] for entry in entries)
     letters = [
-        (stage, one.totals.failures, read_reasons(directory))
-        for stage, one, directory in (
-            ("count", material.counts, material.found.counts),
-            ("encode", material.manifest, material.found.encoded),
-        )
-        if one is not None and directory is not None and one.totals.failures
+        (stage, failures[stage], read_reasons(directory))
+        for stage, directory in places.items()
+        if directory is not None and failures[stage]
     ]
     return corpus_sections.dead_letters(letters)
 
@@ -318,5 +370,6 @@ def _throughput(material: _Material) -> Section | None:
         return None
     return corpus_sections.throughput(
         [one for one in timings.values() if one is not None],
-        [stage for stage, one in timings.items() if one is None],
+        [stage for stage, one in timings.items() if one is None and stage not in material.watched],
+        material.watched,
     )

@@ -12,6 +12,7 @@ from tests.cli.process import bpe
 if TYPE_CHECKING:
     from pathlib import Path
 
+EVIL = '</script><script>document.title = "hacked"</script><img src=x onerror="document.title=1">'
 TEXTS = [
     "the quick brown fox jumps over the lazy dog",
     "",
@@ -38,4 +39,25 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=folder,
     )
     (folder / "encoded.json").write_text(encoded.stdout, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole run over a corpus with bad records, and names and tokens that would act."""
+    folder = tmp_path_factory.mktemp("report")
+    lines = [
+        json.dumps({"id": EVIL, "text": f"{EVIL} the newest and the lowest été 漢字 {n}"})
+        for n in range(40)
+    ]
+    lines += ["not json " + EVIL, json.dumps({"id": "no text"}), json.dumps({"id": "none"})]
+    name = "a<b>&amp;'\"<script>document.title=2<!--.jsonl"
+    (folder / name.replace("/", "_")).write_text("\n".join(lines) + "\n", "utf-8")
+    (folder / "job.yaml").write_text(
+        "input: '*.jsonl'\noutput: out\nvocab_size: 330\nmax_failures: 5\nworkers: 2\n"
+        "special_token:\n  - <|endoftext|>\n  - " + json.dumps(EVIL) + "\n",
+        "utf-8",
+    )
+    (folder / "said.txt").write_text(bpe("run", "job.yaml", cwd=folder).stdout, "utf-8")
+    bpe("report", "out", cwd=folder)
     return folder

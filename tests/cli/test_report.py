@@ -20,50 +20,19 @@ from pipelines.errors import InputError
 from pipelines.report import charts, report
 from pipelines.settings import EncodeSettings, InputSettings, PretokenSettings, TrainSettings
 from tests.browser import element, shown
+from tests.cli.conftest import EVIL
 from tests.cli.process import bpe, environment
+from tests.cli.reports import sections, text
 from tests.pipelines.corpora import encode, train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-EVIL = '</script><script>document.title = "hacked"</script><img src=x onerror="document.title=1">'
 SECTIONS = {
     "model": ["try-it", "compression", "lengths", "scripts", "merges", "ties", "special"],
     "counts": ["pre-tokens", "text-scripts", "manifest-counts"],
     "ids": ["try-it", "lengths", "frequencies", "scripts", "tokens-per-document"],
 }
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole run over a corpus with bad records, and names and tokens that would act."""
-    folder = tmp_path_factory.mktemp("report")
-    lines = [
-        json.dumps({"id": EVIL, "text": f"{EVIL} the newest and the lowest été 漢字 {n}"})
-        for n in range(40)
-    ]
-    lines += ["not json " + EVIL, json.dumps({"id": "no text"}), json.dumps({"id": "none"})]
-    name = "a<b>&amp;'\"<script>document.title=2<!--.jsonl"
-    (folder / name.replace("/", "_")).write_text("\n".join(lines) + "\n", "utf-8")
-    (folder / "job.yaml").write_text(
-        "input: '*.jsonl'\noutput: out\nvocab_size: 330\nmax_failures: 5\nworkers: 2\n"
-        "special_token:\n  - <|endoftext|>\n  - " + json.dumps(EVIL) + "\n",
-        "utf-8",
-    )
-    (folder / "said.txt").write_text(bpe("run", "job.yaml", cwd=folder).stdout, "utf-8")
-    bpe("report", "out", cwd=folder)
-    return folder
-
-
-def sections(page: str) -> list[str]:
-    return re.findall(r'<section id="([\w-]+)">', page)
-
-
-def text(page: str) -> str:
-    """What people read, in one line."""
-    return " ".join(
-        re.sub(r"<[^>]*>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)).split()
-    )
 
 
 def test_a_run_has_every_section(run: Path) -> None:

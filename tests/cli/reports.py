@@ -1,0 +1,66 @@
+"""Reads pages that ``bpe report`` has written."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def sections(page: str) -> list[str]:
+    """The keys of the sections of a page, in order."""
+    return re.findall(r'<section id="([\w-]+)">', page)
+
+
+def section(page: Path, key: str) -> str:
+    """One of them, as HTML."""
+    found = re.search(f'<section id="{key}">(.*?)</section>', page.read_text("utf-8"), re.DOTALL)
+    assert found, f"{page} has no section {key}"
+    return found[1]
+
+
+def text(page: str) -> str:
+    """What people read, in one line."""
+    return " ".join(
+        re.sub(r"<[^>]*>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)).split()
+    )
+
+
+class _Tables(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tables: list[list[list[str]]] = []
+        self._in_cell = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell = self._in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell:
+            self.tables[-1][-1][-1] += data
+
+
+def table(html: str, *heads: str) -> list[list[str]]:
+    """The rows of the only table with these heads, as they are read."""
+    (found,) = [one[1:] for one in _Tables(html).tables if one[:1] == [list(heads)]]
+    return found
+
+
+def facts(html: str) -> dict[str, str]:
+    """What the first table says, which has a name and a value in each row."""
+    first, *_ = _Tables(html).tables
+    return dict(first)
