@@ -27,7 +27,7 @@ from pipelines.settings import EncodeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from bpe import CacheUse, Tokenizer
+    from bpe import Tokenizer
     from pipelines.corpus.documents import KeptColumn, ReadOptions
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
@@ -147,7 +147,6 @@ def encode_split(
     failures: Failures,
     *,
     observe: Callable[[EncodedBlock], object] | None = None,
-    cache_use: CacheUse | None = None,
 ) -> FinishedPart:
     """Read, encode and write one split.
 
@@ -157,8 +156,6 @@ def encode_split(
         tokenizer: of the job.
         failures: where the job ends.
         observe: sees each block that was encoded.
-        cache_use: what the tokenizer's cache of words did is added to it, as to Beam's counters,
-            which count in Beam's own threads only.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
@@ -196,9 +193,21 @@ def encode_split(
     use = encoder.cache_use
     counter("cache_hits").inc(use.hits)
     counter("cache_misses").inc(use.misses)
-    if cache_use is not None:
-        cache_use.add(hits=use.hits, misses=use.misses)
     return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
+
+
+def count_written(part: FinishedPart) -> None:
+    """Tell Beam's counters of a part that was made."""
+    for name, number in (
+        ("documents_encoded", part.contents.documents),
+        ("text_bytes_encoded", part.contents.text_bytes),
+        ("rows_written", part.contents.rows),
+        ("tokens_written", part.contents.tokens),
+        ("unknown_tokens_written", part.contents.unknown),
+        ("parquet_bytes_written", part.written.bytes),
+        ("parts_written", 1),
+    ):
+        counter(name).inc(number)
 
 
 def unknown_id(tokenizer: Tokenizer) -> int | None:

@@ -16,6 +16,7 @@ from pipelines.elements import pack, unpack
 from pipelines.encode.parts import finished_part
 from pipelines.encode.steps import (
     check_tokens,
+    count_written,
     encode_split,
     plan_encoding,
     prepare_encoding,
@@ -71,7 +72,7 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             )
             if done is None:
                 done = self._encode(split, self._tokenizer)
-                _count_written(done)
+                count_written(done)
             else:
                 counter("parts_resumed").inc()
                 counter("documents_kept").inc(done.contents.documents)
@@ -91,19 +92,6 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             if (done := finished_part(self._job.directory, split, fingerprint=fingerprint)) is None:
                 raise
             return done
-
-
-def _count_written(part: FinishedPart) -> None:
-    for name, number in (
-        ("documents_encoded", part.contents.documents),
-        ("text_bytes_encoded", part.contents.text_bytes),
-        ("rows_written", part.contents.rows),
-        ("tokens_written", part.contents.tokens),
-        ("unknown_tokens_written", part.contents.unknown),
-        ("parquet_bytes_written", part.written.bytes),
-        ("parts_written", 1),
-    ):
-        counter(name).inc(number)
 
 
 class _WriteManifest(beam.DoFn):  # type: ignore[misc]

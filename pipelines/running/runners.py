@@ -15,6 +15,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -46,7 +47,7 @@ from pipelines.submission.watching import (
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pipelines.settings import Execution
 
@@ -285,9 +286,42 @@ def _interrupts(failures: Failures) -> Iterator[list[Callable[[int, Any], object
         give_back()
 
 
+_kept = threading.local()
+
+
+class _KeptCounter:
+    def __init__(self, name: str, numbers: Counter[str]) -> None:
+        self._name = name
+        self._numbers = numbers
+
+    def inc(self, number: int = 1) -> None:
+        self._numbers[self._name] += number
+
+
 def counter(name: str) -> Any:
     """A counter of Beam's metrics, under the namespace of this package."""
-    return Metrics.counter(NAMESPACE, name)
+    numbers: Counter[str] | None = getattr(_kept, "numbers", None)
+    return Metrics.counter(NAMESPACE, name) if numbers is None else _KeptCounter(name, numbers)
+
+
+@contextlib.contextmanager
+def counters_kept() -> Iterator[Counter[str]]:
+    """What this thread adds to counters meanwhile is gathered, and not told to Beam.
+
+    Beam drops what is counted in threads that are not its own: there it is gathered, and counted
+    afterwards in one of Beam's (`count_all`).
+    """
+    _kept.numbers = numbers = Counter[str]()
+    try:
+        yield numbers
+    finally:
+        _kept.numbers = None
+
+
+def count_all(numbers: Mapping[str, int]) -> None:
+    """Add to each of these counters."""
+    for name, number in numbers.items():
+        counter(name).inc(number)
 
 
 def metric(result: Any, name: str) -> int:

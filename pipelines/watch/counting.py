@@ -26,7 +26,7 @@ from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, MANIFEST, manifest_bytes
 from pipelines.watch import log
 from pipelines.watch.log import SETS, digest_id
-from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json, splits_of
+from pipelines.watch.work import Known, Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -182,18 +182,6 @@ class CountWork(Work):
         remove_set(self.directory, entry)
         for letters in entry["dead_letters"]:
             storage.remove(join(self.directory, *letters["file"].split("/")))
-
-    @override
-    def taken(self, entry: Entry) -> Taken:
-        totals = entry["totals"]
-        return Taken(
-            name=entry["inputs"][0]["name"],
-            documents=totals["documents"],
-            bytes=totals["bytes"],
-            tokens=totals["pretokens"],
-            failures=entry["bad"],
-            problem=entry["failed"],
-        )
 
 
 def set_path(directory: str, key: str) -> str:

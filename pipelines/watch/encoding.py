@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from bpe import CacheUse
 from pipelines.corpus.documents import KeptColumn
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import EncodedManifest, part_of
-from pipelines.encode.steps import encode_split, tokenizer_of
+from pipelines.encode.steps import count_written, encode_split, tokenizer_of
 from pipelines.errors import ConfigError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -22,7 +21,7 @@ from pipelines.settings import EncodeSettings
 from pipelines.watch import log
 from pipelines.watch.arrivals import state
 from pipelines.watch.drift import Baseline, Gauge
-from pipelines.watch.work import Known, Taken, Task, Work, dead_letters_json, splits_of
+from pipelines.watch.work import Known, Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +65,6 @@ class EncodeWork(Work):
         baseline = None if task.baseline is None else Baseline(task.baseline)
         self._gauge = Gauge(self._tokenizer, baseline)
         self._manifest: tuple[int, float] | None = None
-        self._cache_use = CacheUse()
         super().__init__(task, arrivals=arrivals, failures=failures, run=run)
 
     @override
@@ -104,24 +102,17 @@ class EncodeWork(Work):
     def make(self, file: InputFile, key: str) -> Entry:
         self._check_kept(file)
         measure = self._gauge.measure()
-        use = CacheUse()
         done: list[FinishedPart] = []
         try:
             for split in splits_of(file, key, self._task.split_size):
                 part = encode_split(
-                    split,
-                    self._job,
-                    self._tokenizer,
-                    self._failures,
-                    observe=measure.add,
-                    cache_use=use,
+                    split, self._job, self._tokenizer, self._failures, observe=measure.add
                 )
+                count_written(part)
                 done.append(part)
         except Exception:
             self.discard(self._entry(key, done))
             raise
-        with self._lock:
-            self._cache_use.add(hits=use.hits, misses=use.misses)
         return {**self._entry(key, done), "measured": measure.finish().to_json()}
 
     def _entry(self, key: str, done: list[FinishedPart]) -> Entry:
@@ -132,12 +123,6 @@ class EncodeWork(Work):
             "parts": [_part(part) for part in done],
             "dead_letters": letters,
         }
-
-    @override
-    def drained_cache_use(self) -> CacheUse:
-        with self._lock:
-            use, self._cache_use = self._cache_use, CacheUse()
-        return use
 
     def _check_kept(self, file: InputFile) -> None:
         """Refuse a file that has not the columns that pass through."""
@@ -155,18 +140,6 @@ class EncodeWork(Work):
     @override
     def discard(self, entry: Entry) -> None:
         log.remove_files(self.directory, entry)
-
-    @override
-    def taken(self, entry: Entry) -> Taken:
-        parts = entry["parts"]
-        return Taken(
-            name=entry["inputs"][0]["name"],
-            documents=sum(part["documents"] for part in parts),
-            bytes=sum(part["text_bytes"] for part in parts),
-            tokens=sum(part["tokens"] for part in parts),
-            failures=entry["bad"],
-            problem=entry["failed"],
-        )
 
 
 def begin_encoded(job: EncodeJob, tokenizer: str) -> None:

@@ -23,10 +23,11 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from pipelines.elements import pack, unpack
-from pipelines.running.runners import counter
+from pipelines.running.runners import count_all
 from pipelines.watch.arrivals import Arrivals, stamp
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
     from apache_beam.io.filesystem import FileMetadata
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Place
     from pipelines.watch.settings import WatchSettings
-    from pipelines.watch.work import Taken, Task, Work
+    from pipelines.watch.work import Task, Work
 
 LOCAL_TICK = 0.5  # seconds in which the local runner sees that it shall stop
 _AGAIN = 60.0  # seconds after which a file that was dealt is dealt again, if it is not done
@@ -145,7 +146,7 @@ class _Take(_WithWork):
         self._pool = ThreadPoolExecutor(self._threads)
 
     def start_bundle(self) -> None:
-        self._pending: list[Future[Taken | None]] = []
+        self._pending: list[Future[Counter[str] | None]] = []
 
     def process(self, element: bytes) -> None:
         if self._work is not None and not self._failures.stopped():
@@ -153,22 +154,12 @@ class _Take(_WithWork):
 
     def finish_bundle(self) -> None:
         for future in self._pending:
-            if (taken := future.result()) is not None:
-                # Beam counts in its own threads only.
-                counter("files_taken").inc()
-                counter("documents_read").inc(taken.documents)
-                counter("bytes_read").inc(taken.bytes)
-                counter("tokens_written").inc(taken.tokens)
-                counter("dead_letters").inc(taken.failures)
-        if self._pending and self._work is not None:
-            use = self._work.drained_cache_use()
-            counter("cache_hits").inc(use.hits)
-            counter("cache_misses").inc(use.misses)
+            count_all(future.result() or {})  # here, because Beam counts in its own threads only
 
     def teardown(self) -> None:
         self._pool.shutdown()
 
-    def _take(self, file: FileMetadata) -> Taken | None:
+    def _take(self, file: FileMetadata) -> Counter[str] | None:
         if self._work is None:
             return None
         with self._failures.reported():

@@ -12,10 +12,10 @@ from __future__ import annotations
 import threading
 import uuid
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bpe import CacheUse
 from bpe.errors import BpeError
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.inputs import input_file
@@ -26,6 +26,7 @@ from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, PLAN, part_name, read_json_object
+from pipelines.running.runners import counters_kept
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
 
@@ -63,18 +64,6 @@ class Known:
         """Whether both are of the same contents, taken once."""
         mine = (self.revision, self.sha256)
         return other is not None and mine == (other.revision, other.sha256)
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What a file gave."""
-
-    name: str
-    documents: int = 0
-    bytes: int = 0
-    tokens: int = 0
-    failures: int = 0
-    problem: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +175,12 @@ class Work(ABC):
             return False
         return self.alone or (known := self.known(name)) is None or not known.is_as(file)
 
-    def take(self, file: FileMetadata) -> Taken | None:
-        """Make of a file what it is to become, and note it; None where nothing was to be done.
+    def take(self, file: FileMetadata) -> Counter[str] | None:
+        """Make of a file what it is to become, and note it.
+
+        Returns:
+            What is to be added to Beam's counters, in a thread of Beam's; None where nothing was to
+            be done, or what was made of the file does not count.
 
         Raises:
             RecordError: one bad record more than may be set aside.
@@ -204,7 +197,7 @@ class Work(ABC):
             with self._lock:
                 self._busy.discard(file.path)
 
-    def _take(self, file: FileMetadata) -> Taken | None:
+    def _take(self, file: FileMetadata) -> Counter[str] | None:
         name = self.arrivals.name(file.path)
         known = self.known(name)
         if known is not None and known.is_as(file):
@@ -223,7 +216,8 @@ class Work(ABC):
         key = self._key(name, found.sha256, known)
         try:
             source = input_file(file.path, name, file.size_in_bytes, self._task.format)
-            entry = self.make(source, key)
+            with counters_kept() as counted:
+                entry = self.make(source, key)
         except (InputError, ConfigError, BpeError) as error:
             if self._failures.stopped() or not _unchanged(file):
                 return None
@@ -234,7 +228,7 @@ class Work(ABC):
             self.discard(entry)
             return None
         inputs = [self._described(file, source, found.sha256)]
-        return self._commit({**entry, "inputs": inputs}, file)
+        return self._commit({**entry, "inputs": inputs}, file, counted)
 
     def _touched(self, name: str, file: FileMetadata, known: Known) -> None:
         """Only the time of a file is another: no other process needs to know."""
@@ -253,13 +247,6 @@ class Work(ABC):
             attempt.append(uuid.uuid4().hex)
         return digest_id(name, contents, *attempt)
 
-    def drained_cache_use(self) -> CacheUse:
-        """What the encoder's cache of words did since this was last asked; no part of any output.
-
-        Nothing where files are not encoded.
-        """
-        return CacheUse()
-
     @abstractmethod
     def discard(self, entry: Entry) -> None:
         """Remove what was made in an attempt that does not count."""
@@ -277,7 +264,7 @@ class Work(ABC):
 
     def _set_aside(
         self, file: FileMetadata, key: str, sha256: str, error: Exception
-    ) -> Taken | None:
+    ) -> Counter[str] | None:
         """Note a file that cannot be read as a bad record of its own."""
         if not self._task.max_failures:
             raise error
@@ -293,13 +280,15 @@ class Work(ABC):
             "dead_letters": dead_letters_json(letters),
             "bad": 1,
         }
-        return self._commit(entry, file)
+        return self._commit(entry, file, Counter())
 
     @abstractmethod
     def nothing(self, key: str) -> Entry:
         """What the entry says of an input of which nothing was made."""
 
-    def _commit(self, entry: Entry, file: FileMetadata) -> Taken | None:
+    def _commit(
+        self, entry: Entry, file: FileMetadata, counted: Counter[str]
+    ) -> Counter[str] | None:
         (source,) = entry["inputs"]
         name = source["name"]
         before = self.known(name)
@@ -324,7 +313,10 @@ class Work(ABC):
         with self._lock:
             self._known |= _known(entry)
         self.arrivals.forget(file.path)
-        return self.taken(entry)
+        if entry["failed"] is not None:  # nothing was made of it
+            counted = Counter(dead_letters=entry["bad"])
+        counted["files_taken"] = 1
+        return counted
 
     def see_run(self) -> None:
         """See that this job has not lost its command, and its directory to a later run.
@@ -340,10 +332,6 @@ class Work(ABC):
                 f"{self.directory}: another watch has been started there since this job began, so "
                 "this one ends"
             )
-
-    @abstractmethod
-    def taken(self, entry: Entry) -> Taken:
-        """What an entry is about, in numbers."""
 
 
 def _known(entry: Entry) -> dict[str, Known]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
+import pyarrow.parquet as pq
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -18,15 +21,21 @@ from pipelines.running.failures import Failures
 from pipelines.running.runners import run
 from pipelines.settings import TrainSettings
 from pipelines.train import TrainJob, add_training
+from pipelines.watch import log
 from pipelines.watch.arrivals import Place
+from pipelines.watch.counting import CountTask
+from pipelines.watch.encoding import EncodeTask
 from pipelines.watch.settings import WatchSettings
 from pipelines.watch.transform import WorkFactory, add_watching
 from tests.cli.process import ROOT
 from tests.pipelines.corpora import TWO, small_tokenizer, write_corpus, write_jsonl
-from tests.watch.works import FIRST, Encoding, take_all
+from tests.watch.works import FIRST, Counts, Encoding, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.watch.work import Task
+    from tests.watch.works import Works
 
 
 def counters(result: Any) -> dict[str, int]:
@@ -115,30 +124,101 @@ def test_comparing(tmp_path: Path) -> None:
     assert found["tokens_compared"] == 2 * sum(len(tokenizer.encode(t)) for t in corpus.texts)
 
 
-def test_watching(tmp_path: Path) -> None:
-    watched = Encoding(tmp_path)
-    watched.write("a.txt", "the quick\n")
-    take_all(watched.work(None))
-    texts = ["brown fox", "lazy dog, lazy dog"]
-    watched.write("b.txt", "".join(f"{text}\n" for text in texts))
+TEXTS = ["brown fox über", "", "lazy dog, lazy dog"]
+LATER: dict[str, Any] = {"format": "lines", "max_failures": 9, "split_size": 20}
+
+
+def write_later(folder: Path) -> int:
+    """Files that come after others: cut into splits, compressed, broken; their size as stored."""
+    folder.mkdir(exist_ok=True)
+    lines = [*(text.encode() for text in TEXTS), b"bad \xff", b"over the moon"]
+    (folder / "b.txt").write_bytes(b"".join(line + b"\n" for line in lines))
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"jumps over\n" * 40))
+    (folder / "d.txt.gz").write_bytes(b"no gzip")
+    return sum(path.stat().st_size for path in folder.glob("[bcd]*"))
+
+
+def watched(works: Works, task: Task) -> dict[str, int]:
+    """What is counted while files are taken into a directory where one was taken before."""
+    works.write("a.txt", "the quick\n")
+    take_all(works.work(None))
+    write_later(works.inputs)
     pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
-    place = Place.of(str(watched.inputs))
     settings = WatchSettings(settle=0.0, interval=0.2)
+    places = (Place.of(str(works.inputs)),)
     add_watching(
         pipeline,
-        WorkFactory(task=watched.task, places=(place,), settings=settings, run=FIRST),
+        WorkFactory(task=task, places=places, settings=settings, run=FIRST),
         Failures(),
-        patterns=[f"{watched.inputs}/*.txt"],
+        patterns=[f"{works.inputs}/*"],
         stop_after=0.4,
         threads=1,
     )
     result = pipeline.run()
     result.wait_until_finish()
-    found = counters(result)
-    pretokens = count((text.encode() for text in texts), pretokenizer="gpt2").total()
-    assert found["files_taken"] == 1, "the other one was taken before"
-    assert found["documents_read"] == 2
-    assert found["cache_hits"] + found["cache_misses"] == pretokens
+    return counters(result)
+
+
+def test_watching_to_encode(tmp_path: Path) -> None:
+    works = Encoding(tmp_path)
+    task = works.task
+    assert isinstance(task, EncodeTask)
+    job = replace(task.job, reading=replace(task.job.reading, max_failures=9))
+    found = watched(works, replace(task, job=job, max_failures=9, split_size=20))
+    input_bytes = write_later(tmp_path / "batch")
+    batch = finished(
+        EncodeToParquet(
+            inputs=[str(tmp_path / "batch")],
+            tokenizer=f"{works.out}/tokenizer.json",
+            output=str(tmp_path / "ids"),
+            **LATER,
+        )
+    )
+    first, *others = log.read_manifest(works.out)["parts"]
+    assert first["inputs"][0]["name"] == "a.txt"
+    assert len(others) > 3, "b.txt is cut"
+    parquet_bytes = sum((works.folder / part["file"]).stat().st_size for part in others)
+    caches = [one.pop("cache_hits") + one.pop("cache_misses") for one in (found, batch)]
+    assert caches[0] == caches[1] > 0
+    batch.pop("parquet_bytes_written")
+    assert found == {
+        **batch,
+        "files_taken": 3,
+        "parquet_bytes_written": parquet_bytes,
+    }
+    assert found["bytes_read"] == input_bytes
+    assert found["dead_letters"] == 2
+    assert found["documents_read"] == found["rows_written"] == len(TEXTS) + 1 + 40
+    assert found["tokens_written"] == sum(part["tokens"] for part in others)
+    assert found["parts_written"] == len(others)
+
+
+def test_watching_to_count(tmp_path: Path) -> None:
+    works = Counts(tmp_path)
+    task = works.task
+    assert isinstance(task, CountTask)
+    reading = replace(task.reading, max_failures=9)
+    found = watched(works, replace(task, reading=reading, max_failures=9, split_size=20))
+    input_bytes = write_later(tmp_path / "batch")
+    batch = finished(
+        CountPretokens(inputs=[str(tmp_path / "batch")], output=str(tmp_path / "counts"), **LATER)
+    )
+    entries = [one for one in log.read_log(works.out).values() if one["set"] is not None]
+    later = [one for one in entries if one["inputs"][0]["name"] != "a.txt"]
+    parts = [
+        path for one in later for path in (works.folder / "sets" / one["set"]).glob("*.parquet")
+    ]
+    assert found == {
+        **batch,
+        "files_taken": 3,
+        "distinct_pretokens_written": sum(pq.read_metadata(path).num_rows for path in parts),
+        "parts_written": 3,
+        "parquet_bytes_written": sum(path.stat().st_size for path in parts),
+    }
+    assert found["bytes_read"] == input_bytes
+    assert found["dead_letters"] == 2
+    assert found["documents_read"] == len(TEXTS) + 1 + 40
+    assert found["pretokens_counted"] == sum(one["totals"]["pretokens"] for one in later)
 
 
 def test_the_documentation_names_every_counter() -> None:
@@ -147,5 +227,6 @@ def test_the_documentation_names_every_counter() -> None:
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "pipelines").rglob("*.py"))
     counted = set(re.findall(r'counter\(\s*"(\w+)"', sources))
     counted |= set(re.findall(r'^ +\("(\w+)", part\.', sources, re.MULTILINE))
-    assert {"documents_read", "tokens_written"} <= counted
+    counted |= set(re.findall(r'counted\["(\w+)"\]', sources))
+    assert {"documents_read", "tokens_written", "files_taken"} <= counted
     assert counted <= documented
