@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -219,6 +221,17 @@ def test_watching_to_count(tmp_path: Path) -> None:
     assert found["dead_letters"] == 2
     assert found["documents_read"] == len(TEXTS) + 1 + 40
     assert found["pretokens_counted"] == sum(one["totals"]["pretokens"] for one in later)
+
+
+@pytest.mark.parametrize("kind", [Encoding, Counts])
+def test_a_watched_file_that_cannot_be_read_is_a_dead_letter_alone(
+    tmp_path: Path, kind: type[Works]
+) -> None:
+    works = kind(tmp_path)
+    works.task = replace(works.task, format="parquet", max_failures=1)
+    pq.write_table(pa.table({"no_text": ["a"]}), works.inputs / "a.parquet")
+    (file,) = works.work().arrivals.find()
+    assert works.work().take(file) == {"files_taken": 1, "dead_letters": 1}
 
 
 def test_the_documentation_names_every_counter() -> None:
