@@ -11,6 +11,7 @@ import click
 
 from benchmarks import results as results_files
 from benchmarks.corpora import DATA, ROOT
+from benchmarks.plan import PAGE, with_tables
 from benchmarks.processes import ContenderError
 from benchmarks.readme import with_table
 from benchmarks.rounds import measure
@@ -104,6 +105,17 @@ def table(*, path: Path, readme: bool) -> None:
     page = ROOT / "README.md"
     text = with_table(page.read_text("utf-8"), summary(results))
     page.write_text(text, encoding="utf-8")
+
+
+@bench.command()
+@click.option("--page", is_flag=True, help="Write it into docs/scale.md, between its marks.")
+def plan(*, page: bool) -> None:
+    """Print docs/scale.md with the tables of the results of growth and of the merge step."""
+    text = with_tables(PAGE.read_text("utf-8"))
+    if page:
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        click.echo(text, nl=False)
 
 
 def _among(path: Path, again: Results) -> Results:

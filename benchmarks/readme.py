@@ -1,4 +1,4 @@
-"""Puts a table between two marks of a Markdown page."""
+"""Puts tables between two marks of a Markdown page."""
 
 from __future__ import annotations
 
@@ -7,13 +7,26 @@ END = "<!-- benchmarks: end -->\n"
 
 
 def with_table(page: str, table: str) -> str:
-    """The page with another table between the marks.
+    """README.md with another table between its marks.
 
     Raises:
         ValueError: a mark is missing, or they are in the wrong order.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    return _between(page, table, BEGIN, END)
+
+
+def with_block(page: str, text: str, *, name: str, command: str) -> str:
+    """A page with another text between the marks of this name, which tell the command.
+
+    Raises:
+        ValueError: a mark is missing, or they are in the wrong order.
+    """
+    return _between(page, text, f"<!-- {name}: begin ({command}) -->\n", f"<!-- {name}: end -->\n")
+
+
+def _between(page: str, text: str, first: str, last: str) -> str:
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"there is no line {BEGIN.strip()!r} with {END.strip()!r} below it")
-    return f"{before}{BEGIN}\n{table}\n\n{END}{after}"
+        raise ValueError(f"there is no line {first.strip()!r} with {last.strip()!r} below it")
+    return f"{before}{first}\n{text}\n\n{last}{after}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bpe._native import CountRun
 
 _LONGEST = 12  # bytes: at five bits each they fit one number
+MEAN_BYTES = 8
 _SPACE = 1
 _ROWS = 1 << 20
 
@@ -60,6 +61,11 @@ def bundle_counts(total: npt.NDArray[np.int64], bundle: int, bundles: int) -> np
     first = np.arange(len(total)) * 7919 % bundles
     extra = (bundle - first) % bundles < total % bundles
     return np.asarray(total // bundles + extra, np.int64)
+
+
+def partial_rows(distinct: int, bundles: int) -> int:
+    """Pre-tokens of each bundle, added up: one that occurs n times is in n bundles, or in all."""
+    return sum(distinct // bundle for bundle in range(1, bundles + 1))
 
 
 def run_of(codes: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int64]) -> CountRun:

@@ -57,7 +57,7 @@ def machine(found: Machine) -> str:
 def main_table(works: Iterable[Measured]) -> str:
     """Medians of ours and of the best of each peer, and ratios of medians beside their targets."""
     head = ["work", "beam-bpe", "others", "must", "aim"]
-    return _markdown(head, [row for work in works for row in _rows(work)])
+    return markdown(head, [row for work in works for row in _rows(work)])
 
 
 def medians_table(works: Iterable[Measured]) -> str:
@@ -71,7 +71,7 @@ def medians_table(works: Iterable[Measured]) -> str:
             )
             rows.append([title, name, found, str(len(figures["rounds"]))])
             title = ""
-    return _markdown(["work", "who", "medians", "rounds"], rows)
+    return markdown(["work", "who", "medians", "rounds"], rows)
 
 
 def missed_targets(works: Iterable[Measured]) -> Iterator[str]:
@@ -167,7 +167,8 @@ def _other(work: Measured, cell: Outcome, shown: str) -> str:
     return f" (ours with {variant}: {_figure(work, cell['ours'], cell['what'])})"
 
 
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table, each cell as it is."""
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines)

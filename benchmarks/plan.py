@@ -1,0 +1,266 @@
+"""The tables of docs/scale.md, from what was measured: growth.json and merge_step.json.
+
+Everything is arithmetic on these two files and on the few constants below; nothing is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.corpora import ROOT
+from benchmarks.readme import with_block
+from benchmarks.synthetic import MEAN_BYTES, partial_rows
+from benchmarks.table import markdown
+from pipelines.corpus.splits import MAX_SPLIT
+from pipelines.settings import SHARDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGE = ROOT / "docs" / "scale.md"
+GROWTH = ROOT / "benchmarks" / "results" / "growth.json"
+MERGE_STEP = ROOT / "benchmarks" / "results" / "merge_step.json"
+COMMAND = "python -m benchmarks plan --page"
+
+CORPORA = {"en": "English", "multi": "ten languages"}
+SIZES = {"1 TB": 1e12, "100 TB": 1e14}
+LINK = 125e6  # bytes a second: 1 Gbit/s
+SHARD_BYTES = 2e9  # what the merging of a shard may take in the plan
+ROW_BYTES = 16  # of a run in memory beside the word: where it begins, and its count
+RUNS = 3  # what a merge holds: what it merges, up to twice the distinct words, and the result
+SYMBOLS = 2**32  # the trainer numbers them with 32 bits
+EXTRA_SYMBOLS = 3  # a word has one for each byte, and these
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A corpus of ``size`` bytes that grows as ``corpus`` of growth.json does."""
+
+    size: float
+    corpus: Result
+    merge_step: Result
+
+    @property
+    def splits(self) -> int:
+        """Of the largest default size."""
+        return math.ceil(self.size / MAX_SPLIT)
+
+    def distinct_in(self, size: float) -> float:
+        """Distinct pre-tokens in so many bytes of text, by Heaps' law."""
+        law = self.corpus["heaps"]
+        return float(law["k"] * size ** law["beta"])
+
+    @property
+    def distinct(self) -> float:
+        """Distinct pre-tokens in all."""
+        return self.distinct_in(self.size)
+
+    @property
+    def rows(self) -> float:
+        """Rows of the partial counts of all splits."""
+        return self.splits * self.distinct_in(MAX_SPLIT)
+
+    @property
+    def shuffled(self) -> float:
+        """Bytes of the partial counts of all splits."""
+        return self.rows * float(self.corpus["travelling_bytes"])
+
+    @property
+    def merging_bytes_each(self) -> float:
+        """Memory for a distinct pre-token of a shard while the shard is merged."""
+        row = self.corpus["word_bytes"] + ROW_BYTES
+        return float(RUNS * (row + self.corpus["travelling_bytes"]))
+
+    @property
+    def shards(self) -> int:
+        """A power of two, so that merging one takes no more than it may."""
+        wanted = self.distinct * self.merging_bytes_each / SHARD_BYTES
+        return max(SHARDS, 1 << math.ceil(math.log2(max(wanted, 1))))
+
+    @property
+    def merge_seconds(self) -> float:
+        """Of one core."""
+        return self.rows * merge_seconds_each(self.merge_step)
+
+    @property
+    def trained(self) -> float:
+        """Distinct pre-tokens to train on: all, or what the trainer can number."""
+        return min(self.distinct, SYMBOLS / float(self.corpus["word_bytes"] + EXTRA_SYMBOLS))
+
+    @property
+    def training_bytes(self) -> tuple[float, float]:
+        """Memory of training: as for words of eight bytes, and as if it grew with their length."""
+        least = self.trained * train_bytes_each(self.merge_step)
+        return least, least * float(self.corpus["word_bytes"]) / MEAN_BYTES
+
+    @property
+    def training_seconds(self) -> float:
+        """Of one core, as if it took as long for each distinct pre-token."""
+        step = self.merge_step
+        return float(self.trained * step["steps"]["train"]["cpu_seconds"] / step["distinct"])
+
+
+def merge_seconds_each(merge_step: Result) -> float:
+    """Processor seconds for a row of partial counts, from reading it to the finished file."""
+    rows = partial_rows(merge_step["distinct"], merge_step["bundles"])
+    return float(merge_step["steps"]["merge"]["cpu_seconds"] / rows)
+
+
+def train_bytes_each(merge_step: Result) -> float:
+    """Peak of training for each distinct pre-token."""
+    return float(merge_step["steps"]["train"]["peak_bytes"] / merge_step["distinct"])
+
+
+def with_tables(page: str) -> str:
+    """docs/scale.md with the tables that the results make now."""
+    growth = json.loads(GROWTH.read_text("utf-8"))
+    merge_step = json.loads(MERGE_STEP.read_text("utf-8"))
+    for name, table in (
+        ("constants", constants(growth)),
+        ("merging", merging(merge_step)),
+        ("plan", plan(growth, merge_step)),
+    ):
+        page = with_block(page, table, name=name, command=COMMAND)
+    return page
+
+
+def constants(growth: Result) -> str:
+    """What was measured on real text, a column for each corpus."""
+    rows: dict[str, Callable[[Result], str]] = {
+        "distinct pre-tokens in *n* bytes (Heaps' law)": lambda one: (
+            f"{one['heaps']['k']:.3g} · *n*^{one['heaps']['beta']:.3f}"
+        ),
+        "bytes of a distinct pre-token": lambda one: f"{one['word_bytes']:.1f}",
+        "… in a partial count, as it travels (Arrow IPC, zstd)": lambda one: (
+            f"{one['travelling_bytes']:.1f}"
+        ),
+        "… in the files of `counts/`": lambda one: f"{one['file_bytes']:.1f}",
+        "counting a GB of text, seconds of one core": lambda one: (
+            f"{one['count_seconds_per_gb']:.3g}"
+        ),
+        "encoding a GB of text, 32,000 tokens trained on it, seconds of one core": lambda one: (
+            f"{one['encode_seconds_per_gb']:.3g}"
+        ),
+        "training 32,000 tokens on the whole corpus, with counting, seconds of one core": (
+            lambda one: f"{one['train_seconds']:.3g}"
+        ),
+    }
+    found = growth["corpora"]
+    head = ["", *(f"{name}, {found[key]['bytes'] / 1e6:.0f} MB" for key, name in CORPORA.items())]
+    return (
+        f"{_where(growth, 'growth.json')}\n\n{_table(head, rows, [found[key] for key in CORPORA])}"
+    )
+
+
+def merging(merge_step: Result) -> str:
+    """What was measured on partial counts that do not exist."""
+    rows = partial_rows(merge_step["distinct"], merge_step["bundles"])
+    size = merge_step["partial_counts_bytes"]
+    steps = merge_step["steps"]
+    lines = [
+        [
+            what,
+            _memory(steps[name]["peak_bytes"]),
+            f"{steps[name]['peak_bytes'] / merge_step['distinct']:.0f}",
+            f"{steps[name]['cpu_seconds']:.1f}",
+            f"{steps[name]['seconds']:.1f}",
+            f"{steps[name]['cpu_seconds'] / number * 1e6:.2g} s for a million {unit}",
+        ]
+        for name, what, number, unit in (
+            ("merge", "merging, all shards in one process", rows, "rows"),
+            (
+                "train",
+                f"training {merge_step['vocab_size']:,} tokens",
+                merge_step["distinct"],
+                "distinct pre-tokens",
+            ),
+        )
+    ]
+    head = ["", "peak memory", "bytes of it for each distinct pre-token"]
+    head += ["seconds of a processor", "seconds on the clock", "so, of a processor"]
+    return (
+        f"{_where(merge_step, 'merge_step.json')} {_million(merge_step['distinct'])} distinct "
+        f"pre-tokens in the partial counts of {merge_step['bundles']} bundles: {_million(rows)} "
+        f"rows, {_memory(size)}.\n\n{markdown(head, lines)}"
+    )
+
+
+def plan(growth: Result, merge_step: Result) -> str:
+    """The plan, a column for each size and corpus."""
+    plans = [
+        Plan(size, growth["corpora"][key], merge_step) for size in SIZES.values() for key in CORPORA
+    ]
+    rows: dict[str, Callable[[Plan], str]] = {
+        "splits of 256 MiB, and so parts": lambda one: f"{one.splits:,}",
+        "distinct pre-tokens in a split": lambda one: _million(one.distinct_in(MAX_SPLIT)),
+        "rows shuffled, at most": lambda one: _million(one.rows),
+        "bytes shuffled, at most": lambda one: _memory(one.shuffled),
+        "… hours on one link of 1 Gbit/s": lambda one: _hours(one.shuffled / LINK),
+        "distinct pre-tokens in all": lambda one: _million(one.distinct),
+        "`--shards`": lambda one: f"{one.shards:,}",
+        "runs shuffled, at most": lambda one: _million(one.splits * one.shards),
+        "memory of merging a shard": lambda one: _memory(
+            one.distinct / one.shards * one.merging_bytes_each
+        ),
+        "`counts/`": lambda one: _memory(one.distinct * one.corpus["file_bytes"]),
+        "counting, hours of one core": lambda one: _hours(
+            one.size / 1e9 * one.corpus["count_seconds_per_gb"]
+        ),
+        "merging, hours of one core": lambda one: _hours(one.merge_seconds),
+        "encoding, hours of one core": lambda one: _hours(
+            one.size / 1e9 * one.corpus["encode_seconds_per_gb"]
+        ),
+        "distinct pre-tokens trained on, at most": lambda one: (
+            _million(one.trained) + ("" if one.trained == one.distinct else ", *pruned*")
+        ),
+        "… memory of training": lambda one: " to ".join(map(_memory, one.training_bytes)),
+        "… training 32,000 tokens, minutes of one core": lambda one: _short(
+            one.training_seconds / 60
+        ),
+    }
+    head = ["", *(f"{size}, {name}" for size in SIZES for name in CORPORA.values())]
+    return _table(head, rows, plans)
+
+
+def _table(head: list[str], rows: dict[str, Callable[[Any], str]], columns: list[Any]) -> str:
+    return markdown(
+        head, [[name, *(shown(one) for one in columns)] for name, shown in rows.items()]
+    )
+
+
+def _where(result: Result, file: str) -> str:
+    machine = result["machine"]
+    return (
+        f"From `benchmarks/results/{file}`: {machine['processor']}, {machine['cores']} cores, at "
+        f"commit `{result['commit']}`."
+    )
+
+
+def _short(value: float) -> str:
+    """Two digits that count: 0.57, 13, 1,300."""
+    places = 1 - math.floor(math.log10(value))
+    return f"{round(value, places):,.{max(places, 0)}f}"
+
+
+def _million(number: float) -> str:
+    if number < 1e6:
+        return _short(number)
+    return f"{_short(number / 1e6)} million"
+
+
+def _hours(seconds: float) -> str:
+    return _short(seconds / 3600)
+
+
+def _memory(size: float) -> str:
+    unit, scale = next(
+        (unit, scale)
+        for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+        if size >= scale
+    )
+    return f"{_short(size / scale)} {unit}"

@@ -1,0 +1,48 @@
+"""docs/scale.md says what the results say."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import synthetic
+from benchmarks.plan import GROWTH, MERGE_STEP, PAGE, SHARD_BYTES, SYMBOLS, Plan, with_tables
+
+
+def test_the_tables_of_the_page_are_those_of_the_results() -> None:
+    page = PAGE.read_text("utf-8")
+    assert with_tables(page) == page, "python -m benchmarks plan --page writes them"
+
+
+def test_a_figure_that_was_changed_by_hand_is_put_right() -> None:
+    page = PAGE.read_text("utf-8")
+    assert "| 3,726 |" in page
+    assert with_tables(page.replace("| 3,726 |", "| 4,000 |")) == page
+
+
+@pytest.mark.parametrize("bundles", [1, 5, 16])
+def test_rows_of_partial_counts_are_as_many_as_are_made(bundles: int) -> None:
+    distinct = 1000
+    counts = synthetic.counts(distinct)
+    made = sum(
+        np.count_nonzero(synthetic.bundle_counts(counts, bundle, bundles))
+        for bundle in range(bundles)
+    )
+    assert synthetic.partial_rows(distinct, bundles) == made
+
+
+@pytest.mark.parametrize("corpus", ["en", "multi"])
+def test_a_plan_grows_as_its_corpus_does(corpus: str) -> None:
+    growth = json.loads(GROWTH.read_text("utf-8"))["corpora"][corpus]
+    merge_step = json.loads(MERGE_STEP.read_text("utf-8"))
+    small, large = (Plan(size, growth, merge_step) for size in (1e12, 1e14))
+    measured_bytes, measured_distinct = growth["points"][-1]
+    assert small.distinct_in(measured_bytes) == pytest.approx(measured_distinct, rel=0.1)
+    assert large.distinct / small.distinct == pytest.approx(100 ** growth["heaps"]["beta"])
+    assert large.merge_seconds / small.merge_seconds == pytest.approx(100, rel=1e-3)
+    for plan in (small, large):
+        assert plan.distinct / plan.shards * plan.merging_bytes_each <= SHARD_BYTES
+        assert plan.trained <= plan.distinct
+        assert plan.trained * growth["word_bytes"] < SYMBOLS
