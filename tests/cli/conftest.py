@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EVIL = '</script><script>document.title = "hacked"</script><img src=x onerror="document.title=1">'
+LONG = "antidisestablishmentarianism"
 TEXTS = [
     "the quick brown fox jumps over the lazy dog",
     "",
@@ -47,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole run over a corpus with bad records, and names and tokens that would act."""
     folder = tmp_path_factory.mktemp("report")
     lines = [
-        json.dumps({"id": EVIL, "text": f"{EVIL} the newest and the lowest été 漢字 {n}"})
+        json.dumps({"id": EVIL, "text": f"{EVIL} the newest and the lowest été 漢字 {n} {LONG}"})
         for n in range(40)
     ]
     lines += ["not json " + EVIL, json.dumps({"id": "no text"}), json.dumps({"id": "none"})]

@@ -54,8 +54,17 @@ class _Tables(HTMLParser):
             self.tables[-1][-1][-1] += data
 
 
-def table(html: str, *heads: str) -> list[list[str]]:
-    """The rows of the only table with these heads, as they are read."""
+def table(html: str, *heads: str, below: str = "") -> list[list[str]]:
+    """The rows of the only table with these heads, as they are read.
+
+    Args:
+        html: what it is in.
+        heads: of its columns.
+        below: the heading that is clicked to see it; "" for one that is not folded.
+    """
+    if below:
+        html = html[html.index(f"<summary>{below}</summary>") :]
+        html = html[: html.index("</details>")]
     (found,) = [one[1:] for one in _Tables(html).tables if one[:1] == [list(heads)]]
     return found
 
