@@ -37,6 +37,19 @@ def pieces() -> None:
         pytest.skip(told)
 
 
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a cluster of its own, beside one that the user may be running."""
+    root = cache.root()
+    apart = tmp_path / "cluster"
+    apart.mkdir()
+    for path in root.glob("*") if root.exists() else ():
+        if path.name not in ("running", "running.pid"):
+            (apart / path.name).symlink_to(path)
+    monkeypatch.setenv("BPE_CLUSTER", str(apart))
+    return apart
+
+
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job, and what it makes on the local runner."""

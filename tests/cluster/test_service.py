@@ -8,25 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import cache, service
+from cluster import service
 from cluster.processes import free_ports
 from tests.cluster.jobs import Job, Submission
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for a cluster of its own, beside one that the user may be running."""
-    root = cache.root()
-    apart = tmp_path / "cluster"
-    apart.mkdir()
-    for path in root.glob("*") if root.exists() else ():
-        if path.name not in ("running", "running.pid"):
-            (apart / path.name).symlink_to(path)
-    monkeypatch.setenv("BPE_CLUSTER", str(apart))
-    return apart
 
 
 def test_a_process_that_has_got_the_number_of_a_cluster_is_left_alone(apart: Path) -> None:
