@@ -6,15 +6,18 @@ import html.parser
 import json
 import os
 import pty
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+import tokenizers
 
 import bpe as library
 from pipelines.errors import InputError
 from pipelines.report import report
 from pipelines.report.comparison_sections import comparison_page
+from tests.cli.conftest import TEXTS
 from tests.cli.process import BPE, bpe, environment
 
 if TYPE_CHECKING:
@@ -58,6 +61,48 @@ def test_the_same_result_is_printed_and_written(compared: Path) -> None:
     command = ("compare", "model/tokenizer.json", "small=tiny/tokenizer.json", "--input", "hostile")
     done = bpe(*command, "--by", "lang", "--json", "--workers", "2", cwd=compared)
     assert json.loads(done.stdout) == json.loads((compared / "c.json").read_text("utf-8"))
+
+
+def test_a_tokenizer_of_hugging_face_in_the_table_and_the_result(
+    work: Path, tmp_path: Path
+) -> None:
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=300,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    theirs.train_from_iterator(TEXTS, trainer)
+    theirs.save(str(tmp_path / "theirs.json"))
+    done = bpe(
+        *("compare", "ours=model", f"theirs={tmp_path}/theirs.json", "--input", "corpus/*.jsonl"),
+        *("--output", tmp_path / "c.json", "--workers", "1"),
+        cwd=work,
+    )
+    result = json.loads((tmp_path / "c.json").read_bytes())
+    ids = [id_ for text in TEXTS for id_ in theirs.encode(text).ids]
+    single = sum(len(theirs.id_to_token(id_) or "") == 1 for id_ in ids)
+    size = sum(len(text.encode()) for text in TEXTS)
+    ours, one = result["total"]["tokenizers"]
+    assert (one["tokens"], one["vocabulary_used"]) == (len(ids), len(set(ids)))
+    assert one["bytes_per_token"] == pytest.approx(size / len(ids))
+    assert one["tokens_per_document"] == pytest.approx(len(ids) / len(TEXTS))
+    assert one["single_byte_share"] == pytest.approx(single / len(ids))
+    assert (result["total"]["documents"], result["total"]["bytes"]) == (len(TEXTS), size)
+    heads, _, row = (
+        re.split(r" {2,}", line) for line in done.stdout.split("\nin all\n")[1].splitlines()[:3]
+    )
+    assert dict(zip(heads, row, strict=True)) == {
+        "tokenizer": "theirs",
+        "tokens": f"{len(ids):,}",
+        "to first": f"{len(ids) / ours['tokens']:.3f}",
+        "bytes/token": f"{one['bytes_per_token']:.2f}",
+        "tokens/document": f"{one['tokens_per_document']:.2f}",
+        "single bytes": f"{one['single_byte_share']:.1%}",
+        "unknown": "0",
+        "vocabulary used": f"{len(set(ids)):,} of {theirs.get_vocab_size():,}",
+    }
 
 
 def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None:

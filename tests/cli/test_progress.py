@@ -3,12 +3,15 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pipelines.cli.main import bpe as group
 from pipelines.progress import (
     BarProgress,
     LineProgress,
@@ -19,6 +22,7 @@ from pipelines.progress import (
     progress_on,
     size_text,
 )
+from pipelines.progress.json_lines import JsonProgress
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
@@ -162,8 +166,31 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         while "bpe: count: done in" not in drawn:
             drawn += os.read(master, 65536).decode()
     os.close(master)
-    assert "7 documents" in drawn
+    assert re.search(r"50%: 7 documents, 1\.00 MB of 2\.00 MB read, [\d.,]+ [kMG]?B/s, ", drawn)
+    assert re.search(r"B/s, [\d.]+ (?:s|min|h)[\w .]* left", drawn), "the time that is left"
     assert "\x1b[" in drawn
+
+
+def test_a_command_says_something_every_ten_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a run is not waited for: it is what its thread waits between two looks."""
+    waits = set()
+    wait = threading.Event.wait
+
+    def seen(event: threading.Event, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "progress-count":
+            waits.add(timeout)
+        return wait(event, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", seen)
+    (tmp_path / "c.jsonl").write_text('{"text": "low lower lowest"}\n')
+    command = ["count", "--input", str(tmp_path), "--output", str(tmp_path / "counts")]
+    done = CliRunner().invoke(group, command, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "bpe: count: done in " in done.stderr
+    assert waits == {10.0}
+    assert JsonProgress(io.StringIO()).interval == 10.0
 
 
 @pytest.mark.parametrize("term", ["", "dumb"])
