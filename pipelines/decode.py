@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
-from typing import TYPE_CHECKING, BinaryIO
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
-from pipelines.encode.manifest import read_encoded
+from pipelines.encode.manifest import read_encoded, watched_files
 from pipelines.encode.parts import open_part, read_rows
 from pipelines.encode.steps import row_layout
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
@@ -16,11 +19,13 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import TOKENIZER
 from pipelines.verify.joining import joined
+from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bpe import Tokenizer
+    from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.encode.rows import RowLayout
 
 DOCUMENTS = 1024  # decoded and written at a time
@@ -40,7 +45,31 @@ def decode_directory(directory: str, stream: BinaryIO) -> int:
         InputError: the directory is not an encoded corpus, or a file in it is damaged.
     """
     root = storage.located(directory)
-    manifest = read_encoded(root)
+    written = _Written()
+    read_steadily(
+        lambda: read_encoded(root),
+        watched_files,
+        lambda manifest: _decode(root, manifest, stream, written),
+    )
+    return written.documents
+
+
+@dataclass
+class _Written:
+    """What was written so far.
+
+    Attributes:
+        documents: how many.
+        inputs: those of which everything was written.
+        begun: the one of which something was.
+    """
+
+    documents: int = 0
+    inputs: set[str] = field(default_factory=set)
+    begun: str | None = None
+
+
+def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Written) -> None:
     if not storage.exists(join(root, TOKENIZER)):
         raise InputError(f"{join(root, TOKENIZER)} is missing: {PUT_BACK}")
     tokenizer = load_tokenizer(join(root, TOKENIZER))
@@ -54,25 +83,43 @@ def decode_directory(directory: str, stream: BinaryIO) -> int:
         )
     except ConfigError as error:
         raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
-    documents = 0
-    for part in manifest.parts:
-        path = join(root, part.file)
+    if written.begun is not None:
+        raise InputError(f"{root}: {written.begun} was replaced while it was decoded: try again")
+    for name, parts in itertools.groupby(
+        manifest.parts, lambda part: part.inputs[0].name if manifest.watched else part.file
+    ):
+        if name in written.inputs:
+            continue
+        with contextlib.ExitStack() as stack:
+            # All parts of an input, or none: it may be replaced at any time.
+            opened = [(part, stack.enter_context(_opened(root, part))) for part in parts]
+            written.begun = name
+            for part, source in opened:
+                path, cut = join(root, part.file), bool(part.dropped.cut)
+                for ids, tokens in _documents(path, source, layout, cut=cut):
+                    for first in range(0, len(ids), DOCUMENTS):
+                        some = slice(first, first + DOCUMENTS)
+                        stream.write(_lines(ids[some], tokens[some], tokenizer))
+                    written.documents += len(ids)
+        written.inputs.add(name)
+        written.begun = None
+
+
+@contextlib.contextmanager
+def _opened(root: str, part: Part) -> Iterator[Any]:
+    """A part that is what the manifest says; once it is open, it may be taken away."""
+    path = join(root, part.file)
+    with storage.open_binary(path) as source:
         if storage.digest(path) != storage.Written(bytes=part.bytes, sha256=part.sha256):
             raise InputError(f"{path}: damaged: it is not the file that the manifest names")
-        for ids, tokens in _documents(path, layout, cut=bool(part.dropped.cut)):
-            for first in range(0, len(ids), DOCUMENTS):
-                some = slice(first, first + DOCUMENTS)
-                stream.write(_lines(ids[some], tokens[some], tokenizer))
-            documents += len(ids)
-    return documents
+        yield source
 
 
 def _documents(
-    path: str, layout: RowLayout, *, cut: bool
+    path: str, source: Any, layout: RowLayout, *, cut: bool
 ) -> Iterator[tuple[pa.StringArray, pa.ListArray]]:
     try:
-        with storage.open_binary(path) as source:
-            yield from joined(read_rows(open_part(source), layout.schema), layout, cut=cut)
+        yield from joined(read_rows(open_part(source), layout.schema), layout, cut=cut)
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error

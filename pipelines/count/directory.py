@@ -20,11 +20,13 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import MANIFEST
 from pipelines.watch import log
+from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_TRIES = 20  # of reading counts that change
+    from pipelines.watch.log import Entry
+
 _Read = TypeVar("_Read")
 
 
@@ -37,7 +39,7 @@ def read_counts_manifest(directory: str) -> CountsManifest:
     """
     root = storage.located(directory)
     manifest = _read_manifest(root, directory)
-    return _of_sets(root, _manifest_of_sets) if manifest is None else manifest
+    return of_sets(root, _manifest_of_sets) if manifest is None else manifest
 
 
 def load_counts(directory: str) -> PretokenCounts:
@@ -50,7 +52,7 @@ def load_counts(directory: str) -> PretokenCounts:
     root = storage.located(directory)
     manifest = _read_manifest(root, directory)
     if manifest is None:
-        return _of_sets(root, _counts_of_sets)
+        return of_sets(root, counts_of_sets)
     runs = []
     for shard, part in enumerate(manifest.parts):
         path = join(root, part.file)
@@ -83,10 +85,10 @@ def load_watched_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]
         CountsError: a file is damaged or of another run.
     """
 
-    def read(root: str, sets: Sequence[str]) -> tuple[CountsManifest, PretokenCounts]:
-        return _manifest_of_sets(root, sets), _counts_of_sets(root, sets)
+    def read(root: str, entries: Sequence[Entry]) -> tuple[CountsManifest, PretokenCounts]:
+        return _manifest_of_sets(root, entries), counts_of_sets(root, entries)
 
-    return _of_sets(storage.located(directory), read)
+    return of_sets(storage.located(directory), read)
 
 
 def _read_manifest(root: str, directory: str) -> CountsManifest | None:
@@ -114,27 +116,30 @@ def _is_watched(manifest: bytes) -> bool:
     return isinstance(value, dict) and value.get("kind") == log.COUNTS_KIND
 
 
-def _of_sets(root: str, read: Callable[[str, Sequence[str]], _Read]) -> _Read:
+def of_sets(root: str, read: Callable[[str, Sequence[Entry]], _Read]) -> _Read:
     """What is read from all shard sets that the log names, given in the order of their inputs.
 
     Sets may be brought together while they are read; then they are read again.
+
+    Args:
+        root: a directory that is watched.
+        read: is given the directory, and the entries whose sets are to be read.
     """
-    for last in (*[False] * (_TRIES - 1), True):
-        entries = [entry for entry in log.read_log(root).values() if entry["set"] is not None]
-        entries.sort(key=lambda entry: str(entry["inputs"][0]["name"]))
-        if not entries:
+
+    def entries() -> list[Entry]:
+        found = [entry for entry in log.read_log(root).values() if entry["set"] is not None]
+        if not found:
             raise InputError(f"{root}: nothing was counted yet: no file has arrived")
-        try:
-            return read(root, [entry["set"] for entry in entries])
-        except (InputError, CountsError):
-            if last:
-                raise
-    raise AssertionError("the last try returns or raises")
+        return sorted(found, key=lambda entry: str(entry["inputs"][0]["name"]))
+
+    return read_steadily(
+        entries, lambda found: [entry["set"] for entry in found], lambda found: read(root, found)
+    )
 
 
-def _manifest_of_sets(root: str, sets: Sequence[str]) -> CountsManifest:
-    """The manifest that sets have together; it says what `_counts_of_sets` does."""
-    paths = [join(root, log.SETS, one) for one in sets]
+def _manifest_of_sets(root: str, entries: Sequence[Entry]) -> CountsManifest:
+    """The manifest that sets have together; it says what `counts_of_sets` does."""
+    paths = _paths(root, entries)
     first, *others = manifests = [read_counts_manifest(path) for path in paths]
     for path, other in zip(paths[1:], others, strict=True):
         check_agreement(first, other, titles=(paths[0], path))
@@ -146,12 +151,17 @@ def _manifest_of_sets(root: str, sets: Sequence[str]) -> CountsManifest:
         inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
         parts=tuple(
             replace(part, file=f"{log.SETS}/{name}/{part.file}")
-            for name, one in zip(sets, manifests, strict=True)
+            for name, one in zip((entry["set"] for entry in entries), manifests, strict=True)
             for part in one.parts
         ),
     )
 
 
-def _counts_of_sets(root: str, sets: Sequence[str]) -> PretokenCounts:
-    paths = [join(root, log.SETS, one) for one in sets]
+def counts_of_sets(root: str, entries: Sequence[Entry]) -> PretokenCounts:
+    """The counts of the sets of these entries, added up."""
+    paths = _paths(root, entries)
     return combine([(load_counts(path), 1) for path in paths], names=paths)
+
+
+def _paths(root: str, entries: Sequence[Entry]) -> list[str]:
+    return [join(root, log.SETS, entry["set"]) for entry in entries]

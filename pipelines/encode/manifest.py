@@ -280,6 +280,14 @@ def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
     return manifest
 
 
+def watched_files(manifest: EncodedManifest) -> set[str]:
+    """The files of a corpus that is watched, which may be taken away; none of any other."""
+    if not manifest.watched:
+        return set()
+    parts = {part.file for part in manifest.parts}
+    return parts | {letters.file for letters in manifest.dead_letters}
+
+
 def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
     """Refuse names that a job never gives: no manifest leads out of its directory."""
     if tokenizer != TOKENIZER:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pipelines.count.directory import read_counts_manifest
-from pipelines.encode.manifest import read_encoded, read_kind
+from pipelines.encode.manifest import read_encoded, read_kind, watched_files
 from pipelines.files import storage
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
@@ -15,8 +15,11 @@ from pipelines.settings import Execution
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import verify_counts
 from pipelines.verify.encoded import verify_encoded
+from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
+    from bpe import Tokenizer
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.progress import Progress
     from pipelines.settings import InputSettings
 
@@ -62,13 +65,16 @@ def verify(
 def _verify_encoded(
     directory: str, inputs: InputSettings | None, progress: Progress
 ) -> tuple[dict[str, Any], int]:
-    manifest = read_encoded(directory)
-    size = sum(source.size for source in manifest.inputs) if inputs else manifest.totals.bytes
-    with progress.stage("verify", size) as stage:
-        stage.set_slots(len(manifest.parts))
-        tokenizer = verify_encoded(
-            directory, manifest, inputs=inputs, counters_path=stage.counters_path
-        )
+    def verified(manifest: EncodedManifest) -> tuple[EncodedManifest, Tokenizer]:
+        size = sum(source.size for source in manifest.inputs) if inputs else manifest.totals.bytes
+        with progress.stage("verify", size) as stage:
+            stage.set_slots(len(manifest.parts))
+            counters = stage.counters_path
+            return manifest, verify_encoded(
+                directory, manifest, inputs=inputs, counters_path=counters
+            )
+
+    manifest, tokenizer = read_steadily(lambda: read_encoded(directory), watched_files, verified)
     totals = manifest.totals
     facts = {
         "kind": "encoded",

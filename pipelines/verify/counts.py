@@ -15,7 +15,7 @@ from bpe.errors import CountsError
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
-from pipelines.count.directory import load_counts, read_counts_manifest
+from pipelines.count.directory import counts_of_sets, load_counts, of_sets, read_counts_manifest
 from pipelines.count.steps import CountJob, count_block, counted_inputs
 from pipelines.errors import InputError, VerificationError
 from pipelines.files import storage
@@ -26,8 +26,11 @@ from pipelines.verify.encoded import check_names
 from pipelines.watch import log
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpe.counts import PretokenCounts
     from pipelines.settings import InputSettings
+    from pipelines.watch.log import Entry
 
 
 def verify_counts(
@@ -46,8 +49,10 @@ def verify_counts(
     """
     root = storage.located(directory)
     try:
-        counts, dead = _counts_and_dead_letters(root)
-        records = sum(storage.read(join(root, *name.split("/"))).count(b"\n") for name in dead)
+        if log.is_watched_counts(root):
+            counts, dead, records = of_sets(root, _of_sets)
+        else:
+            counts, dead, records = _of_parts(root)
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
     # Counts that were added up in memory and saved have failures, but no dead letters.
@@ -61,28 +66,27 @@ def verify_counts(
     return counts
 
 
-def _counts_and_dead_letters(root: str) -> tuple[PretokenCounts, list[str]]:
-    """The counts, and the files of bad records that are of them."""
-    watched = log.is_watched_counts(root)
-    while True:
-        then = log.read_log(root) if watched else {}
-        manifest = read_counts_manifest(root)
-        dead: list[str] = []
-        if watched:
-            made = [entry for entry in then.values() if entry["set"] is not None]
-            dead = [one["file"] for entry in made for one in entry["dead_letters"]]
-        elif manifest.totals.failures:
-            found = storage.entries(join(root, DEAD_LETTERS))
-            dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in found]
-        check_names(
-            root,
-            expected={part.file for part in manifest.parts},
-            dead=set(dead),
-            watched=watched,
-        )
-        counts = load_counts(root)
-        if not watched or log.read_log(root) == then:  # else files came meanwhile
-            return counts, dead
+_Found = tuple["PretokenCounts", list[str], int]  # and files of bad records, and how many they hold
+
+
+def _of_parts(root: str) -> _Found:
+    manifest = read_counts_manifest(root)
+    dead: list[str] = []
+    if manifest.totals.failures:
+        found = storage.entries(join(root, DEAD_LETTERS))
+        dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in found]
+    check_names(root, expected={part.file for part in manifest.parts}, dead=set(dead))
+    return load_counts(root), dead, _records(root, dead)
+
+
+def _of_sets(root: str, entries: Sequence[Entry]) -> _Found:
+    dead = [letters["file"] for entry in entries for letters in entry["dead_letters"]]
+    check_names(root, expected=set(), dead=set(dead), watched=True)
+    return counts_of_sets(root, entries), dead, _records(root, dead)
+
+
+def _records(root: str, dead: Sequence[str]) -> int:
+    return sum(storage.read(join(root, *name.split("/"))).count(b"\n") for name in dead)
 
 
 def _compare(
