@@ -143,11 +143,11 @@ def running(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Wait until the condition holds; fails where the process ends before."""
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | None) -> None:
+    """Wait until the condition holds; fails where the process, if any, ends before."""
     end = time.monotonic() + WAIT
     while not condition():
-        if process.poll() is not None:
+        if process is not None and process.poll() is not None:
             out, err = process.communicate()
             raise AssertionError(f"ended with {process.returncode}: {out}{err}")
         assert time.monotonic() < end, "waited too long"

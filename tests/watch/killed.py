@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines import jobs
@@ -58,8 +59,8 @@ class Batch:
         summary = self._watch(folder, command, runner, seconds)
         out, batch = folder / "out", self.folder / "ids"
         assert summary["failures"] == self.drops.bad
-        assert rows(out) == rows(batch)
-        assert rows(out).keys() == self.drops.texts.keys()
+        assert table(out).equals(table(batch))
+        assert table(out)["id"].to_pylist() == sorted(self.drops.texts)
         assert dead_letters(out) == dead_letters(batch)
         own, of_batch = (
             json.loads((path / "manifest.json").read_text())["totals"] for path in (out, batch)
@@ -112,12 +113,12 @@ def _has_taken(output: Path, files: float) -> bool:
     return taken(output) >= files
 
 
-def rows(folder: Path) -> dict[str, list[int]]:
-    """The ids of each document of an encoded corpus; no document is there twice."""
-    tables = [pq.read_table(path) for path in folder.glob("part-*.parquet")]
-    table = pa.concat_tables(tables)
-    assert len(set(table["id"].to_pylist())) == len(table), "a document is there twice"
-    return dict(zip(table["id"].to_pylist(), table["input_ids"].to_pylist(), strict=True))
+def table(folder: Path) -> pa.Table:
+    """All rows of an encoded corpus, in the order of their ids; no document is there twice."""
+    rows = pa.concat_tables([pq.read_table(path) for path in folder.glob("part-*.parquet")])
+    rows = rows.replace_schema_metadata().combine_chunks().sort_by("id")
+    assert len(pc.unique(rows["id"])) == len(rows), "a document is there twice"
+    return rows
 
 
 def dead_letters(folder: Path) -> list[dict[str, Any]]:
