@@ -212,6 +212,11 @@ def _remedy(error: OSError) -> str:
     """What helps against an error of writing, where that is known."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ": make room, then finish the job with `resume`"
+    if error.errno == errno.EFBIG:
+        return (
+            ": allow larger files (ulimit -f; some filesystems have a limit of their own), then "
+            "finish the job with `resume`"
+        )
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return ": make it writable, or choose another directory"
+        return ": make it writable and go on with `resume`, or choose another directory"
     return ""

@@ -24,11 +24,15 @@ def bpe(
     stdin: str = "",
     status: int | None = 0,
     seconds: float = 120,
+    inside: tuple[str, ...] = (),
     **env: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``bpe`` and check its exit status (``status=None``: any); give up after ``seconds``."""
+    """Run ``bpe`` and check its exit status (``status=None``: any); give up after ``seconds``.
+
+    ``inside`` stands before it: a command that runs another one, in a place of its own.
+    """
     done = subprocess.run(
-        [*BPE, *arguments],
+        [*inside, *BPE, *arguments],
         cwd=cwd,
         input=stdin,
         capture_output=True,

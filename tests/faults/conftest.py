@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.settings import InputSettings
 from tests.faults.running import outcome
+from tests.faults.whole import WholeJob, undisturbed_whole
 from tests.pipelines.corpora import encode, sentence, small_tokenizer, train, write_jsonl
 
 if TYPE_CHECKING:
@@ -69,3 +70,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     """Jobs of a few parts."""
     return run_undisturbed(tmp_path_factory.mktemp("small"), documents=40)
+
+
+@pytest.fixture(scope="package")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
+    """Count, train and encode in one, with some hundred parts."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(1000)])
+    return undisturbed_whole(folder, split=3000)

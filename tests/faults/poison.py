@@ -144,6 +144,18 @@ def write_poisoned_lines(folder: Path, *, documents: int, limit: int, long_line:
     return corpus
 
 
+def write_clean(folder: Path, *, documents: int, lines: bool) -> Poisoned:
+    """As many documents, all of them good, in one file."""
+    folder.mkdir(parents=True)
+    corpus = Poisoned(folder)
+    with (folder / ("a.txt" if lines else "a.jsonl")).open("wb") as file:
+        for number in range(documents):
+            text = sentence(number, 5).replace("\n", " ")
+            corpus.texts.append(text)
+            file.write(text.encode() + b"\n" if lines else _document(text))
+    return corpus
+
+
 def _document(text: str) -> bytes:
     return json.dumps({"text": text}).encode() + b"\n"
 
@@ -208,6 +220,12 @@ def _bombs(corpus: Poisoned, limit: int) -> None:
         file.write(b'"}\n' + behind)
     corpus.texts += ["before the bomb", "behind the bomb"]
     corpus.bad.append(("f.jsonl.zst", len(before), "`max_record_size`"))
+    with gzip.open(corpus.folder / "g.jsonl.gz", "wb") as file:
+        file.write(before + b'{"text": "')
+        _write_much(file, b" ", 8 * limit)
+        file.write(b'"}\n' + behind)
+    corpus.texts += ["before the bomb", "behind the bomb"]
+    corpus.bad.append(("g.jsonl.gz", len(before), "`max_record_size`"))
     with gzip.open(corpus.folder / "g.txt.gz", "wb") as file:
         _write_much(file, b"\0", 8 * limit)
     corpus.bad.append(("g.txt.gz", 0, "`max_record_size`"))

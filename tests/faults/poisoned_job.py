@@ -21,7 +21,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
-from tests.faults.poison import Poisoned, write_poisoned, write_poisoned_lines
+from tests.faults.poison import Poisoned, write_clean, write_poisoned, write_poisoned_lines
 
 
 class Strikes(NoProgress):
@@ -38,37 +38,17 @@ class Strikes(NoProgress):
 
 
 def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, Any]:
-    """Both commands that read a corpus, each on a corpus of its own."""
-    found: dict[str, Any] = {}
+    """Both commands that read a corpus, on one without poison, and each on a poisoned one."""
     lines = given.pop("lines")
     write = write_poisoned_lines if lines else write_poisoned
+    clean = write_clean(folder / "clean", documents=given["documents"], lines=lines)
+    for name in ("count", "encode"):
+        job(folder / "clean-out", name, clean, lines=lines, limit=given["limit"], on=execution)
+    found: dict[str, Any] = {"clean_kib": peak_kib()}
+    shutil.rmtree(folder / "clean-out")
     for name in ("count", "encode"):
         corpus = write(folder / name, **given)
-        inputs = InputSettings(
-            patterns=(str(corpus.folder),),
-            format="lines" if lines else "auto",
-            max_failures=corpus.failures,
-            max_record_size=given["limit"],
-            split_size=100_000,
-        )
-        output = OutputSettings(directory=str(folder / f"{name}-out"))
-        if name == "count":
-            done: Any = jobs.train(
-                inputs=inputs,
-                pretokens=PretokenSettings(),
-                training=TrainSettings(vocab_size=300),
-                output=output,
-                execution=execution,
-                progress=Strikes(corpus),
-            )
-        else:
-            done = jobs.encode(
-                inputs=inputs,
-                tokenizer=str(folder / "count-out" / "tokenizer.json"),
-                output=output,
-                execution=execution,
-                progress=Strikes(corpus),
-            )
+        done = job(folder, name, corpus, lines=lines, limit=given["limit"], on=execution)
         found[name] = {
             "documents": done.documents,
             "failures": done.failures,
@@ -77,15 +57,47 @@ def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, 
             "lost_bytes": corpus.lost_bytes,
         }
         shutil.rmtree(corpus.folder)  # the long form has 500 MB in it
-    return found
+    return {**found, "peak_kib": peak_kib()}
+
+
+def job(
+    folder: Path, name: str, corpus: Poisoned, *, lines: bool, limit: int, on: Execution
+) -> jobs.TrainSummary | jobs.EncodeSummary:
+    """Train on a corpus or encode it, and strike it once the job is planned."""
+    inputs = InputSettings(
+        patterns=(str(corpus.folder),),
+        format="lines" if lines else "auto",
+        max_failures=corpus.failures,
+        max_record_size=limit,
+        split_size=100_000,
+    )
+    output = OutputSettings(directory=str(folder / f"{name}-out"))
+    if name == "count":
+        return jobs.train(
+            inputs=inputs,
+            pretokens=PretokenSettings(),
+            training=TrainSettings(vocab_size=300),
+            output=output,
+            execution=on,
+            progress=Strikes(corpus),
+        )
+    return jobs.encode(
+        inputs=inputs,
+        tokenizer=str(folder / "count-out" / "tokenizer.json"),
+        output=output,
+        execution=on,
+        progress=Strikes(corpus),
+    )
+
+
+def peak_kib() -> int:
+    """The most memory that this process, or one that it started, has held so far."""
+    # Not ru_maxrss of this process: that includes what started it, which may be larger.
+    own = Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]
+    return max(int(own), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 if __name__ == "__main__":
     _, place, settings, *beam_args = sys.argv
-    result = run(
-        Path(place), json.loads(settings), Execution(workers=2, beam_args=tuple(beam_args))
-    )
-    # Not ru_maxrss of this process: that includes what started it, which may be larger.
-    own = Path("/proc/self/status").read_text("utf-8").partition("VmHWM:")[2].split()[0]
-    result["peak_kib"] = max(int(own), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-    print(json.dumps(result))
+    execution = Execution(workers=2, beam_args=tuple(beam_args))
+    print(json.dumps(run(Path(place), json.loads(settings), execution)))

@@ -22,10 +22,12 @@ PROCESSES = ("--", "--direct_running_mode=multi_processing")
 
 
 @contextlib.contextmanager
-def running(*arguments: str | Path, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
-    """Start ``bpe``; it and the workers it started are gone when the block ends."""
+def running(
+    *arguments: str | Path, cwd: Path | None = None, inside: tuple[str, ...] = ()
+) -> Iterator[subprocess.Popen[str]]:
+    """Start ``bpe`` (by the command ``inside``); it and its workers go when the block ends."""
     process = subprocess.Popen(
-        [*BPE, *arguments],
+        [*inside, *BPE, *arguments],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,
@@ -73,6 +75,15 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
 def outcome(directory: Path) -> dict[str, bytes]:
     """Every file below ``directory`` but how long the work took, which is never the same."""
     return {name: data for name, data in tree(directory).items() if not _is_timing(name)}
+
+
+def stamps(directory: Path) -> dict[str, tuple[int, int]]:
+    """Which file it is, and when it was written last, for each below ``directory``."""
+    return {
+        str(path.relative_to(directory)): (path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
 
 
 def _is_timing(name: str) -> bool:

@@ -3,102 +3,243 @@
 from __future__ import annotations
 
 import os
+import random
+import resource
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.process import bpe
-from tests.faults.running import PROCESSES, outcome, temporaries
+from pipelines.settings import InputSettings
+from tests.cli.process import BPE, bpe, environment
+from tests.faults.disk import Disk, bound_by_permissions, small_disk
+from tests.faults.running import (
+    PATIENCE,
+    PROCESSES,
+    ended,
+    outcome,
+    running,
+    stamps,
+    temporaries,
+    until,
+)
+from tests.pipelines.corpora import count, encode, sentence, small_tokenizer, write_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.faults.conftest import Undisturbed
+    from tests.faults.whole import WholeJob
+
+READ_ONLY = "Read-only file system: make it writable"
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A filesystem of 256 KiB: less than any of the outputs takes."""
-    if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("a small filesystem is mounted by root, on Linux")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip(f"no filesystem can be mounted here: {made.stderr.strip()}")
-    try:
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """256 KiB: less than any of the outputs takes."""
+    with small_disk(tmp_path / "disk", size="256k") as disk:
         yield disk
-    finally:
-        subprocess.run(["umount", disk], check=True)
 
 
-def room(disk: Path, size: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
+def error_of(stderr: str) -> str:
+    assert "Traceback" not in stderr
+    (error,) = (line for line in stderr.splitlines() if line.startswith("bpe: error:"))
+    return error
 
 
 @pytest.mark.parametrize("name", ["encode", pytest.param("train", marks=pytest.mark.long)])
 def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
-    undisturbed: Undisturbed, small_disk: Path, name: str
+    undisturbed: Undisturbed, disk: Disk, name: str
 ) -> None:
-    fill(undisturbed, small_disk, name)
+    fill(undisturbed, disk, name)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["encode", "train"])
-def test_a_full_disk_with_worker_processes(
-    undisturbed: Undisturbed, small_disk: Path, name: str
-) -> None:
-    fill(undisturbed, small_disk, name, *PROCESSES)
+def test_a_full_disk_with_worker_processes(undisturbed: Undisturbed, disk: Disk, name: str) -> None:
+    fill(undisturbed, disk, name, *PROCESSES)
 
 
-def fill(undisturbed: Undisturbed, disk: Path, name: str, *more: str) -> None:
-    out = disk / "out"
+def fill(undisturbed: Undisturbed, disk: Disk, name: str, *more: str) -> None:
+    out, seen = disk.path / "out", disk.outside / "out"
     ballast = 120_000 if name == "encode" else 240_000
-    (disk / "ballast").write_bytes(bytes(ballast))
-    free = os.statvfs(disk)
+    (disk.outside / "ballast").write_bytes(bytes(ballast))
+    free = os.statvfs(disk.outside)
     needed = sum(-(-len(data) // free.f_bsize) for data in undisturbed.made(name).values())
     assert needed > free.f_bavail
-    done = bpe(*undisturbed.command(name, out, *more), status=1)
-    (error,) = (line for line in done.stderr.splitlines() if line.startswith("bpe: error:"))
+    done = bpe(*undisturbed.command(name, out, *more), status=1, inside=disk.inside)
+    error = error_of(done.stderr)
     assert f"{out}/" in error
     assert "No space left on device" in error
     assert "--resume" in error
-    assert "Traceback" not in done.stderr
+    assert temporaries(seen) == []
+    assert not (seen / "manifest.json").exists()
+    assert disk.remount("rw,size=16m")
+    bpe(*undisturbed.command(name, out, "--resume"), inside=disk.inside)
+    assert outcome(seen) == undisturbed.made(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "encode",
+        pytest.param("train", marks=pytest.mark.long),
+        pytest.param("run", marks=pytest.mark.long),
+    ],
+)
+def test_a_read_only_output_is_named(
+    undisturbed: Undisturbed, whole: WholeJob, disk: Disk, tmp_path: Path, name: str
+) -> None:
+    out, seen = disk.path / "out", disk.outside / "out"
+    if name == "run":
+        command, made = whole.command(tmp_path / "job.yaml", out), whole.made()
+    else:
+        command, made = undisturbed.command(name, out), undisturbed.made(name)
+    assert disk.remount("ro,size=16m")
+    done = bpe(*command, status=1, inside=disk.inside)
+    assert done.stderr.count("\n") == 1
+    assert f"bpe: error: {out}" in done.stderr
+    assert "cannot make it: Read-only file system" in done.stderr
+    assert disk.remount("rw,size=16m")
+    seen.mkdir()
+    assert disk.remount("ro,size=16m")
+    done = bpe(*command, status=1, inside=disk.inside)
+    assert done.stderr.count("\n") == 1
+    assert READ_ONLY in done.stderr
+    assert disk.remount("rw,size=16m")
+    bpe(*command, "--resume", inside=disk.inside)
+    assert outcome(seen) == made
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["encode", "run"])
+@pytest.mark.parametrize("more", [(), PROCESSES], ids=["threads", "processes"])
+def test_a_disk_that_becomes_read_only(
+    undisturbed: Undisturbed,
+    whole: WholeJob,
+    disk: Disk,
+    tmp_path: Path,
+    name: str,
+    more: tuple[str, ...],
+) -> None:
+    """As a kernel does with a disk that fails, while a job writes to it."""
+    out, seen = disk.path / "out", disk.outside / "out"
+    if name == "run":
+        command, made = whole.command(tmp_path / "job.yaml", out), whole.made()
+    else:
+        command, made = undisturbed.command(name, out), undisturbed.made(name)
+    assert disk.remount("rw,size=16m")
+    with running(*command, *more, inside=disk.inside) as process:
+        until(lambda: len(parts(seen)) >= 3, process)
+        until(lambda: disk.remount("ro,size=16m"), process)
+        status, errors = ended(process)
+    (error,) = errors
+    assert status == 1
+    assert f"{out}/" in error
+    assert READ_ONLY in error
+    assert disk.remount("rw,size=16m")
+    assert parts(seen) != []
+    assert list(seen.rglob("encoded/manifest.json")) == []
+    bpe(*command, "--resume", inside=disk.inside)
+    assert outcome(seen) == made
+    assert temporaries(seen) == []
+
+
+def parts(directory: Path) -> list[Path]:
+    """Of an encoding."""
+    return [path for path in directory.rglob("part-*.parquet") if path.parent.name != "counts"]
+
+
+@pytest.mark.parametrize("name", ["encode", "train", "run"])
+def test_an_output_without_permission_is_named(
+    undisturbed: Undisturbed, whole: WholeJob, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "closed" / "out"
+    out.parent.mkdir()
+    if name == "run":
+        command = whole.command(tmp_path / "job.yaml", out)
+    else:
+        command = undisturbed.command(name, out)
+    out.parent.chmod(0o500)
+    done = bpe(*command, status=1, inside=bound_by_permissions())
+    out.parent.chmod(0o700)
+    assert done.stderr.count("\n") == 1
+    assert f"bpe: error: {out}" in done.stderr
+    assert "cannot make it: Permission denied: make it writable" in done.stderr
+    assert list(out.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "more", [(), pytest.param(PROCESSES, marks=pytest.mark.long)], ids=["threads", "processes"]
+)
+def test_an_output_that_loses_its_permission(
+    whole: WholeJob, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """While ``bpe run`` encodes; what it had begun there it could not remove."""
+    out = tmp_path / "out"
+    run = whole.command(tmp_path / "job.yaml", out)
+    with running(*run, *more, inside=bound_by_permissions()) as process:
+        until(lambda: len(parts(out)) >= 3, process)
+        (out / "encoded").chmod(0o500)
+        status, errors = ended(process)
+    (out / "encoded").chmod(0o700)
+    (error,) = errors
+    assert status == 1
+    assert f"{out}/encoded" in error
+    assert "Permission denied: make it writable" in error
+    assert "--resume" in error
+    expected, before = whole.made(), stamps(out)
+    assert "encoded/manifest.json" not in before
+    bpe(*run, "--resume")
+    assert outcome(out) == expected
     assert temporaries(out) == []
-    assert not (out / "manifest.json").exists()
-    room(disk, "16m")
-    bpe(*undisturbed.command(name, out, "--resume"))
-    assert outcome(out) == undisturbed.made(name)
+    after = stamps(out)
+    kept = [name for name in before if name.startswith("encoded/part-")]
+    assert len(kept) >= 3
+    assert all(after[name] == before[name] for name in kept)
 
 
-def test_a_read_only_output_is_named(undisturbed: Undisturbed, small_disk: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    done = bpe(*undisturbed.command("encode", small_disk / "out"), status=1)
-    assert done.stderr.count("\n") == 1
-    assert f"bpe: error: {small_disk / 'out'}: cannot make it: Read-only file system" in done.stderr
-    subprocess.run(["mount", "-o", "remount,rw,size=16m", small_disk], check=True)
-    (small_disk / "out").mkdir()
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    done = bpe(*undisturbed.command("encode", small_disk / "out"), status=1)
-    assert done.stderr.count("\n") == 1
-    assert "Read-only file system: make it writable" in done.stderr
-    subprocess.run(["mount", "-o", "remount,rw,size=16m", small_disk], check=True)
-    bpe(*undisturbed.command("encode", small_disk / "out", "--resume"))
-    assert outcome(small_disk / "out") == undisturbed.made("encode")
-
-
-def test_an_output_without_permission_is_named(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    tmp_path.chmod(0o500)
-    done = bpe(*undisturbed.command("encode", tmp_path / "out"), status=1)
-    tmp_path.chmod(0o700)
-    assert f"bpe: error: {tmp_path / 'out'}: cannot make it: Permission denied" in done.stderr
+@pytest.mark.parametrize("name", ["encode", "count"])
+def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
+    tmp_path: Path, name: str
+) -> None:
+    """A limit of the process, which nobody needs a right for: a write fails as on a full disk."""
+    out = tmp_path / "out"
+    figures = random.Random(1)
+    write_jsonl(tmp_path / "corpus" / "docs.jsonl", [sentence(i, 40) for i in range(40)])
+    long = " ".join(str(figures.randrange(10**6)) for _ in range(30_000))
+    (tmp_path / "corpus" / "long.txt").write_text(long)
+    small_tokenizer(tmp_path / "t.json")
+    inputs = InputSettings(patterns=(str(tmp_path / "corpus"),), split_size=2000)
+    undisturbed = tmp_path / "undisturbed"
+    if name == "encode":
+        encode(inputs, tmp_path / "t.json", undisturbed)
+    else:
+        count(inputs, undisturbed)
+    expected = outcome(undisturbed)
+    limit = max(map(len, expected.values())) - 1  # bytes: what all files have but one
+    assert max(expected, key=lambda file: len(expected[file])).startswith("part-")
+    corpus = ("--input", tmp_path / "corpus", "--split-size", "2000")
+    command: list[str | Path] = [name, *corpus, "--output", out]
+    command += ["--tokenizer", tmp_path / "t.json"] if name == "encode" else []
+    done = subprocess.run(
+        [*BPE, *command, "--workers", "2", "--quiet"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 1
+    error = error_of(done.stderr)
+    assert f"{out}/part-" in error
+    assert "File too large: " in error
+    assert "--resume" in error
+    assert temporaries(out) == []
+    left = outcome(out)
+    assert "manifest.json" not in left
+    assert all(expected[file] == data for file, data in left.items())
+    bpe(*command, "--resume", "--quiet")
+    assert outcome(out) == expected

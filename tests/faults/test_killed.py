@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import re
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.files.storage import is_temporary
 from tests.cli.process import bpe
-from tests.faults.running import PROCESSES, ended, outcome, running, temporaries, until, workers_of
+from tests.faults.running import (
+    PATIENCE,
+    PROCESSES,
+    ended,
+    outcome,
+    running,
+    stamps,
+    temporaries,
+    until,
+    workers_of,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from tests.faults.conftest import Undisturbed
+    from tests.faults.whole import WholeJob
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="worker processes are found in /proc")
 
@@ -111,3 +127,73 @@ def end_at(
         assert temporaries(out) == []
     assert not (out / "manifest.json").exists()
     check_resumed(undisturbed, name, out)
+
+
+# What is there at a moment of ``bpe run``, for each of its steps.
+MOMENTS: dict[str, Callable[[Path], object]] = {
+    "counting": lambda out: (out / "counts" / ".plan.json").exists(),
+    "encoding": lambda out: len(parts(out / "encoded")) >= 3,
+}
+
+
+def test_a_run_killed_in_one_step_after_another_is_resumed(whole: WholeJob, tmp_path: Path) -> None:
+    """Count, train and encode by one command: what was finished is not made again."""
+    out = tmp_path / "out"
+    run = whole.command(tmp_path / "job.yaml", out)
+    for moment in MOMENTS.values():
+        kill_run(run, out, moment)
+    check_run(whole, run, out)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("more", [(), PROCESSES], ids=["threads", "processes"])
+def test_a_run_killed_at_random_moments_is_resumed(
+    whole: WholeJob, tmp_path: Path, seed: int, more: tuple[str, ...]
+) -> None:
+    """When so many more files are there, on average a quarter of all; until the job ends."""
+    chance, out = random.Random(seed), tmp_path / "out"
+    run = whole.command(tmp_path / "job.yaml", out)
+    for _ in range(5):
+        there = len(outcome(out))
+        wanted = there + chance.randrange(len(whole.made()) // 2)
+        if wanted >= len(whole.made()) - 3:  # so near to its end that the job may be done before
+            break
+        kill_run([*run, *more], out, lambda out: len(outcome(out)) >= wanted)  # noqa: B023 - called here
+    check_run(whole, run, out)
+
+
+def kill_run(run: list[str | Path], out: Path, moment: Callable[[Path], object]) -> None:
+    """Go on with ``bpe run``, and kill it at a moment."""
+    before = finished(out)
+    with running(*run[:3], "--resume", *run[3:]) as process:
+        until(lambda: moment(out), process)
+        process.kill()
+        assert ended(process) == (-signal.SIGKILL, [])
+    assert not (out / "encoded" / "manifest.json").exists()
+    assert finished(out).items() >= before.items()
+
+
+def check_run(whole: WholeJob, run: list[str | Path], out: Path) -> None:
+    """What is there is right; ``--resume`` makes the rest, and nothing of it again."""
+    expected, before = whole.made(), finished(out)
+    for name, data in outcome(out).items():
+        assert is_temporary(Path(name).name) or data == expected[name], name
+    done = bpe(*run, "--resume", "--json", seconds=PATIENCE)
+    assert outcome(out) == expected
+    assert temporaries(out) == []
+    assert finished(out).items() >= before.items()
+    kept = sum(name.startswith("encoded/part-") for name in before)
+    assert json.loads(done.stdout)["encode"]["resumed_parts"] == kept
+
+
+def finished(out: Path) -> dict[str, tuple[int, int]]:
+    """The files of ``bpe run`` that must stay as they are: of steps that ended, and parts."""
+    there = stamps(out)
+    counted = {"counts/manifest.json"} <= there.keys()
+    return {
+        name: stamp
+        for name, stamp in there.items()
+        if re.search(r"part-[0-9-]*of-[0-9]*[.]parquet$", name)
+        and (counted or not name.startswith("counts/"))
+    }

@@ -8,30 +8,20 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import boto3
 import pytest
 
 from pipelines import jobs
 from pipelines.output.lock import CLAIMS
-from pipelines.output.names import TIMINGS
-from pipelines.settings import (
-    Execution,
-    InputSettings,
-    OutputSettings,
-    PretokenSettings,
-    TrainSettings,
-)
 from tests.cli.process import ROOT, bpe, environment
+from tests.cluster.jobs import BAD_RECORDS, write_corpus
 from tests.faults.running import PATIENCE, PROCESSES, ended, running, until
-from tests.pipelines.corpora import tree
+from tests.faults.store import BUCKET, Store, start_store
+from tests.faults.whole import WholeJob, undisturbed_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,131 +29,120 @@ if TYPE_CHECKING:
 
     from tests.faults.conftest import Undisturbed
 
-BUCKET = "corpora"
-
-
-@dataclass(frozen=True)
-class Store:
-    """A server, and what it was asked for so far."""
-
-    port: int
-    log: Path
-    client: Any
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What Beam's filesystem needs to find it."""
-        return (
-            f"--s3_endpoint_url=http://127.0.0.1:{self.port}",
-            "--s3_access_key_id=key",
-            "--s3_secret_access_key=secret",
-            "--s3_region_name=us-east-1",
-        )
-
-    def execution(self, *more: str) -> Execution:
-        return Execution(workers=2, beam_args=(*self.options, *more))
-
-    def tree(self, prefix: str) -> dict[str, bytes]:
-        """Every object below ``prefix``, by its name there."""
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
-        keys = [item["Key"] for page in pages for item in page.get("Contents", ())]
-        return {
-            key.removeprefix(prefix): self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-            for key in keys
-            if not key.endswith(TIMINGS)
-        }
-
-    def put(self, folder: Path, prefix: str) -> None:
-        for name, data in tree(folder).items():
-            self.client.put_object(Bucket=BUCKET, Key=f"{prefix}{name}", Body=data)
-
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    log = tmp_path_factory.mktemp("store") / "log"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        end = time.monotonic() + PATIENCE
-        while True:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
-                break
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        client = boto3.client(
-            "s3",
-            endpoint_url=f"http://127.0.0.1:{port}",
-            aws_access_key_id="key",
-            aws_secret_access_key="secret",
-            region_name="us-east-1",
-        )
-        client.create_bucket(Bucket=BUCKET)
-        yield Store(port, log, client)
-    finally:
-        server.kill()
-        server.wait()
+    with start_store(tmp_path_factory.mktemp("store")) as store:
+        yield store
 
 
-def whole_job(store: Store, small: Undisturbed, prefix: str, *more: str) -> None:
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
+    """The whole job on every format, with bad records, on a disk."""
+    folder = tmp_path_factory.mktemp("mixed")
+    write_corpus(folder / "corpus")
+    return undisturbed_whole(folder, split=4000, max_failures=BAD_RECORDS)
+
+
+def whole_job(store: Store, mixed: WholeJob, prefix: str, *more: str) -> None:
     """Count, train, encode, verify and decode; compare with what a disk holds."""
     at = f"s3://{BUCKET}/{prefix}"
-    store.put(small.corpus, f"{prefix}/corpus/")
-    inputs = InputSettings(patterns=(f"{at}/corpus",), split_size=small.split)
+    store.put(mixed.corpus, f"{prefix}/corpus/")
     execution = store.execution(*more)
-    jobs.train(
-        inputs=inputs,
-        pretokens=PretokenSettings(),
-        training=TrainSettings(vocab_size=300),
-        output=OutputSettings(directory=f"{at}/model"),
-        execution=execution,
-    )
-    assert store.tree(f"{prefix}/model/") == small.made("train")
-    store.put(small.folder / "ids", f"{prefix}/expected/")
-    store.client.put_object(
-        Bucket=BUCKET, Key=f"{prefix}/t.json", Body=(small.folder / "t.json").read_bytes()
-    )
-    jobs.encode(
-        inputs=inputs,
-        tokenizer=f"{at}/t.json",
-        output=OutputSettings(directory=f"{at}/ids"),
-        execution=execution,
-    )
-    assert store.tree(f"{prefix}/ids/") == small.made("encode")
-    verified = jobs.verify(directory=f"{at}/ids", inputs=inputs, execution=execution)
-    decoded = io.BytesIO()
-    assert jobs.decode(directory=f"{at}/ids", stream=decoded, execution=execution) == (
-        verified.documents
-    )
-    texts = [json.loads(line)["text"] for line in decoded.getvalue().splitlines()]
-    lines = (small.corpus / "docs.jsonl").read_text("utf-8").splitlines()
-    assert texts == [json.loads(line)["text"] for line in lines]
+    for summary in mixed.here(f"{at}/out", where=f"{at}/corpus", execution=execution):
+        assert summary.failures == BAD_RECORDS
+    made = mixed.made()
+    assert store.tree(f"{prefix}/out/") == made
+    assert sum(name.startswith("encoded/dead-letters/") for name in made) == 2
+    assert sum(name.startswith("encoded/part-") for name in made) >= 6
+    inputs = mixed.inputs(f"{at}/corpus")
+    jobs.verify(directory=f"{at}/out/counts", execution=execution)
+    verified = jobs.verify(directory=f"{at}/out/encoded", inputs=inputs, execution=execution)
+    decoded, expected = io.BytesIO(), io.BytesIO()
+    documents = jobs.decode(directory=f"{at}/out/encoded", stream=decoded, execution=execution)
+    jobs.decode(directory=str(mixed.folder / "disk" / "encoded"), stream=expected)
+    assert documents == verified.documents > BAD_RECORDS
+    assert decoded.getvalue() == expected.getvalue()
 
 
 def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
-    store: Store, small: Undisturbed
+    store: Store, mixed: WholeJob
 ) -> None:
-    whole_job(store, small, "threads")
-    asked = store.log.read_text("utf-8", "replace")
-    assert "PUT /corpora/threads/ids/part-" in asked
+    whole_job(store, mixed, "threads")
+    asked = store.asked()
+    assert "PUT /corpora/threads/out/encoded/part-" in asked
     removed = re.findall(r'"(?:DELETE .*|POST /corpora/?\?delete.*)', asked)
-    assert len(removed) == 3  # claims: of the model, its counts, and the ids
+    assert len(removed) == 3  # claims: of the counts, the model and the ids
     assert ".tmp" not in asked
-    uploads = store.client.list_multipart_uploads(Bucket=BUCKET)
-    assert "Uploads" not in uploads
+    assert store.unfinished() == []
 
 
 @pytest.mark.long
-def test_options_reach_worker_processes(store: Store, small: Undisturbed) -> None:
-    whole_job(store, small, "processes", PROCESSES[1])
+def test_options_reach_worker_processes(store: Store, mixed: WholeJob) -> None:
+    whole_job(store, mixed, "processes", PROCESSES[1])
+
+
+def test_a_whole_job_that_was_killed_is_resumed(
+    store: Store, mixed: WholeJob, tmp_path: Path
+) -> None:
+    """With kill -9 once a part is there: what is there is whole, and is not written again."""
+    at = f"s3://{BUCKET}/whole"
+    store.put(mixed.corpus, "whole/corpus/")
+    beam_args = list(store.options)
+    run = mixed.command(
+        tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus", beam_args=beam_args
+    )
+    parts = Parts(store, "whole/out/encoded/")
+    with running(*run) as process:
+        until(parts.names, process)
+        process.kill()
+        ended(process)
+    finished, begun, killed_at = parts.names(), store.unfinished(), store.log.stat().st_size
+    expected = mixed.made()
+    left = store.tree("whole/out/")
+    assert "encoded/manifest.json" not in left
+    for name, data in left.items():
+        assert "/.lock/" in name or expected[name] == data, name
+    bpe(*run, "--resume", seconds=PATIENCE)
+    assert store.tree("whole/out/") == expected
+    sent = {
+        name.rpartition("/")[2]
+        for name in re.findall(r'"PUT /corpora/whole/out/([^ ?]*)', store.asked(since=killed_at))
+    }
+    assert sent.isdisjoint(finished)
+    everything = {name.removeprefix("encoded/") for name in expected}
+    assert {name for name in everything if name.startswith("part-")} - finished <= sent
+    assert "part-00000-of-00002.parquet" not in sent  # counts, of the step before
+    check_unfinished(store, begun, "whole/out/")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts below ``prefix``."""
+
+    store: Store
+    prefix: str
+
+    def names(self) -> set[str]:
+        listed = self.store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{self.prefix}part-")
+        return {item["Key"].removeprefix(self.prefix) for item in listed.get("Contents", ())}
+
+
+def check_unfinished(store: Store, begun: list[str], prefix: str) -> None:
+    """Uploads that a killed job had begun are all that is left of it: docs/running.md says so.
+
+    The store is asked to end them as the rule of a bucket does, and no object changes.
+    """
+    assert all(key.startswith(prefix) for key in begun)
+    assert len(begun) <= 2  # one of each worker
+    assert store.unfinished() == begun
+    before = store.tree(prefix)
+    for upload in store.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", ()):
+        store.client.abort_multipart_upload(
+            Bucket=BUCKET, Key=upload["Key"], UploadId=upload["UploadId"]
+        )
+    assert store.unfinished() == []
+    assert store.tree(prefix) == before
 
 
 @pytest.mark.long
@@ -195,15 +174,12 @@ def test_a_job_that_was_killed_is_resumed(
         "-q",
     ]
 
-    def parts() -> int:
-        listed = store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/ids/part-")
-        return int(listed["KeyCount"])
-
+    parts = Parts(store, f"{prefix}/ids/")
     with running(*encode) as process:
-        until(lambda: parts() >= 3, process)
+        until(lambda: len(parts.names()) >= 3, process)
         process.kill()
         ended(process)
-    expected = undisturbed.made("encode")
+    expected, begun = undisturbed.made("encode"), store.unfinished()
     left = store.tree(f"{prefix}/ids/")
     assert "manifest.json" not in left
     left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
@@ -211,6 +187,7 @@ def test_a_job_that_was_killed_is_resumed(
     done = bpe(*encode, "--resume", "--json", seconds=600)
     assert json.loads(done.stdout)["resumed_parts"] >= 3
     assert store.tree(f"{prefix}/ids/") == expected
+    check_unfinished(store, begun, f"{prefix}/ids/")
     bpe("verify", f"{at}/ids", "--input", f"{at}/corpus", "-q", "--", *store.options)
 
 

@@ -158,6 +158,44 @@ def test_linked_counts_of_a_training_lead_nowhere(
     assert tree(away) == before
 
 
+@pytest.mark.parametrize(
+    ("name", "how"), [("encoded", []), ("encoded", ["--resume"]), ("counts", ["--overwrite"])]
+)
+def test_linked_folders_of_a_run_are_refused(
+    small: Undisturbed, tmp_path: Path, name: str, how: list[str]
+) -> None:
+    """Before anything is counted, also where the link leads to a folder that is empty."""
+    away, out = outside(tmp_path), tmp_path / "out"
+    (away / "encoded").mkdir()
+    before = sorted(away.rglob("*"))
+    out.mkdir()
+    (out / name).symlink_to(away / name)
+    config = tmp_path / "job.yaml"
+    config.write_text(
+        json.dumps({"input": [str(small.corpus)], "output": str(out), "vocab_size": 300})
+    )
+    done = bpe("run", config, *how, "-q", status=1)
+    (error,) = done.stderr.splitlines()
+    assert f"bpe: error: {out / name} is a link, which may lead out of {out}: remove it" in error
+    assert sorted(away.rglob("*")) == before
+    assert list(out.iterdir()) == [out / name]
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "training.json"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_linked_tokenizer_is_refused(
+    small: Undisturbed, tmp_path: Path, name: str, resume: bool
+) -> None:
+    away, out = outside(tmp_path), tmp_path / "out"
+    before = tree(away)
+    shutil.copytree(small.folder / "model", out)
+    (out / name).unlink()
+    (out / name).symlink_to(away / "precious")
+    with pytest.raises(JobError, match=re.escape(f"{out} holds '{name}', which is not known")):
+        train(out, inputs=small.inputs, overwrite=not resume, resume=resume)
+    assert tree(away) == before
+
+
 def test_dead_letters_behind_a_link_are_not_written(tmp_path: Path) -> None:
     away, out = outside(tmp_path), tmp_path / "out"
     before = tree(away)

@@ -1,0 +1,40 @@
+"""One job whose files are all on an object store, on a runner that is no local one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.process import bpe
+from tests.cluster.jobs import BAD_RECORDS, SECONDS, write_corpus
+from tests.faults.store import BUCKET, start_store
+from tests.faults.whole import undisturbed_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cluster.jobs import Submission
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("runner", ["flink_local", "on_prism"])
+def test_the_bytes_are_those_of_a_disk(
+    request: pytest.FixtureRequest, tmp_path: Path, runner: str
+) -> None:
+    """Workers are threads of the command, and are told of the store by the options of the job."""
+    submission: Submission = request.getfixturevalue(runner)
+    write_corpus(tmp_path / "corpus")
+    whole = undisturbed_whole(tmp_path, split=4000, max_failures=BAD_RECORDS)
+    at = f"s3://{BUCKET}/{runner}"
+    with start_store(tmp_path) as store:
+        store.put(whole.corpus, f"{runner}/corpus/")
+        run = whole.command(tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus")
+        bpe(*run, *(submission + store.options).options, seconds=SECONDS)
+        assert store.tree(f"{runner}/out/") == whole.made()
+        assert store.unfinished() == []
+        bpe(
+            *("verify", f"{at}/out/encoded", "--input", f"{at}/corpus", "-q"),
+            *("--", *store.options),
+            seconds=SECONDS,
+        )

@@ -1,0 +1,106 @@
+"""An S3 server of this machine (moto's), and what it was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+from pipelines.output.names import TIMINGS
+from pipelines.settings import Execution
+from tests.faults.running import PATIENCE
+from tests.pipelines.corpora import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BUCKET = "corpora"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A server, and what it was asked for so far."""
+
+    port: int
+    log: Path
+    client: Any
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What Beam's filesystem needs to find it."""
+        return (
+            f"--s3_endpoint_url=http://127.0.0.1:{self.port}",
+            "--s3_access_key_id=key",
+            "--s3_secret_access_key=secret",
+            "--s3_region_name=us-east-1",
+        )
+
+    def execution(self, *more: str) -> Execution:
+        return Execution(workers=2, beam_args=(*self.options, *more))
+
+    def tree(self, prefix: str) -> dict[str, bytes]:
+        """Every object below ``prefix``, by its name there."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        keys = [item["Key"] for page in pages for item in page.get("Contents", ())]
+        return {
+            key.removeprefix(prefix): self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+            for key in keys
+            if not key.endswith(TIMINGS)
+        }
+
+    def put(self, folder: Path, prefix: str) -> None:
+        for name, data in tree(folder).items():
+            self.client.put_object(Bucket=BUCKET, Key=f"{prefix}{name}", Body=data)
+
+    def unfinished(self) -> list[str]:
+        """The objects for which an upload was begun that has not come to its end."""
+        listed = self.client.list_multipart_uploads(Bucket=BUCKET)
+        return sorted(upload["Key"] for upload in listed.get("Uploads", ()))
+
+    def asked(self, *, since: int = 0) -> str:
+        """The requests so far, a line each; those behind the first ``since`` bytes of the log."""
+        return self.log.read_bytes()[since:].decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def start_store(folder: Path) -> Iterator[Store]:
+    """A server with one bucket, which is gone when the block ends; its log lies in ``folder``."""
+    log = folder / "log"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        end = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
+                break
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        client = boto3.client(
+            "s3",
+            endpoint_url=f"http://127.0.0.1:{port}",
+            aws_access_key_id="key",
+            aws_secret_access_key="secret",
+            region_name="us-east-1",
+        )
+        client.create_bucket(Bucket=BUCKET)
+        yield Store(port, log, client)
+    finally:
+        server.kill()
+        server.wait()

@@ -1,0 +1,104 @@
+"""The whole job (count, train, encode), and what it makes on a disk when nothing disturbs it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines import jobs
+from pipelines.output.names import COUNTS, ENCODED, TOKENIZER
+from pipelines.settings import (
+    CountSettings,
+    CountsInput,
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
+from tests.faults.running import outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARDS = 2  # files of counts: each is some calls to a store
+VOCABULARY = 300
+
+
+@dataclass(frozen=True)
+class WholeJob:
+    """A folder with ``corpus``, and what the job made of it in ``disk``."""
+
+    folder: Path
+    split: int
+    max_failures: int = 0
+
+    @property
+    def corpus(self) -> Path:
+        return self.folder / "corpus"
+
+    def made(self) -> dict[str, bytes]:
+        """Every file that an undisturbed job makes."""
+        return outcome(self.folder / "disk")
+
+    def inputs(self, where: str | None = None) -> InputSettings:
+        """The corpus, or a copy of it."""
+        return InputSettings(
+            patterns=(where or str(self.corpus),),
+            split_size=self.split,
+            max_failures=self.max_failures,
+        )
+
+    def here(
+        self, output: str, *, where: str | None = None, execution: Execution | None = None
+    ) -> tuple[jobs.CountSummary, jobs.EncodeSummary]:
+        """Do what ``bpe run`` does, in this process."""
+        inputs, pretokens = self.inputs(where), PretokenSettings()
+        execution = execution or Execution(workers=2)
+        counted = jobs.count(
+            inputs=inputs,
+            pretokens=pretokens,
+            settings=CountSettings(shards=SHARDS),
+            output=OutputSettings(directory=f"{output}/{COUNTS}"),
+            execution=execution,
+        )
+        jobs.train(
+            inputs=None,
+            counts=(CountsInput(directory=f"{output}/{COUNTS}"),),
+            pretokens=pretokens,
+            training=TrainSettings(vocab_size=VOCABULARY),
+            output=OutputSettings(directory=output),
+            execution=execution,
+        )
+        encoded = jobs.encode(
+            inputs=inputs,
+            tokenizer=f"{output}/{TOKENIZER}",
+            output=OutputSettings(directory=f"{output}/{ENCODED}"),
+            execution=execution,
+        )
+        return counted, encoded
+
+    def command(
+        self, config: Path, output: Path | str, *, where: str | None = None, **more: Any
+    ) -> list[str | Path]:
+        """``bpe run`` on the corpus or a copy of it; ``config`` is written for it."""
+        settings = {
+            "input": [where or str(self.corpus)],
+            "output": str(output),
+            "split_size": self.split,
+            "max_failures": self.max_failures,
+            "vocab_size": VOCABULARY,
+            "shards": SHARDS,
+            "workers": 2,
+            **more,
+        }
+        config.write_text(json.dumps(settings), "utf-8")
+        return ["run", config, "--quiet"]
+
+
+def undisturbed_whole(folder: Path, *, split: int, max_failures: int = 0) -> WholeJob:
+    """Do the job on ``corpus`` in ``folder``."""
+    job = WholeJob(folder, split, max_failures)
+    job.here(str(folder / "disk"))
+    return job
