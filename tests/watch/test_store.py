@@ -21,7 +21,7 @@ from pipelines.watch.job import watch_count, watch_encode
 from pipelines.watch.settings import WatchSettings
 from tests.cli.process import bpe
 from tests.faults import test_object_store
-from tests.faults.test_object_store import BUCKET, Store
+from tests.faults.store import BUCKET, Store
 from tests.pipelines.corpora import sentence, small_tokenizer
 from tests.watch.drops import make_drops, running, wait_for
 
