@@ -127,9 +127,13 @@ class LiveStage(Stage):
         bytes: int = 0,  # noqa: A002 - the unit is the name
         kept_bytes: int = 0,
     ) -> None:
-        """Set what a runner elsewhere says; what workers of this machine tell counts too."""
+        """Set what a runner elsewhere says; what workers of this machine tell counts too.
+
+        A runner that says nothing at this moment takes nothing back.
+        """
         self._state = state or self._state
-        self._observed = (documents, bytes, kept_bytes)
+        if documents or bytes:
+            self._observed = (documents, bytes, kept_bytes)
 
     def ended(self, why: str) -> None:
         """Say why the step ended, where it need not reach its total."""

@@ -171,7 +171,7 @@ def _run_there(
             name = made.view_as(GoogleCloudOptions).job_name
             result = cancelling.submit(pipeline.run, name=name)
             say(where_to_look(result, made, workers))
-            state = Waiter(result, lambda: _observe(result, stage)).wait()
+            state = Waiter(result, lambda: observe(result, stage)).wait()
         except Exception as error:
             failure = error_in(error, log.errors)
             raise type(failure)(f"{failure} (full log: {log.keep()})") from error
@@ -180,7 +180,8 @@ def _run_there(
     return result
 
 
-def _observe(result: Any, stage: Stage) -> None:
+def observe(result: Any, stage: Stage) -> None:
+    """Tell a step what the runner says of its job now."""
     found = counters(result, NAMESPACE)
     kept = found.get("bytes_kept", 0)
     stage.observe(

@@ -19,6 +19,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.portability.api import beam_job_api_pb2 as api
 
 from pipelines.errors import Interrupted, JobError
+from pipelines.submission.workers import FLINK_HERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +36,11 @@ _REACH_SECONDS = 15
 # answer, five minutes by default, and takes the job for failed.
 _STREAM_SECONDS = 365 * 24 * 3600
 _OVER = frozenset({"DONE", "FAILED", "CANCELLED", "UPDATED", "DRAINED"})
+_PAGES = {
+    "FlinkRunner": "Flink's page, port 8081 of its JobManager",
+    "SparkRunner": "Spark's page, port 8080 of its master",
+    "PrismRunner": "Prism's page, port 8074 of its machine",
+}
 _WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
@@ -81,16 +87,18 @@ def where_to_look(result: Any, made: PipelineOptions, workers: Workers) -> str:
             f"job {job}: https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}"
             f"?project={cloud.project}"
         )
-    flink = made.view_as(FlinkRunnerOptions).flink_master
     place = f"job {job} on {workers.runner}"
-    if workers.runner == "FlinkRunner" and flink.startswith("http"):
-        return f"{place}: watch it at {flink}"
-    if not workers.address:
-        return place
-    pages = "Flink at port 8081 of its JobManager, Spark at 8080 of its master, Prism at 8074"
-    if workers.runner == "PortableRunner":
-        return f"{place}, job server {workers.address}: the cluster's own page shows it ({pages})"
-    return f"{place}, job server {workers.address}"
+    endpoint = made.view_as(PortableOptions).job_endpoint
+    flink = made.view_as(FlinkRunnerOptions).flink_master
+    if workers.runner == "FlinkRunner" and flink not in FLINK_HERE:
+        page = flink if flink.startswith("http") else f"http://{flink}"  # as Beam completes it
+        return f"{place}: watch it at {page}"
+    if endpoint and endpoint != "embed":
+        page = _PAGES.get(workers.runner, f"the cluster's own page ({', '.join(_PAGES.values())})")
+        return f"{place}, job server {endpoint}: watch it on {page}"
+    if workers.address:
+        return f"{place}, master {workers.address}: watch it on {_PAGES[workers.runner]}"
+    return f"{place}, which Beam started here for this job, without a page"
 
 
 def job_id(result: Any) -> str:

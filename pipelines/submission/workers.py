@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Kind = Literal["local", "loopback", "process", "docker", "external", "dataflow"]
 
 # As Beam's runners read their own options.
-_FLINK_HERE = ("[local]", "[auto]")
+FLINK_HERE = ("[local]", "[auto]")
 _SPARK_HERE = re.compile(r"local(\[.+\])?")
 _URN = re.compile(r"beam:env:(?:([a-z_]+):v1|embedded_python_(loopback):v1)")
 _PORTABLE = frozenset({"PortableRunner", "FlinkRunner", "SparkRunner", "PrismRunner"})
@@ -103,7 +103,7 @@ def _environment(name: str, made: PipelineOptions) -> Kind:
     spark = made.view_as(SparkRunnerOptions).spark_master_url
     looped = {
         "PrismRunner": True,
-        "FlinkRunner": flink in _FLINK_HERE,
+        "FlinkRunner": flink in FLINK_HERE,
         "SparkRunner": bool(_SPARK_HERE.fullmatch(spark)),
     }
     return "loopback" if looped.get(name) else "docker"
@@ -115,7 +115,7 @@ def _address(name: str, made: PipelineOptions) -> str:
         return "" if endpoint == "embed" else str(endpoint)
     flink = made.view_as(FlinkRunnerOptions).flink_master
     spark = made.view_as(SparkRunnerOptions)
-    if name == "FlinkRunner" and flink not in _FLINK_HERE:
+    if name == "FlinkRunner" and flink not in FLINK_HERE:
         return _host_and_port(flink)
     if name == "SparkRunner" and not _SPARK_HERE.fullmatch(spark.spark_master_url):
         return _host_and_port(spark.spark_rest_url or spark.spark_master_url)

@@ -98,7 +98,7 @@ class Counting:
 
 
 @contextlib.contextmanager
-def counting(submission: Submission, corpus: Path, folder: Path) -> Iterator[Counting]:
+def counting(submission: Submission, corpus: Path, folder: Path, **env: str) -> Iterator[Counting]:
     """Start a command that takes signals as in a terminal; it is gone at the end of the block."""
     log = folder / "log"
     arguments = ["count", "--input", str(corpus), "--output", str(folder / "counts"), *SLOW]
@@ -106,7 +106,7 @@ def counting(submission: Submission, corpus: Path, folder: Path) -> Iterator[Cou
         log.open("w") as errors,
         subprocess.Popen(
             [*BPE, *arguments, *submission.options],
-            env=environment(),
+            env=environment(**env),
             stdout=subprocess.DEVNULL,
             stderr=errors,
             # A shell that starts a job in the background has it ignore SIGINT.
@@ -216,6 +216,30 @@ def test_signals_cancel_the_job_on_flink(
     flink_local: Submission, corpus: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     check_cancelled(flink_local, corpus, tmp_path, number)
+
+
+@pytest.mark.long
+def test_progress_comes_from_the_runner_where_workers_tell_nothing(
+    on_prism: Submission, tmp_path: Path
+) -> None:
+    corpus, temporary = tmp_path / "in", tmp_path / "temporary"
+    corpus.mkdir()
+    temporary.mkdir()
+    lines = "\n".join(json.dumps({"text": sentence(i, 90)}) for i in range(500))
+    for number in range(100):  # there is a line of progress every ten seconds
+        (corpus / f"{number:02}.jsonl").write_text(lines, "utf-8")
+    with counting(on_prism, corpus, tmp_path, TMPDIR=str(temporary)) as command:
+        # The driver reads it by its name: what workers of this machine write is lost from here on.
+        wait_until(lambda: [*temporary.glob("bpe-progress-*")] != [], "slots", tail=command.said)
+        for slots in temporary.glob("bpe-progress-*"):
+            slots.unlink()
+        assert "bpe: job " not in command.said()
+        command.says(r"bpe: job \S+ on PortableRunner")
+        found = command.says(r"bpe: count: (\d+)%: ([\d,]+) documents?, [\d.]+ .B of .* read")
+        assert 0 < int(found[1]) < 100
+        assert 0 < int(found[2].replace(",", "")) < 50_000
+        assert "count: done" not in command.said()[: found.end()]
+        assert re.search(r"count: done in .*: 50,000 documents", command.ended(0))
 
 
 @pytest.mark.long

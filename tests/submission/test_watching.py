@@ -1,0 +1,144 @@
+"""What is said of a job on its runner: where to look at it, and how far it is."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from apache_beam.metrics.monitoring_infos import int64_user_counter
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api import beam_job_api_pb2 as api
+from apache_beam.portability.api import beam_job_api_pb2_grpc
+from apache_beam.runners.portability.portable_runner import PipelineResult
+
+from pipelines.progress import LineProgress
+from pipelines.running.runners import observe
+from pipelines.submission.watching import where_to_look
+from pipelines.submission.workers import workers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FLINK = "Flink's page, port 8081 of its JobManager"
+SPARK = "Spark's page, port 8080 of its master"
+PRISM = "Prism's page, port 8074 of its machine"
+STARTED = "which Beam started here for this job, without a page"
+
+
+def result_of(service: Any = None) -> PipelineResult:
+    """What Beam returns for a job behind a job server."""
+    return PipelineResult(service, "job-7", iter(()), iter(()))
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (
+            ("DataflowRunner", "--project=p", "--region=europe-west1"),
+            ": https://console.cloud.google.com/dataflow/jobs/europe-west1/job-7?project=p",
+        ),
+        (
+            ("PortableRunner", "--job_endpoint=a:1"),
+            f", job server a:1: watch it on the cluster's own page ({FLINK}, {SPARK}, {PRISM})",
+        ),
+        (("FlinkRunner", "--flink_master=http://flink:8081"), ": watch it at http://flink:8081"),
+        (("FlinkRunner", "--flink_master=flink:8081"), ": watch it at http://flink:8081"),
+        (("FlinkRunner", "--job_endpoint=a:8099"), f", job server a:8099: watch it on {FLINK}"),
+        (("FlinkRunner",), f", {STARTED}"),
+        (
+            ("SparkRunner", "--spark_master_url=spark://s:7077"),
+            f", master s:7077: watch it on {SPARK}",
+        ),
+        (("SparkRunner", "--job_endpoint=a:8099"), f", job server a:8099: watch it on {SPARK}"),
+        (("SparkRunner",), f", {STARTED}"),
+        (("PrismRunner", "--job_endpoint=a:8073"), f", job server a:8073: watch it on {PRISM}"),
+        (("PrismRunner",), f", {STARTED}"),
+    ],
+)
+def test_where_a_job_can_be_looked_at(flags: tuple[str, ...], said: str) -> None:
+    runner, *others = flags
+    made = PipelineOptions([f"--runner={runner}", *others])
+    on = "" if runner == "DataflowRunner" else f" on {runner}"
+    assert where_to_look(result_of(), made, workers_of(made)) == f"job job-7{on}{said}"
+
+
+class Service(beam_job_api_pb2_grpc.JobServiceServicer):  # type: ignore[misc]  # Beam has no types
+    """A job server that runs nothing: it answers with the counters that it was given."""
+
+    def __init__(self) -> None:
+        self.counters: dict[str, tuple[int, ...]] = {}
+        self.state = api.JobState.RUNNING
+
+    def GetState(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - the name of the call
+        return api.JobStateEvent(state=self.state)
+
+    def GetJobMetrics(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+        infos = [
+            int64_user_counter("bpe", name, number, ptransform=f"step {step}")
+            for name, numbers in self.counters.items()
+            for step, number in enumerate(numbers)
+        ]
+        return api.GetJobMetricsResponse(metrics=api.MetricResults(attempted=infos))
+
+
+@contextlib.contextmanager
+def served() -> Iterator[tuple[Service, PipelineResult]]:
+    """A job server on a free port, and a job that it has."""
+    service = Service()
+    server = grpc.server(ThreadPoolExecutor(4))
+    beam_job_api_pb2_grpc.add_JobServiceServicer_to_server(service, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield service, result_of(beam_job_api_pb2_grpc.JobServiceStub(channel))
+    finally:
+        server.stop(None).wait()
+
+
+def wait_for(pattern: str, stream: io.StringIO) -> None:
+    end = time.monotonic() + 60
+    while not re.search(pattern, stream.getvalue()):
+        assert time.monotonic() < end, f"{pattern!r} never came: {stream.getvalue()!r}"
+        time.sleep(0.01)
+
+
+def test_progress_is_that_of_the_runners_counters_where_workers_tell_nothing() -> None:
+    stream = io.StringIO()
+    with (
+        served() as (service, result),
+        LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage,
+    ):
+        stage.set_slots(3)  # which no worker sees
+        observe(result, stage)
+        wait_for(r"bpe: count: running for \d", stream)
+        service.counters = {"documents_read": (10, 5), "bytes_read": (900_000, 100_000)}
+        observe(result, stage)
+        wait_for(r"25%: 15 documents, 1\.00 MB of 4\.00 MB read, [\d.]+ .B/s, .* left", stream)
+        service.counters = {
+            "documents_read": (30,),
+            "documents_kept": (10,),
+            "bytes_read": (2_000_000,),
+            "bytes_kept": (1_000_000,),
+        }
+        observe(result, stage)  # Beam would give its first answer again
+        wait_for(r"75%: 40 documents, 3\.00 MB of 4\.00 MB read", stream)
+        service.counters = {}
+        observe(result, stage)
+    assert "count: done in" in stream.getvalue().splitlines()[-1]
+
+
+def test_a_job_does_not_fail_by_a_server_that_does_not_answer() -> None:
+    with LineProgress(io.StringIO(), interval=60).stage("count", 10) as stage:
+        with served() as (service, result):
+            service.counters = {"documents_read": (1,), "bytes_read": (10,)}
+            observe(result, stage)
+            assert stage.snapshot().documents == 1
+        observe(result, stage)
+        assert (stage.snapshot().state, stage.snapshot().documents) == ("RUNNING", 1)
