@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import os
 import random
 import subprocess
 import threading
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
+from typing_extensions import Self
 
 from pipelines.watch import log
 from tests.cli.process import BPE, environment
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WAIT = 600.0  # seconds for what takes a moment on a quiet machine
-FAST = ("--interval", "0.3", "--settle", "0.5")
+SETTLE = 1.0  # seconds
+FAST = ("--interval", "0.3", "--settle", str(SETTLE))
 MANY = ("--max-failures", "1000")
 
 
@@ -88,40 +91,129 @@ def make_drops(files: int, seed: int = 7) -> Drops:
     return drops
 
 
-def drop(contents: Mapping[str, bytes], folder: Path, *, seconds: float, seed: int = 1) -> None:
-    """Write the files in any order over so many seconds; a third half first, then renamed."""
-    dice = random.Random(seed)
-    names = sorted(contents)
-    dice.shuffle(names)
-    for number, name in enumerate(names):
-        data = contents[name]
+PORTIONS = (0.5, 0.85, 1.0)  # of the files; the second comes after the first kill, and so on
+
+
+class Dropping:
+    """Drops the files, in any order, while the block runs; all are there when it has ended.
+
+    They come in portions: the next one is begun when `go_on` was called. A third of the files is
+    written half under another name first, and renamed. Two are held from the beginning until the
+    last portion: one that is half written under a temporary name, and one that grows under its own.
+
+    Args:
+        contents: of the files, by name.
+        folder: where they are dropped.
+        seconds: that it takes if nobody is waited for.
+        settle: seconds in which the file that grows has to change.
+
+    Attributes:
+        held: the names of the two files: the one that is half written, and the one that grows.
+    """
+
+    def __init__(
+        self, contents: Mapping[str, bytes], folder: Path, *, seconds: float, settle: float
+    ) -> None:
+        self._contents, self._folder, self._settle = contents, folder, settle
+        self._pause = seconds / len(contents)
+        self._dice = random.Random(1)
+        plain = sorted(
+            (name for name in contents if name.endswith(".jsonl")), key=lambda n: len(contents[n])
+        )
+        self.held = self._half, self._growing = plain[-2], plain[-1]
+        self._longest = self._since = 0.0
+        self._turns = [threading.Event() for _ in PORTIONS[1:]]
+        self._held_on = threading.Event()
+        self._threads = [threading.Thread(target=self._drop), threading.Thread(target=self._grow)]
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for turn in self._turns:
+            turn.set()
+        for thread in self._threads:
+            thread.join()
+
+    def go_on(self, portion: int) -> None:
+        """Let a portion begin; 0 is the first, which waits for nobody."""
+        self._turns[portion - 1].set()
+
+    def missing(self) -> set[str]:
+        """The files that are not there in full yet."""
+        there = {path.name: path for path in self._folder.iterdir()}
+        return {
+            name
+            for name, data in self._contents.items()
+            if name not in there or there[name].stat().st_size < len(data)
+        }
+
+    def grew(self) -> bool:
+        """Whether the file that grows never had rest so long that it might count as complete."""
+        return max(self._longest, time.time() - self._since) < 0.9 * self._settle
+
+    def _drop(self) -> None:
+        try:
+            self._drop_all()
+        finally:
+            self._held_on.set()
+
+    def _drop_all(self) -> None:
+        hidden = self._folder / f"{self._half}.tmp"
+        hidden.write_bytes(self._contents[self._half][: len(self._contents[self._half]) // 2])
+        names = sorted(set(self._contents) - set(self.held))
+        self._dice.shuffle(names)
+        first = 0
+        for turn, share in zip([None, *self._turns], PORTIONS, strict=True):
+            if turn is not None:
+                turn.wait()
+            last = round(share * len(names))
+            for number in range(first, last):
+                self._drop_one(number, names[number])
+            first = last
+        hidden.write_bytes(self._contents[self._half])
+        hidden.rename(self._folder / self._half)
+
+    def _drop_one(self, number: int, name: str) -> None:
+        data, folder = self._contents[name], self._folder
         if number % 3 == 0:
             half = folder / (f".{name}" if number % 2 else f"{name}.tmp")
             half.write_bytes(data[: len(data) // 2])
-            time.sleep(seconds / len(names) / 2)
+            time.sleep(self._pause / 2)
             half.write_bytes(data)
             half.rename(folder / name)
         elif number % 3 == 1:  # under its own name from the beginning
             with (folder / name).open("wb") as file:
                 file.write(data[: len(data) // 2])
                 file.flush()
-                time.sleep(min(0.2, seconds / len(names)))
+                time.sleep(min(0.2, self._pause))
                 file.write(data[len(data) // 2 :])
         else:
             (folder / name).write_bytes(data)
-        time.sleep(dice.random() * seconds / len(names))
+        time.sleep(self._dice.random() * self._pause)
 
-
-@contextmanager
-def dropping(contents: Mapping[str, bytes], folder: Path, *, seconds: float) -> Iterator[None]:
-    """Drop the files while the block runs, and end when all are there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    thread = threading.Thread(target=drop, args=(contents, folder), kwargs={"seconds": seconds})
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
+    def _grow(self) -> None:
+        """A byte at a time; when one is left, it is the time of the file that changes."""
+        data, path = self._contents[self._growing], self._folder / self._growing
+        size = len(data) // 2
+        self._since = time.time()
+        with path.open("wb") as file:
+            file.write(data[:size])
+            file.flush()
+            while not self._held_on.wait(self._settle / 10):
+                before = time.time()
+                if size < len(data) - 1:
+                    file.write(data[size : size + 1])
+                    file.flush()
+                    size += 1
+                else:
+                    os.utime(path)
+                self._longest = max(self._longest, time.time() - self._since)
+                self._since = before
+            file.write(data[size:])
 
 
 @contextmanager
@@ -156,8 +248,15 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | Non
 
 def taken(output: Path) -> int:
     """How many inputs a watched directory tells of."""
+    return len(taken_names(output))
+
+
+def taken_names(output: Path) -> list[str]:
+    """What they are called."""
     if not (output / "manifest.json").exists():
-        return 0
+        return []
     if log.is_watched_counts(str(output)):
-        return sum(len(entry["inputs"]) for entry in log.read_log(str(output)).values())
-    return len(log.read_manifest(str(output))[log.WATCH])
+        entries = list(log.read_log(str(output)).values())
+    else:
+        entries = log.read_manifest(str(output))[log.WATCH]
+    return [source["name"] for entry in entries for source in entry["inputs"]]

@@ -7,6 +7,7 @@ import json
 import random
 import signal
 import time
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines import jobs
-from pipelines.settings import CountsInput, InputSettings
+from pipelines.settings import CountsInput, EncodeSettings, InputSettings
 from tests.cli.process import bpe
 from tests.pipelines.corpora import encode, small_tokenizer, train
-from tests.watch.drops import FAST, MANY, WAIT, dropping, running, taken, wait_for
+from tests.watch.drops import (
+    FAST,
+    MANY,
+    SETTLE,
+    WAIT,
+    Dropping,
+    running,
+    taken,
+    taken_names,
+    wait_for,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +57,8 @@ class Batch:
             (folder / "in" / name).write_bytes(data)
         small_tokenizer(folder / "tokenizer.json")
         inputs = InputSettings(patterns=(str(folder / "in"),), max_failures=1000)
-        encode(inputs, folder / "tokenizer.json", folder / "ids")
+        keep = EncodeSettings(keep=("n:int64",))
+        encode(inputs, folder / "tokenizer.json", folder / "ids", encoding=keep)
         train(folder / "model", inputs=inputs)
         return cls(drops, folder)
 
@@ -54,7 +66,7 @@ class Batch:
         """Encode the files while they arrive; what comes out is what the batch made."""
         command = (
             *("encode", "--watch", "in/*", "--tokenizer", str(self.folder / "tokenizer.json")),
-            *("--output", "out", *FAST, *MANY),
+            *("--output", "out", "--keep", "n:int64", *FAST, *MANY),
         )
         summary = self._watch(folder, command, runner, seconds)
         out, batch = folder / "out", self.folder / "ids"
@@ -62,10 +74,10 @@ class Batch:
         assert table(out).equals(table(batch))
         assert table(out)["id"].to_pylist() == sorted(self.drops.texts)
         assert dead_letters(out) == dead_letters(batch)
-        own, of_batch = (
-            json.loads((path / "manifest.json").read_text())["totals"] for path in (out, batch)
-        )
-        assert {**own, "bytes": 0} == {**of_batch, "bytes": 0}
+        own, of_batch = (json.loads((path / "manifest.json").read_text()) for path in (out, batch))
+        assert {**own["totals"], "bytes": 0} == {**of_batch["totals"], "bytes": 0}
+        assert sorted_inputs(own) == sorted_inputs(of_batch)
+        assert self._by_input(out) == made_of(own)
         verify(folder)
         stream = io.BytesIO()
         jobs.decode(directory=str(out), stream=stream)
@@ -86,18 +98,39 @@ class Batch:
         counts = self.folder / "model" / "counts"
         assert dead_letters(folder / "out") == dead_letters(counts)
 
+    def _by_input(self, folder: Path) -> dict[str, Counter[str]]:
+        """Documents, bytes of text and tokens of each file that has any, by its first name."""
+        found: dict[str, Counter[str]] = {}
+        for row in table(folder).to_pylist():
+            text = self.drops.texts[row["id"]].encode()
+            sums = {"documents": 1, "text_bytes": len(text), "tokens": row["num_tokens"]}
+            number = int(row["id"].split("-")[0])
+            found.setdefault(f"f{number:03}", Counter()).update(sums)
+        return found
+
     def _watch(
         self, folder: Path, command: tuple[str, ...], runner: tuple[str, ...], seconds: float
     ) -> dict[str, Any]:
         """Watch while files are dropped, be killed twice, and start again; the last summary."""
         dice = random.Random(5)
-        files = len(self.drops.contents)
-        with dropping(self.drops.contents, folder / "in", seconds=seconds):
-            for share in (0.2, 0.6):
+        files = self.drops.contents.keys()
+        out = folder / "out"
+        with Dropping(
+            self.drops.contents, folder / "in", seconds=seconds, settle=SETTLE
+        ) as dropping:
+            for portion, share in ((1, 0.2), (2, 0.6)):
                 with running(*command, *runner, cwd=folder) as process:
-                    wait_for(partial(_has_taken, folder / "out", share * files), process)
+                    wait_for(partial(_has_taken, out, share * len(files)), process)
                     time.sleep(dice.random() * 0.5)
+                    missing, found = dropping.missing(), set(taken_names(out))
                     process.send_signal(signal.SIGKILL)
+                assert len(missing) > 2, "files are still to come"
+                assert len(found) < len(files) - 2
+                half, growing = dropping.held
+                assert half in missing
+                assert half not in found
+                assert growing not in found or not dropping.grew()
+                dropping.go_on(portion)
         ending = ("--stop-idle", "2", "--json")
         done = bpe(*command, *ending, *runner, cwd=folder, seconds=WAIT)
         summary = json.loads(done.stdout)
@@ -107,6 +140,21 @@ class Batch:
 def verify(folder: Path) -> None:
     inputs = InputSettings(patterns=(str(folder / "in" / "*"),))
     jobs.verify(directory=str(folder / "out"), inputs=inputs)
+
+
+def sorted_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """The inputs as a manifest describes them."""
+    return sorted(manifest["inputs"], key=lambda one: str(one["name"]))
+
+
+def made_of(manifest: dict[str, Any]) -> dict[str, Counter[str]]:
+    """What the parts of each input hold, by the first name of the file, where there is any."""
+    found: dict[str, Counter[str]] = {}
+    for part in manifest["parts"]:
+        (source,) = part["inputs"]
+        sums = {name: part[name] for name in ("documents", "text_bytes", "tokens")}
+        found.setdefault(source["name"].split(".")[0], Counter()).update(sums)
+    return {name: sums for name, sums in found.items() if sums["documents"]}
 
 
 def _has_taken(output: Path, files: float) -> bool:
