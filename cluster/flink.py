@@ -287,6 +287,22 @@ class Flink:
         wait_until(restarted, "a restart", seconds=900, tail=self.jobmanager.tail)
         return bool(self.running_jobs())
 
+    def wait_for_state(self, state: str, *, since: float) -> None:
+        """Wait until the one job there is has come to a state after a moment, or has ended.
+
+        Args:
+            state: Flink's name of it.
+            since: the moment, in seconds as of ``time.time``.
+        """
+
+        def reached() -> bool:
+            jobs = self.running_jobs()
+            return not jobs or bool(
+                self._asked(f"/jobs/{jobs[0]}")["timestamps"][state] >= since * 1000
+            )
+
+        wait_until(reached, state, seconds=900, tail=self.jobmanager.tail)
+
     def wait_for_jobs(self) -> None:
         """Wait until no job is left."""
         wait_until(lambda: not self.running_jobs(), "the end of the jobs", seconds=900)

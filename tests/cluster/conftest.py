@@ -6,24 +6,28 @@ fail instead.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from cluster import cache, prism, workers
 from cluster.flink import Flink, JobServer, flags, start_local
+from cluster.processes import wait_until
 from cluster.setup import missing_tools
 from tests.cluster.jobs import Job, Submission, write_corpus
 from tests.cluster.package import Package
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
     from cluster.processes import Program
+
+_COMPUTES = 20  # clock ticks: a fifth of a second
 
 
 @pytest.fixture(scope="session")
@@ -133,6 +137,32 @@ class Pool:
     def workers(self) -> list[int]:
         """The processes of its workers."""
         return self.program.started("apache_beam.runners.worker.sdk_worker")
+
+    def at_work(self, *, known: Iterable[int] = ()) -> int:
+        """Wait until the worker that has computed most, rather one that is not known, goes on.
+
+        It serves a task: one that is only starting has computed less.
+        """
+        before = self._computed()
+        most = 0
+
+        def computes() -> bool:
+            nonlocal most
+            now = self._computed()
+            most = max(now, key=lambda one: (one not in known, now[one]), default=0)
+            return most in now and now[most] >= before.setdefault(most, now[most]) + _COMPUTES
+
+        wait_until(computes, "a worker that computes", seconds=900, tail=self.program.tail)
+        return most
+
+    def _computed(self) -> dict[int, int]:
+        """Clock ticks of a processor that each worker has had (Linux)."""
+        found = {}
+        for worker in self.workers():
+            with contextlib.suppress(OSError):  # it has ended
+                after = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()
+                found[worker] = int(after[11]) + int(after[12])
+        return found
 
 
 @pytest.fixture(scope="module")

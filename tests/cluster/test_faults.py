@@ -13,7 +13,7 @@ import pytest
 from tests.cluster.slow_job import SPLITS, SlowJob, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.cluster.conftest import Pool, Standalone
@@ -36,53 +36,74 @@ def quiet(standalone: Standalone) -> Iterator[None]:
     standalone.flink.cancel_jobs()
 
 
-def moments(running: Running, seed: str) -> Iterator[random.Random]:
-    """Come back at random moments of a running step; a step of encoding keeps what it has."""
-    chance = random.Random(f"{seed} {running.step}")
+@pytest.fixture
+def chance() -> random.Random:
+    """Another one in each run, and the same with ``BPE_KILLS`` as a failed test prints it."""
+    seed = os.environ.get("BPE_KILLS") or str(random.SystemRandom().randrange(1 << 32))
+    print(f"BPE_KILLS={seed} kills at the same moments")
+    return random.Random(seed)
+
+
+def moments(running: Running, chance: random.Random) -> Iterator[None]:
+    """Come back at random moments of a running step, each time with a split done since.
+
+    A step of encoding keeps what it has, one of counting begins again. Each moment is before the
+    last quarter of the splits, so that there is work for the processes that are left.
+    """
+    least = [1] * KILLS
     if running.step == "encode":
-        for splits in sorted(chance.sample(range(1, SPLITS * 3 // 4), KILLS)):
-            if running.reaches(splits):
-                yield chance
-    else:
-        for _ in range(KILLS):
-            if running.reaches(chance.randrange(1, SPLITS // 2), since=time.time_ns()):
-                yield chance
-
-
-def kill_taskmanager(standalone: Standalone, pool: Pool, chance: random.Random) -> bool:
-    """Kill one that has work, and start another; whether there was one."""
-    if busy := standalone.flink.busy():
-        standalone.flink.replace(chance.choice(busy))
-    return bool(busy)
-
-
-def kill_worker(standalone: Standalone, pool: Pool, chance: random.Random) -> bool:
-    """Kill a Python worker; whether there was one."""
-    if workers := pool.workers():
-        os.kill(chance.choice(workers), signal.SIGKILL)
-    return bool(workers)
+        least = sorted(chance.sample(range(1, SPLITS * 3 // 4), KILLS))
+    for splits in least:
+        new = 1 if running.step == "encode" else chance.randrange(1, SPLITS // 2)
+        assert running.reaches(new, since=time.time_ns()), running.said()
+        assert running.reaches(splits), running.said()
+        yield
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("kill", [kill_taskmanager, kill_worker])
-def test_the_job_starts_again_where_a_process_is_killed(
+@pytest.mark.parametrize("who", ["TaskManager", "Python worker"])
+def test_the_job_starts_again_each_time_that_a_process_is_killed(
     slow: SlowJob,
     standalone: Standalone,
     pool: Pool,
     tmp_path: Path,
-    kill: Callable[[Standalone, Pool, random.Random], bool],
+    chance: random.Random,
+    who: str,
     step: Step,
 ) -> None:
     restarts = 0
+    known: list[int] = []
     with slow.started(step, tmp_path / "out", standalone.external(pool, parallelism=2)) as running:
-        for chance in moments(running, kill.__name__):
+        for _ in moments(running, chance):
             since = time.time()
-            if not kill(standalone, pool, chance):
-                break
+            if who == "TaskManager":
+                standalone.flink.replace(chance.choice(standalone.flink.busy()))
+            else:
+                worker = pool.at_work(known=known)
+                known = pool.workers()
+                os.kill(worker, signal.SIGKILL)
+            # The next one is killed when the job works again: no two fall into one restart.
             restarts += standalone.flink.wait_for_restart(since=since)
         running.finish()
-    assert restarts > 1
+    assert restarts == KILLS
     slow.check(step, tmp_path / "out")
+
+
+def test_a_taskmanager_is_killed_while_the_job_starts_again(
+    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, chance: random.Random
+) -> None:
+    flink = standalone.flink
+    with slow.started(
+        "count", tmp_path / "out", standalone.external(pool, parallelism=2)
+    ) as running:
+        assert running.reaches(chance.randrange(1, SPLITS // 2))
+        since = time.time()
+        flink.replace(chance.choice(flink.busy()))
+        flink.wait_for_state("RESTARTING", since=since)
+        flink.replace(chance.choice(flink.taskmanagers))
+        assert flink.wait_for_restart(since=since)
+        running.finish()
+    slow.check("count", tmp_path / "out")
 
 
 @pytest.mark.parametrize("step", STEPS)
