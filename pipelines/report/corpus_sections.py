@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipelines.progress import duration, size_text
+from pipelines.progress import duration, many, size_text
 from pipelines.report import charts
 from pipelines.report.html import (
     DASH,
@@ -229,7 +229,7 @@ def throughput(
             f"{size_text(one.bytes / one.seconds)}/s" if one.seconds else DASH,
             f"{one.items:,} {one.unit}",
             f"{one.items / one.seconds:,.0f}/s" if one.seconds else DASH,
-            f"{one.runner}, " + (f"{one.workers} workers" if one.workers else "a worker a core"),
+            f"{one.runner}, " + (many(one.workers, "worker") if one.workers else "a worker a core"),
         )
         for one in timings
     ]

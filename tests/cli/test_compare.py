@@ -19,6 +19,7 @@ from pipelines.report import report
 from pipelines.report.comparison_sections import comparison_page
 from tests.cli.conftest import TEXTS
 from tests.cli.process import BPE, bpe, environment
+from tests.contrast import LEAST, texts_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +143,17 @@ def test_a_report_shows_comparisons(compared: Path) -> None:
     wrong = str(compared / "model" / "tokenizer.json")
     with pytest.raises(InputError, match="not a comparison: bpe compare --output writes one"):
         report(str(compared / "model"), comparisons=[wrong])
+
+
+def test_all_text_of_a_report_can_be_read_in_light_and_dark(compared: Path) -> None:
+    page = compared / "colours.html"
+    report(str(compared / "model"), output=str(page), comparisons=[str(compared / "c.json")])
+    for scheme in ("light", "dark"):
+        texts = texts_of(page, scheme, fragment="text=the%20newest%20%C3%A9t%C3%A9%2012")
+        kinds = {one.name for one in texts}
+        assert {"h1", "h2", "h3", "p", "a", "td", "td.n", "th", "th.n", "summary", "bdi"} <= kinds
+        assert {"p.explanation", "dt", "dd", "text", "small", "span.bar", "p.error"} <= kinds
+        assert [one for one in texts if one.contrast < LEAST] == [], scheme
 
 
 def test_tables_on_a_terminal(compared: Path) -> None:
