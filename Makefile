@@ -23,11 +23,11 @@ install: $(VENV)/.core ## .venv with the package, its C++ core and the test extr
 SANITIZED := build/sanitize
 IN_SANITIZED = cd $(SANITIZED)/tree && BPE_SHARED=/nonexistent UBSAN_OPTIONS=print_stacktrace=1 \
     LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)"
-# Leaks are looked for where a process ends by itself, which those of pytest-xdist do not. Objects of
-# Python must come from malloc, or what they alone point to would seem lost.
+# Python forgets much when it ends, so nobody looks for leaks then; tests.bpe.fuzz does before. Objects
+# of Python must come from malloc, or what they alone point to would seem lost.
 NO_LEAKS := ASAN_OPTIONS=detect_leaks=0
-LEAKS := PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=1 \
-    LSAN_OPTIONS=suppressions=tests/bpe/lsan-suppressions.txt:print_suppressions=0
+LEAKS := PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=1:leak_check_at_exit=0
+FUZZ_FILES := --input-file $(CURDIR)/build/fuzz/input --corpus $(CURDIR)/build/fuzz/corpus
 
 # Files of tests are dealt to processes whole: what a file sets up is set up once.
 TEST_WORKERS ?= 2
@@ -52,12 +52,12 @@ test-runners: cluster ## jobs on Flink and Prism, processes killed on the way: a
 
 fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: ten minutes, or FUZZ=seconds
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),600) \
-	    --input-file $(CURDIR)/build/fuzz/input
+	    $(FUZZ_FILES)
 	BPE_FUZZ=5000 $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
 
 fuzz-short: $(SANITIZED)/.built ## a minute of it
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
-	    --input-file $(CURDIR)/build/fuzz/input
+	    $(FUZZ_FILES)
 
 test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores, watches: the long form
 	$(PYTEST) -m "long or not long" tests/faults tests/watch
@@ -69,12 +69,12 @@ lint: $(VENV)/.lint ## ruff, mypy and clang-format; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(filter-out %_tables.h,$(NATIVE))
+	$(BIN)/clang-format --dry-run --Werror $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp
 
 format: $(VENV)/.lint ## bring the sources into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE))
+	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp
 
 # What runs the core; what only compares it with other libraries, or reads files, is left out.
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
@@ -132,12 +132,18 @@ $(VENV)/.core: $(VENV)/.packages setup.py $(NATIVE)
 	$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(SANITIZED)/.built: $(VENV)/.core $(shell find bpe pipelines tests scripts -name '*.py')
+# The core apart from the sources of Python, which change more often and need no compiler.
+$(SANITIZED)/.core: $(VENV)/.core tests/bpe/sanitized.cpp
+	rm -rf $(SANITIZED)/core && mkdir -p $(SANITIZED)/core/bpe
+	BPE_SANITIZE=1 $(BIN)/python setup.py -q build_ext \
+	    --build-lib $(SANITIZED)/core --build-temp $(SANITIZED)/temp
+	touch $@
+
+$(SANITIZED)/.built: $(SANITIZED)/.core $(shell find bpe pipelines tests scripts -name '*.py')
 	rm -rf $(SANITIZED)/tree && mkdir -p $(SANITIZED)/tree
 	cp -R bpe pipelines tests scripts pyproject.toml setup.py $(SANITIZED)/tree/
 	rm -f $(SANITIZED)/tree/bpe/_native*.so
-	BPE_SANITIZE=1 $(BIN)/python setup.py -q build_ext \
-	    --build-lib $(SANITIZED)/tree --build-temp $(SANITIZED)/temp
+	cp $(SANITIZED)/core/bpe/_native*.so $(SANITIZED)/tree/bpe/
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.packages

@@ -36,7 +36,16 @@ def split(pretokenizer: str | Pretokenizer, text: bytes) -> list[bytes]:
 
 
 def normalize(step: str, text: str) -> str:
-    """A text after one step of a normalizer."""
+    """A text after one step of a normalizer.
+
+    Where a step drops what stands between malformed bytes, these can become a character: from one
+    step to the next, and to the pre-tokenizer, a text is bytes.
+    """
+    changed = _changed(step, text).encode("utf-8", "surrogateescape")
+    return changed.decode("utf-8", "surrogateescape")
+
+
+def _changed(step: str, text: str) -> str:
     if step == "lowercase":
         return "".join(char.lower() for char in text)
     if step == "strip-accents":

@@ -2,234 +2,201 @@
 
     python -m tests.bpe.fuzz --seconds 60
 
-Scanning, counting, training, encoding, decoding, and loading of tokenizer files. Meant for a core
-built with sanitizers (``make fuzz``, and a short form in ``make sanitize``). Texts grow out of
-``fuzz_seeds/``; a text that made a difference once belongs there. The input under way lies in the
-file ``--input-file``, so that it is still there after a crash; ``--replay FILE`` runs it alone.
+Scanning, counting, training, encoding, decoding, and loading of tokenizer files, with all their
+options (``fuzz_targets.py``), each for the same time. Meant for the core that ``make fuzz`` builds:
+sanitizers watch it, it tells which branches an input takes, and leaks are looked for at the end.
+
+Texts grow out of ``fuzz_seeds/``; an input that made a difference once belongs there. A mutant that
+takes a branch, or sees something, that none did before is mutated again; it is kept in the folder
+``--corpus``, where the next run finds it. The input under way lies in the file ``--input-file``, so
+that it is still there after a crash; ``--replay FILE`` runs it alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import faulthandler
+import hashlib
+import mmap
 import random
 import sys
-import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-
-import bpe
-from bpe.counts import PretokenCounts
-from bpe.counts.texts import count_pretokens
-from bpe.errors import BpeError
-from bpe.models import ByteLevel
-from bpe.pretokenize import LOSSY, PRETOKENIZERS, Pretokenizer
-from bpe.reference import pretokenize, train
-from bpe.reference.count import count as count_by_reference
-from tests.bpe.models import reference as encode_by_reference
+from tests.bpe import sanitized
+from tests.bpe.fuzz_mutations import mutated
+from tests.bpe.fuzz_targets import TARGETS, DifferenceError, Seen
 from tests.bpe.test_formats_fuzz import FORMATS
-from tests.bpe.vocabularies import small_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
 SEEDS = Path(__file__).with_name("fuzz_seeds")
-LONGEST = 2000  # bytes: the reference is slow
-KEPT = 500  # mutants that are mutated again
-
-PIECES = [
-    *(b"", b"\0", b"\xff", b"\x80", b"\xf0\x9f\x99", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"),
-    *(b" ", b"  ", b"\n", b"\r\n", b"\t", b"'s", b"'LL", b"\xe2\x80\xa8", b"\xc2\xa0"),
-    *("é🙂漢ا".encode(), "ǅ".encode(), "e\u0301".encode(), "ſ".encode(), "İ".encode()),
-    *(b"<|endoftext|>", b"<|end", b"{", b'"', b"[[", b"1e999", b"\\ud800", b"-1", b"9" * 40),
-    *(b"a" * 70, b"ab" * 40, b" the" * 10, b"0" * 100, b"\n" * 65, b" " * 65),
-]
+LONGEST = 20_000  # bytes of a mutant that is mutated again
+LARGEST = 1 << 18  # bytes of any input
+HANGS = 300  # seconds that no input takes, even under sanitizers on a busy machine
 
 
-class DifferenceError(Exception):
-    """The core and the reference, or two ways through the core, do not agree."""
+class Input(NamedTuple):
+    """A target, the seed of its dice, and the data."""
+
+    target: str
+    seed: int
+    data: bytes
+
+    def to_bytes(self) -> bytes:
+        """As a file has it; what lies behind it there is ignored."""
+        return f"{self.target} {self.seed} {len(self.data)}\n".encode() + self.data
+
+    @classmethod
+    def read(cls, path: Path) -> Input:
+        """From a file."""
+        head, data = path.read_bytes().split(b"\n", 1)
+        target, seed, length = head.decode().split()
+        return cls(target, int(seed), data[: int(length)])
 
 
-def same(found: object, expected: object, what: str) -> None:
-    """Raise DifferenceError where two results differ."""
-    if found != expected:
-        raise DifferenceError(f"{what}:\n  core      {found!r:.600}\n  reference {expected!r:.600}")
+@dataclass
+class Target:
+    """What is known of a target so far.
 
-
-def mutated(data: bytes, other: bytes, dice: random.Random) -> bytes:
-    """``data`` with some bytes replaced, left out, put in, repeated, or taken from ``other``."""
-    for _ in range(dice.choice((1, 1, 2, 4, 8))):
-        begin = dice.randint(0, len(data))
-        end = min(len(data), begin + dice.choice((0, 0, 1, 2, 5, 20, 200)))
-        cut = dice.randint(0, len(other))
-        put = dice.choice(
-            (
-                dice.choice(PIECES),
-                bytes([dice.randrange(256)]),
-                data[begin:end] * dice.choice((2, 3, 20)),
-                other[cut : cut + dice.choice((1, 5, 50))],
-                bytes(byte ^ 1 << dice.randrange(8) for byte in data[begin:end]),
-            )
-        )
-        data = data[:begin] + put + data[end:]
-    return data
-
-
-def check_scan(data: bytes, dice: random.Random) -> None:
-    """The cuts of each scheme."""
-    text = data[:LONGEST]
-    name = dice.choice([name for name in PRETOKENIZERS if name not in LOSSY])
-    spans = Pretokenizer(name).spans(text)
-    pieces = [text[begin:end] for begin, end in spans]
-    same(pieces, pretokenize.split(name, text), f"cuts of {name}")
-
-
-def check_count(data: bytes, dice: random.Random) -> None:
-    """Counts of texts with special tokens, drained into shards and merged again."""
-    text = data[:LONGEST]
-    places = sorted(dice.randint(0, len(text)) for _ in range(3))
-    texts = [text[: places[0]], text[places[0] : places[1]], text[places[1] :]]
-    name = dice.choice(PRETOKENIZERS)
-    special = dice.choice([(), ("<|endoftext|>",), ("<|end", "<|endoftext|>", "a")])
-    counts = count_pretokens(
-        pa.array(texts, pa.binary()), pretokenizer=name, special_tokens=special
-    )
-    expected = count_by_reference(
-        texts, pretokenizer=name, special_tokens=[token.encode() for token in special]
-    )
-    same(list(counts.items()), sorted(expected.items()), f"counts of {name}")
-    same(counts + counts, counts * 2, "counts that are added")
-
-
-def check_train(data: bytes, dice: random.Random) -> None:
-    """The merges of the words of a text."""
-    words = [word[:40] for word in data[:300].split(b" ") if word][:12]
-    items = {word: dice.choice((1, 1, 2, 3, 7)) for word in words} or {b"a": 1}
-    counts = PretokenCounts.from_items(items)
-    ties = dice.choice(("bytes-min", "bytes-max", "id-min"))
-    merges = dice.randint(0, 30)
-    trained = bpe.train(counts, vocab_size=256 + merges, ties=ties)
-    model = ByteLevel()
-    expected = train.train(
-        [(model.symbols(word), count) for word, count in counts.items()],
-        vocab_size=256 + merges,
-        ties=ties,
-        alphabet=train.alphabet_of(counts.pretokens.to_pylist(), model),
-        prefix=train.prefix_of(model),
-    )
-    if trained.training is None:
-        raise DifferenceError("a tokenizer that does not know its training")
-    same(list(trained.training.merges), expected.merges, f"merges, {ties}")
-
-
-def check_encode(data: bytes, dice: random.Random) -> None:
-    """Ids of bytes, and the bytes of the ids."""
-    text = data[:LONGEST]
-    tokenizer = small_tokenizer(
-        dice.choice([name for name in PRETOKENIZERS if name not in LOSSY]),
-        ignore_merges=dice.random() < 0.3,
-        special_tokens=("<|endoftext|>",),
-    )
-    rows = tokenizer.encode_arrow(pa.array([text, b"", text[::-1]], pa.binary()))
-    for row, each in zip(rows, (text, b"", text[::-1]), strict=True):
-        ids = row.as_py()
-        same(ids, encode_by_reference(tokenizer, each), f"ids of {tokenizer.pretokenizer}")
-        same(tokenizer.decode_bytes(ids), each, "bytes of the ids")
-
-
-def check_decode(data: bytes, dice: random.Random) -> None:
-    """Any ids: their bytes, or a refusal."""
-    tokenizer = small_tokenizer("gpt2", special_tokens=("<|endoftext|>",))
-    most = dice.choice((len(tokenizer.tokens), 1 << 16, 1 << 32))
-    ids = [int.from_bytes(data[at : at + 4], "little") % most for at in range(0, 400, 4)]
-    tokens = tokenizer.tokens
-    known = [id_ for id_ in ids if id_ < len(tokens) and tokens[id_] is not None]
-    same(
-        tokenizer.decode_bytes(known),
-        b"".join(tokens[id_] or b"" for id_ in known),
-        "bytes of any ids",
-    )
-    if len(known) < len(ids):
-        try:
-            tokenizer.decode_bytes(ids)
-        except BpeError:
-            return
-        raise DifferenceError(f"ids without tokens were decoded: {set(ids) - set(known)}")
-
-
-def check_load(data: bytes, dice: random.Random) -> None:
-    """A damaged tokenizer file: refused by an error of ours, or a tokenizer that works."""
-    files = FORMATS[dice.choice(sorted(FORMATS))]
-    changed = dice.choice(sorted(files))
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in files.items():
-            new = mutated(content, data, dice) if name == changed else content
-            Path(folder, name).write_bytes(new)
-        given = {"pretokenizer": "gpt2"} if changed.endswith(".tiktoken") else {}
-        try:
-            tokenizer = bpe.Tokenizer.load(Path(folder, changed), **given)
-            text = data[:LONGEST].decode("utf-8", "replace")
-            ids = tokenizer.encode(text, allowed_special="all")
-            tokenizer.decode_bytes(ids)
-        except BpeError:
-            return
-
-
-TARGETS: dict[str, Callable[[bytes, random.Random], None]] = {
-    "scan": check_scan,
-    "count": check_count,
-    "train": check_train,
-    "encode": check_encode,
-    "decode": check_decode,
-    "load": check_load,
-}
-
-
-def fuzz(seconds: float, seed: int, input_file: Path) -> dict[str, int]:
-    """Run all targets in turn for so long; returns how often each ran.
-
-    Raises:
-        DifferenceError: with the target and the seed that make it again.
+    Attributes:
+        inputs: those that are mutated.
+        branches: that were taken, as bits.
+        seen: what it returned.
+        runs: how often it ran.
+        seconds: of a core that this took.
+        kept: how many mutants were kept.
     """
-    seeds = [path.read_bytes() for path in sorted(SEEDS.iterdir())]
+
+    inputs: list[Input] = field(default_factory=list)
+    branches: int = 0
+    seen: set[Seen] = field(default_factory=set)
+    runs: int = 0
+    seconds: float = 0.0
+    kept: int = 0
+
+
+class Fuzzer:
+    """Runs inputs and remembers which led somewhere new.
+
+    Args:
+        input_file: holds the input under way.
+        corpus: a folder with inputs of earlier runs, for those of this one.
+    """
+
+    def __init__(self, input_file: Path, corpus: Path) -> None:
+        self.targets = {name: Target() for name in TARGETS}
+        self._coverage = sanitized.Coverage()
+        self._input_file = input_file
+        self._corpus = corpus
+        self._watched = 0.0
+        input_file.parent.mkdir(parents=True, exist_ok=True)
+        input_file.write_bytes(bytes(LARGEST))
+        with input_file.open("r+b") as file:  # mapped: what is written is there after a crash
+            self._under_way = mmap.mmap(file.fileno(), LARGEST)
+        corpus.mkdir(parents=True, exist_ok=True)
+
+    def run(self, given: Input) -> bool:
+        """Run one input; whether it led somewhere new.
+
+        Raises:
+            DifferenceError: with the file that makes it again.
+        """
+        content = given.to_bytes()
+        self._under_way[: len(content)] = content
+        target = self.targets[given.target]
+        if time.monotonic() - self._watched > 10:
+            self._watched = time.monotonic()
+            faulthandler.dump_traceback_later(HANGS, exit=True)
+        self._coverage.begin()
+        begun = time.process_time()
+        try:
+            seen = TARGETS[given.target](given.data, random.Random(given.seed))
+        except Exception as error:
+            where = f"--replay {self._input_file}"
+            raise DifferenceError(f"{given.target}: {error}\n  {where}") from error
+        target.seconds += time.process_time() - begun
+        target.runs += 1
+        branches = self._coverage.taken()
+        new = bool(branches & ~target.branches) or seen not in target.seen
+        target.branches |= branches
+        target.seen.add(seen)
+        if new:
+            target.inputs.append(given)
+        return new
+
+    def begin(self, dice: random.Random, end: float) -> None:
+        """Run seeds and what earlier runs kept, in any order, while there is time."""
+        waiting: list[Input | Path] = [*self._corpus.iterdir()]
+        for seed in seeds():
+            for name, target in self.targets.items():
+                if name == "load" or not seed.of_a_file:
+                    target.inputs.append(Input(name, dice.getrandbits(32), seed.data))
+        waiting += [given for target in self.targets.values() for given in target.inputs]
+        dice.shuffle(waiting)
+        for one in waiting:
+            if time.monotonic() > end:
+                return
+            with contextlib.suppress(ValueError):  # an older version of this program wrote it
+                given = Input.read(one) if isinstance(one, Path) else one
+                if given.target in TARGETS:
+                    self.run(given)
+
+    def mutate(self, dice: random.Random) -> None:
+        """Run a mutant for the target that took the least time so far; keep it if it is new."""
+        name, target = min(self.targets.items(), key=lambda item: item[1].seconds)
+        # Half the time the latest ones: what they found is not explored yet.
+        inputs = target.inputs[-100:] if dice.random() < 0.5 else target.inputs
+        parent, other = dice.choice(inputs), dice.choice(target.inputs)
+        seed = parent.seed if dice.random() < 0.6 else dice.getrandbits(32)
+        child = Input(name, seed, mutated(parent.data, other.data, dice))
+        if self.run(child) and len(child.data) <= LONGEST:
+            target.kept += 1
+            content = child.to_bytes()
+            (self._corpus / hashlib.sha256(content).hexdigest()[:24]).write_bytes(content)
+
+    def summary(self) -> str:
+        """A line for each target."""
+        return "\n".join(
+            f"{name:7} {target.runs:7,} inputs, {target.kept:5,} new, "
+            f"{target.branches.bit_count():6,} branches, {target.seconds:5.0f} s"
+            for name, target in self.targets.items()
+        )
+
+
+class Seed(NamedTuple):
+    """Data to begin with, and whether it is a tokenizer file."""
+
+    data: bytes
+    of_a_file: bool
+
+
+def seeds() -> Iterator[Seed]:
+    """What the repository has, and tokenizer files of every format."""
+    for path in sorted(SEEDS.rglob("*")):
+        if path.is_file():
+            yield Seed(path.read_bytes(), path.parent.name == "files")
+    for files in FORMATS.values():
+        for content in files.values():
+            yield Seed(content, of_a_file=True)
+
+
+def fuzz(seconds: float, seed: int, fuzzer: Fuzzer) -> None:
+    """Run seeds and mutants for so long; raises as ``Fuzzer.run``."""
     dice = random.Random(seed)
-    kept = list(seeds)
-    runs = dict.fromkeys(TARGETS, 0)
-    input_file.parent.mkdir(parents=True, exist_ok=True)
-    for data in seeds:  # as they are, first
-        for name in TARGETS:
-            run(name, dice.getrandbits(32), data, input_file)
-    end = time.monotonic() + seconds
-    told = time.monotonic()
-    while time.monotonic() < end:
-        data = mutated(dice.choice(kept), dice.choice(kept), dice)[: 2 * LONGEST]
-        for name in TARGETS:
-            run(name, dice.getrandbits(32), data, input_file)
-            runs[name] += 1
-        if dice.random() < 0.1:
-            kept = [*seeds, *kept[len(seeds) :][-KEPT:], data]
-        if time.monotonic() - told > 30:
-            told = time.monotonic()
-            say(f"{end - told:4.0f} s left, {sum(runs.values()):,} runs")
-    return runs
-
-
-def run(name: str, seed: int, data: bytes, input_file: Path) -> None:
-    """One input for one target."""
-    input_file.write_bytes(f"{name} {seed}\n".encode() + data)
-    try:
-        TARGETS[name](data, random.Random(seed))
-    except DifferenceError as error:
-        raise DifferenceError(f"{name}: {error}\n  --replay {input_file}") from error
-
-
-def replay(path: Path) -> None:
-    """The input of a file that `run` left."""
-    head, data = path.read_bytes().split(b"\n", 1)
-    name, seed = head.decode().split()
-    run(name, int(seed), data, path)
+    begun = told = time.monotonic()
+    fuzzer.begin(dice, end=begun + seconds / 3)
+    say(f"{sum(target.runs for target in fuzzer.targets.values()):,} inputs to begin with")
+    while (now := time.monotonic()) < begun + seconds:
+        fuzzer.mutate(dice)
+        if now - told > 30:
+            told = now
+            runs = sum(target.runs for target in fuzzer.targets.values())
+            say(f"{begun + seconds - now:4.0f} s left, {runs:,} inputs")
 
 
 def say(line: str) -> None:
@@ -244,14 +211,21 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() % (1 << 32))
     parser.add_argument("--input-file", type=Path, default=Path("build/fuzz/input"))
+    parser.add_argument("--corpus", type=Path, default=Path("build/fuzz/corpus"))
     parser.add_argument("--replay", type=Path, help="run one input that was left")
     options = parser.parse_args()
-    if options.replay:
-        replay(options.replay)
-        return
-    say(f"seed {options.seed}, {options.seconds:.0f} s")
-    runs = fuzz(options.seconds, options.seed, options.input_file)
-    say("no difference: " + ", ".join(f"{name} {times:,}" for name, times in runs.items()))
+    given = Input.read(options.replay) if options.replay else None  # before it is overwritten
+    fuzzer = Fuzzer(options.input_file, options.corpus)
+    if given:
+        fuzzer.run(given)
+    else:
+        say(f"seed {options.seed}, {options.seconds:.0f} s")
+        fuzz(options.seconds, options.seed, fuzzer)
+        say(fuzzer.summary())
+    faulthandler.cancel_dump_traceback_later()
+    if sanitized.finds_leaks() and sanitized.leaks():
+        sys.exit("leaks: see above")
+    say("no difference, no leak" if sanitized.finds_leaks() else "no difference")
 
 
 if __name__ == "__main__":
