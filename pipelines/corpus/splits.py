@@ -13,7 +13,7 @@ from pipelines.errors import ConfigError
 from pipelines.output.names import STEM, part_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pipelines.corpus.inputs import Compression, FileFormat, InputFile
 
@@ -21,6 +21,7 @@ MIN_SPLIT = 8 << 20
 MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64
 MAX_SPLITS = 1_000_000
+SEVERAL = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +139,23 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
         Split(part=part, parts=len(groups), pieces=tuple(group))
         for part, group in enumerate(groups)
     ]
+
+
+def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile | None:
+    """The largest file that cannot be cut, where it keeps one worker busy when others are done.
+
+    It does where it is several times as large as the splits beside it (as the default size, where
+    there are none), and as the least size of a split that a worker would notice.
+    """
+    uncut = {i: file for i, file in enumerate(files) if not file.can_be_cut}
+    if not uncut:
+        return None
+    largest = max(uncut.values(), key=lambda file: file.size)
+    beside = [
+        one.size for one in splits if len(one.pieces) > 1 or one.pieces[0].file_index not in uncut
+    ]
+    usual = max(beside, default=default_split_size(sum(file.size for file in files)))
+    return largest if largest.size > SEVERAL * max(usual, MIN_SPLIT) else None
 
 
 def whole_file(file: InputFile, index: int) -> FileRange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipelines.corpus.splits import straggler
 from pipelines.errors import OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -36,6 +37,13 @@ def run_over_splits(
     size, splits = sum(file.size for file in planned.files), len(planned.splits)
     files = many(len(planned.files), "file")
     progress.log(f"{name}: {files}, {size_text(size)} as stored, {many(splits, 'split')}")
+    if (file := straggler(planned.files, planned.splits)) is not None:
+        why = "compressed" if file.compression != "none" else "one document (`format` text)"
+        progress.log(
+            f"{name}: {file.path}, {size_text(file.size)}, is {why} and cannot be cut: it is one "
+            f"of {many(splits, 'split')} and keeps one worker busy: store it in pieces, or "
+            "uncompressed as lines, jsonl or Parquet"
+        )
     with progress.stage(name, size) as stage:
         stage.set_slots(splits)
         watched = planned.watched(stage.counters_path)
