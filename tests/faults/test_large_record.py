@@ -1,0 +1,40 @@
+"""A record of many megabytes, below the limit, is one like any other."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import bpe as core
+from tests.cli.process import bpe
+from tests.faults.large_record import UNIT, write_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZE = 200_000_000  # bytes
+SECONDS = 1800  # on a machine that is busy
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["jsonl", "txt"])
+def test_it_is_counted_and_encoded(tmp_path: Path, kind: str) -> None:
+    units = write_record(tmp_path / "in", SIZE, kind)
+    config = tmp_path / "job.yaml"
+    settings = {"input": str(tmp_path / "in"), "output": str(tmp_path / "out"), "vocab_size": 300}
+    config.write_text(json.dumps(settings))
+    bpe("run", config, "--workers", "2", "--quiet", seconds=SECONDS)
+    counts = core.PretokenCounts.load(tmp_path / "out" / "counts")
+    of_unit = core.count_pretokens([UNIT]).items()
+    assert dict(counts.items()) == {pretoken: units * count for pretoken, count in of_unit}
+    tokenizer = core.Tokenizer.load(tmp_path / "out" / "tokenizer.json")
+    parts = sorted((tmp_path / "out" / "encoded").glob("part-*.parquet"))
+    (row,) = (row for part in parts for row in pq.read_table(part)["input_ids"])
+    expected = np.array(tokenizer.encode(UNIT), np.uint16)
+    ids = row.values.to_numpy()
+    assert len(ids) == units * len(expected)
+    assert (ids.reshape(units, -1) == expected).all()
