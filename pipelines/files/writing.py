@@ -111,7 +111,7 @@ def replacing(path: str) -> Iterator[HashingFile]:
         yield (file := HashingFile(raw, path))
         with _writing(path):
             raw.close()
-            FileSystems.rename([temporary], [path])
+            _rename(temporary, path)
         file.close()
     except BaseException:
         with contextlib.suppress(OSError):
@@ -119,6 +119,13 @@ def replacing(path: str) -> Iterator[HashingFile]:
         with contextlib.suppress(OutputError):
             remove(temporary)
         raise
+
+
+def _rename(old: str, new: str) -> None:
+    if is_local(new):
+        Path(old).replace(new)  # Beam's error would hide the system's in its text
+    else:
+        FileSystems.rename([old], [new])
 
 
 @contextlib.contextmanager

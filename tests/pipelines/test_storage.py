@@ -57,6 +57,16 @@ def test_a_full_disk_is_an_output_error_that_names_the_file() -> None:
             file.write(b"x")
 
 
+def test_a_name_that_cannot_be_taken_is_an_output_error_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "part"
+    path.mkdir()
+    with pytest.raises(
+        OutputError, match=f"^{re.escape(str(path))}: cannot write: Is a directory$"
+    ):
+        storage.write(str(path), b"x")
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="name a directory"):
