@@ -213,9 +213,12 @@ def main() -> None:
     parser.add_argument("--input-file", type=Path, default=Path("build/fuzz/input"))
     parser.add_argument("--corpus", type=Path, default=Path("build/fuzz/corpus"))
     parser.add_argument("--replay", type=Path, help="run one input that was left")
+    parser.add_argument("--leak", choices=("memory", "object"), help="leak on purpose")
     options = parser.parse_args()
     given = Input.read(options.replay) if options.replay else None  # before it is overwritten
     fuzzer = Fuzzer(options.input_file, options.corpus)
+    if options.leak:
+        sanitized.leak(options.leak)
     if given:
         fuzzer.run(given)
     else:
@@ -224,7 +227,7 @@ def main() -> None:
         say(fuzzer.summary())
     faulthandler.cancel_dump_traceback_later()
     if sanitized.finds_leaks() and sanitized.leaks():
-        sys.exit("leaks: see above")
+        sys.exit("leaks: see above; with fast_unwind_on_malloc=0 in ASAN_OPTIONS, whole stacks")
     say("no difference, no leak" if sanitized.finds_leaks() else "no difference")
 
 

@@ -1,0 +1,163 @@
+"""No entry point of the core keeps an object of Python for each call. Its C++: ``make fuzz``."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import gc
+import sys
+from array import array
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import bpe
+from bpe import _native, formats
+from bpe.errors import BpeError
+from bpe.normalize import normalize_column
+from tests.bpe.models import make
+from tests.bpe.test_formats_fuzz import FORMATS
+from tests.bpe.vocabularies import BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(
+    sys.getallocatedblocks() == 0, reason="PYTHONMALLOC=malloc: Python does not count its objects"
+)
+
+TEXTS = pa.array(["the <s> low, lower lowest", "naïve 漢字 🙂", "", "the http://a.b c@d.e"])
+END = "<s>"
+
+
+def kept(call: Callable[[], object], calls: int, *, rounds: int = 4) -> float:
+    """Objects of Python that a call leaves behind, in the round that leaves the fewest.
+
+    What is kept once, such as a cache that fills, is left behind in the first rounds.
+    """
+    found = []
+    for _ in range(rounds):
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(calls):
+            call()
+        gc.collect()
+        found.append(sys.getallocatedblocks() - before)
+    return min(found) / calls
+
+
+def refused(call: Callable[[], object]) -> Callable[[], None]:
+    """The call, whose error of ours is dropped."""
+
+    def run() -> None:
+        with contextlib.suppress(BpeError, ValueError):
+            call()
+            raise AssertionError("it was not refused")
+
+    return run
+
+
+@functools.cache
+def tokenizers() -> list[bpe.Tokenizer]:
+    counts = bpe.count_pretokens(TEXTS)
+    words = bpe.count_pretokens(TEXTS, pretokenizer="words")
+    return [
+        bpe.train(counts, max_merges=20, special_tokens=(END,)),
+        bpe.train(words, max_merges=20, model=bpe.CharacterLevel(unknown="<unk>")),
+        bpe.train(words, max_merges=20, model=bpe.WordPiece()),
+    ]
+
+
+def encoding() -> dict[str, Callable[[], object]]:
+    of_bytes, of_characters, of_pieces = tokenizers()
+    known = make(["a", "b", "</w>"], model=bpe.CharacterLevel())
+    rows = of_bytes.encode_arrow(TEXTS)
+    ids = rows[0].as_py()
+    stranger = TEXTS.take(pa.array([1]))
+    return {
+        "encode": lambda: of_bytes.encode("the lowest", allowed_special="all"),
+        "encode_arrow": lambda: of_bytes.encode_arrow(TEXTS, allowed_special="all"),
+        "encode with dropout": lambda: of_bytes.encode_arrow(TEXTS, dropout=0.3, seed=7),
+        "encode characters": lambda: of_characters.encode_arrow(TEXTS),
+        "encode word pieces": lambda: of_pieces.encode_arrow(TEXTS),
+        "encode what has no token": refused(lambda: known.encode_arrow(stranger)),
+        "decode": lambda: of_characters.decode(of_characters.encode("low")),
+        "decode_arrow": lambda: of_bytes.decode_arrow(rows, skip_special_tokens=True),
+        "decode no id": refused(lambda: of_bytes.decode_arrow(pa.array([[*ids, 10**6]]))),
+    }
+
+
+def counting() -> dict[str, Callable[[], object]]:
+    special = (END, "the")
+    counts = bpe.count_pretokens(TEXTS, track_order=True)
+    steps = ("nfkc", "lowercase", "strip-accents")
+    return {
+        "scan": lambda: [_native.scan(name, b"the low'll 12\xff") for name in bpe.PRETOKENIZERS],
+        "normalize": lambda: normalize_column(TEXTS, steps),
+        "count": lambda: bpe.count_pretokens(TEXTS, special_tokens=special),
+        "count in order": lambda: bpe.count_pretokens(TEXTS, track_order=True) + counts,
+        "count what is whole": lambda: bpe.count_pretokens(TEXTS, never_split=("url", "email")),
+        "count shards": lambda: [run.misplaced(0, 3) for run in counts.run.split(3)],
+        "count what is no run": refused(lambda: _native.CountRun(b"ab", bytes(24), 8, bytes(16))),
+    }
+
+
+@pytest.mark.parametrize("name", [*counting(), *encoding()])
+def test_calls_keep_nothing(name: str) -> None:
+    call = (counting() | encoding())[name]
+    assert kept(call, 100) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("ties", "model"),
+    [
+        *((ties, bpe.ByteLevel()) for ties in ("bytes-min", "huggingface", "first-seen")),
+        *(("id-min", model) for model in (bpe.CharacterLevel(), bpe.WordPiece())),
+    ],
+)
+def test_training_keeps_nothing(ties: str, model: bpe.Model) -> None:
+    counts = bpe.count_pretokens(
+        TEXTS, pretokenizer="words", never_split=("url",), track_order=True
+    )
+    call = lambda: bpe.train(counts, max_merges=10, ties=ties, model=model)  # noqa: E731
+    assert kept(call, 20) < 0.5
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_vocabularies_keep_nothing(name: str, tmp_path: Path) -> None:
+    """What a file says is handed to the core; reading it is Python's, and its caches grow long."""
+    for file, content in FORMATS[name].items():
+        path = tmp_path / file
+        path.write_bytes(content)
+    cut = bpe.Pretokenizer("gpt2") if path.suffix == ".tiktoken" else None
+    parts = vars(formats.read(path, pretokenizer=cut, special_tokens=None))
+    assert kept(lambda: bpe.Tokenizer(**parts), 20) < 0.5
+
+
+def test_merges_of_ranks_keep_nothing() -> None:
+    tokens = [*BYTES, b"ab", b"abab"]
+    data = b"".join(tokens)
+    offsets = array("q", [0, *accumulate(map(len, tokens))])
+    merges = bytes(memoryview(_native.merges_of_ranks(data, offsets)))
+    assert kept(lambda: _native.merges_of_ranks(data, offsets), 100) < 0.5
+    assert kept(lambda: _native.merges_that_happen(data, offsets, merges), 100) < 0.5
+
+
+def test_a_vocabulary_that_does_not_fit_keeps_nothing() -> None:
+    call = refused(
+        lambda: bpe.Tokenizer(
+            tokens=[*BYTES, b"ab"], merges=[(97, 98, 99)], pretokenizer=bpe.Pretokenizer("gpt2")
+        )
+    )
+    assert kept(call, 20) < 0.5
+
+
+def test_a_kept_object_would_be_seen() -> None:
+    def keep() -> None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(object()))
+
+    assert kept(keep, 100) >= 1
