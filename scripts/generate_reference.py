@@ -75,7 +75,7 @@ def _command(command: click.Command) -> str:
 
 def _examples(epilog: str) -> str:
     lines = (re.sub(r"^  ", "", line) for line in epilog.splitlines())
-    return "".join(f"{'$ ' if line.startswith('bpe') else ''}{line}\n" for line in lines)
+    return "".join(f"{'' if line.startswith(' ') else '$ '}{line}\n" for line in lines)
 
 
 def _prose(text: str) -> str:

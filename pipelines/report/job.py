@@ -12,7 +12,7 @@ from bpe.errors import BpeError
 from bpe.training import Training
 from pipelines.compare.result import read_comparison
 from pipelines.count.directory import load_watched_counts, read_counts_manifest
-from pipelines.encode.manifest import encoded_of, read_encoded_json
+from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
 from pipelines.files import storage
@@ -33,6 +33,7 @@ from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
 from pipelines.settings import Execution
 from pipelines.watch import log
+from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from pipelines.report.encoded import EncodedFacts
     from pipelines.report.found import Found
     from pipelines.report.html import Section
-
-_TRIES = 20  # of reading parts that a watch replaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,28 +206,31 @@ def _gather_encoded(
     material: _Material, directory: str, sample_parts: int | None, progress: Progress
 ) -> None:
     tokenizer = material.tokenizer
+
+    def manifest() -> tuple[dict[str, Any], EncodedManifest]:
+        value = read_encoded_json(directory)
+        return value, encoded_of(value, directory)
+
+    def read(
+        found: tuple[dict[str, Any], EncodedManifest],
+    ) -> tuple[dict[str, Any], EncodedManifest, EncodedFacts]:
+        facts = read_encoded_facts(
+            directory, found[1], sample_parts=sample_parts, advance=stage.advance
+        )
+        return (*found, facts)
+
     with progress.stage("token ids", None, unit="parts") as stage:
-        for last in (*[False] * (_TRIES - 1), True):
-            value = read_encoded_json(directory)
-            manifest = encoded_of(value, directory)
-            if tokenizer is None:
-                raise InputError(f"{directory}: no tokenizer.json beside the manifest")
-            if tokenizer.sha256 != manifest.tokenizer_sha256:
-                raise InputError(
-                    f"{directory} was encoded with another tokenizer than "
-                    f"{material.found.tokenizer}: report on it alone, or encode again"
-                )
-            try:
-                material.encoded = read_encoded_facts(
-                    directory, manifest, sample_parts=sample_parts, advance=stage.advance
-                )
-            except InputError:
-                # A watch may have replaced the parts of a file that changed.
-                if last or read_encoded_json(directory) == value:
-                    raise
-                continue
-            material.manifest, material.manifest_json = manifest, value
-            return
+        _, now = manifest()
+        if tokenizer is None:
+            raise InputError(f"{directory}: no tokenizer.json beside the manifest")
+        if tokenizer.sha256 != now.tokenizer_sha256:
+            raise InputError(
+                f"{directory} was encoded with another tokenizer than {material.found.tokenizer}: "
+                "report on it alone, or encode again"
+            )
+        material.manifest_json, material.manifest, material.encoded = read_steadily(
+            manifest, lambda found: watched_files(found[1]), read
+        )
 
 
 def _training(path: str) -> Training:

@@ -3,25 +3,23 @@
 A page finds a small ``corpus/``, made as ``docs/README.md`` tells to make it, and ``bpe`` on the
 path. ``sh`` and ``python`` blocks run one after the other; a ``yaml`` block whose first line is
 ``# name.yaml`` becomes that file; an ``output`` block is what the block before it prints (a line
-``…`` stands for any lines).
+``…`` stands for any lines). ``console`` blocks are for what cannot run here.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.cli.process import BPE, ROOT, environment
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w./-]+\.(?:yaml|txt|jsonl))\n")
-_OTHER_PLACES = re.compile(r"^(?:make|pip|git) ", re.MULTILINE)  # a clone, an environment
+_OTHER_PLACES = re.compile(r"^(?:make|pip|git) ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,12 @@ class Block:
 
 def blocks(page: Path) -> list[Block]:
     return [Block(*found) for found in _BLOCK.findall(page.read_text("utf-8"))]
+
+
+def commands_of(block: Block) -> list[str]:
+    """The commands of a ``console`` block, without the prompt."""
+    lines = re.sub(r" *\\\n *", " ", block.text).splitlines()
+    return [line.removeprefix("$ ") for line in lines]
 
 
 def links(page: Path) -> list[tuple[str, str]]:
@@ -51,16 +55,32 @@ def make_folder(folder: Path) -> Path:
     """A folder with a corpus, as a reader of the documentation has it, and the command."""
     corpus = next(block for block in blocks(ROOT / "docs" / "README.md") if block.kind == "python")
     subprocess.run([sys.executable, "-c", corpus.text], cwd=folder, check=True)
-    (folder / "bin").mkdir()
+    make_command(folder)
+    return folder
+
+
+def make_command(folder: Path) -> dict[str, str]:
+    """Put ``bpe`` into ``bin/`` of a folder; the environment that has it, and a home of its own."""
+    for name in ("bin", "home"):
+        (folder / name).mkdir(exist_ok=True)
     command = folder / "bin" / "bpe"
     command.write_text(f'#!/bin/sh\nexec "{BPE[0]}" -m pipelines.cli "$@"\n')
     command.chmod(0o755)
-    return folder
+    return environment(
+        PATH=f"{folder / 'bin'}:{environment()['PATH']}",
+        HOME=str(folder / "home"),
+        XDG_CACHE_HOME=os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+    )
+
+
+def is_elsewhere(block: Block) -> bool:
+    """Whether an ``sh`` block needs a clone, or an environment of its own."""
+    return block.kind == "sh" and _OTHER_PLACES.search(block.text) is not None
 
 
 def run_page(page: Path, folder: Path) -> list[str]:
     """Run a page in what `make_folder` made; returns the kinds of the blocks that ran."""
-    path = f"{folder / 'bin'}:{environment()['PATH']}"
+    env = make_command(folder)
     ran = []
     printed = ""
     for block in blocks(page):
@@ -68,12 +88,12 @@ def run_page(page: Path, folder: Path) -> list[str]:
             assert _matches(block.text, printed), f"{page.name} says\n{block.text}\nnot\n{printed}"
         elif block.kind == "yaml" and (named := _FILE.match(block.text)):
             (folder / named[1]).write_text(block.text, "utf-8")
-        elif block.kind in ("sh", "python") and not _OTHER_PLACES.search(block.text):
+        elif block.kind in ("sh", "python") and not is_elsewhere(block):
             shell = {"sh": ["sh", "-euc"], "python": [sys.executable, "-c"]}[block.kind]
             done = subprocess.run(
                 [*shell, block.text],
                 cwd=folder,
-                env=environment(PATH=path),
+                env=env,
                 capture_output=True,
                 text=True,
                 encoding="utf-8",

@@ -20,8 +20,8 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli.main import bpe as group
-from tests.cli.pages import blocks
-from tests.cli.process import BPE, ROOT, bpe, environment
+from tests.cli.pages import blocks, commands_of, make_command
+from tests.cli.process import ROOT, bpe, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,10 +36,7 @@ PAGE = ROOT / "docs" / "commands.md"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the command on the path, a file and a directory."""
     made = tmp_path_factory.mktemp("shell")
-    (made / "bin").mkdir()
-    command = made / "bin" / "bpe"
-    command.write_text(f'#!/bin/sh\nexec "{BPE[0]}" -m pipelines.cli "$@"\n')
-    command.chmod(0o755)
+    make_command(made)
     (made / "corpus").mkdir()
     (made / "model.json").touch()
     return made
@@ -243,13 +240,13 @@ def test_every_block_is_of_a_kind_that_is_checked(path: Path) -> None:
     assert len(opened) == len(blocks(path))
     for block in blocks(path):
         if block.kind == "console":
-            for command in block.text.replace("\\\n", " ").splitlines():
+            for command in commands_of(block):
                 _check_options(command)
 
 
 def _check_options(line: str) -> None:
     """A command that is only shown has a name and options that exist."""
-    words = line.removeprefix("$ ").split()
+    words = line.split()
     if words[:1] != ["bpe"] or len(words) < 2 or words[1].startswith("-"):
         return
     assert words[1] in group.commands, line

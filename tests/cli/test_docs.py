@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.pages import anchors, links, make_folder, run_page
+from tests.cli.pages import anchors, blocks, is_elsewhere, links, make_folder, run_page
 from tests.cli.process import ROOT
 
 if TYPE_CHECKING:
@@ -28,13 +28,22 @@ def test_the_index_names_every_page() -> None:
     assert set(PAGES) == set(INDEX.parent.rglob("*.md"))
 
 
-# All but the generated reference, whose examples test_completion.py checks against the commands.
+# All but the generated reference, whose examples test_examples.py runs.
 RUN = [page for page in PAGES if page.name != "commands.md"]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run(folder: Path, page: Path) -> None:
     assert run_page(page, folder)
+
+
+def test_the_index_says_what_is_not_run() -> None:
+    shown = {page.name for page in PAGES if any(one.kind == "console" for one in blocks(page))}
+    text = INDEX.read_text("utf-8")
+    named = text[text.index("Not run are:") : text.index("\n## ")]
+    assert set(re.findall(r"\]\((\w+\.md)\)", named)) == shown
+    elsewhere = [page for page in PAGES for one in blocks(page) if is_elsewhere(one)]
+    assert not elsewhere, "make, pip and git are of the README alone"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
