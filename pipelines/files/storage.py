@@ -88,7 +88,8 @@ def entries(directory: str, *, beginning: str = "") -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                listed = [_local_entry(one) for one in found if one.name.startswith(beginning)]
+                named = [one for one in found if one.name.startswith(beginning)]
+            listed = [entry for one in named if (entry := _local_entry(one)) is not None]
         else:
             listed = [
                 Entry(
@@ -108,13 +109,17 @@ def entries(directory: str, *, beginning: str = "") -> list[Entry]:
     return sorted(listed, key=lambda entry: entry.name)
 
 
-def _local_entry(entry: os.DirEntry[str]) -> Entry:
+def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
+    """What stands there; None where it is gone again."""
     if entry.is_symlink():
         return Entry(name=entry.name, kind="link", size=0)
     if entry.is_dir():
         return Entry(name=entry.name, kind="directory", size=0)
     if entry.is_file():
-        return Entry(name=entry.name, kind="file", size=entry.stat().st_size)
+        try:
+            return Entry(name=entry.name, kind="file", size=entry.stat().st_size)
+        except FileNotFoundError:
+            return None
     return Entry(name=entry.name, kind="other", size=0)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from pipelines import decode, jobs
 from pipelines.errors import VerificationError
+from pipelines.files import storage
 from pipelines.settings import CountsInput
 from pipelines.verify import counts as counts_verified
 from pipelines.verify import encoded as encoded_verified
@@ -101,6 +102,15 @@ def test_verify_of_counts_that_are_added_up_meanwhile(
     hook(monkeypatch, counts_verified, "counts_of_sets", counts.compact)
     assert jobs.verify(directory=counts.out).documents == FAN_IN
     assert len(log.set_names(counts.out)) == 1
+
+
+def test_a_file_that_goes_while_its_folder_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).touch()
+    hook(monkeypatch, storage, "_local_entry", (tmp_path / "b").unlink)
+    assert [entry.name for entry in storage.entries(str(tmp_path))] == ["a", "c"]
 
 
 def documents_of(number: int) -> int:
