@@ -44,6 +44,10 @@ class Job:
     def cancel(self) -> None:
         self.cancelled += 1
 
+    @property
+    def state(self) -> str:
+        return "CANCELLED" if self.cancelled else "RUNNING"
+
 
 def test_a_job_that_we_lose_is_cancelled() -> None:
     job = Job(RuntimeError("whatever the client of a runner raises"))
