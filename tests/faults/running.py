@@ -78,12 +78,13 @@ def outcome(directory: Path) -> dict[str, bytes]:
 
 
 def stamps(directory: Path) -> dict[str, tuple[int, int]]:
-    """Which file it is, and when it was written last, for each below ``directory``."""
-    return {
-        str(path.relative_to(directory)): (path.stat().st_ino, path.stat().st_mtime_ns)
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
+    """Which file it is, and when it was written last, for all below ``directory``."""
+    found = {}
+    for path in directory.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # a worker that outlives its job by a moment
+            at = path.stat()
+            found[str(path.relative_to(directory))] = (at.st_ino, at.st_mtime_ns)
+    return found
 
 
 def _is_timing(name: str) -> bool:

@@ -155,12 +155,17 @@ def test_a_run_killed_at_random_moments_is_resumed(
     chance, out = random.Random(seed), tmp_path / "out"
     run = whole.command(tmp_path / "job.yaml", out)
     for _ in range(5):
-        there = len(outcome(out))
-        wanted = there + chance.randrange(len(whole.made()) // 2)
-        if wanted >= len(whole.made()) - 3:  # so near to its end that the job may be done before
+        wanted = files(out) + chance.randrange(len(whole.made()) // 2)
+        # Far from its end: else the job may be done before it is killed.
+        if wanted > len(whole.made()) // 2:
             break
-        kill_run([*run, *more], out, lambda out: len(outcome(out)) >= wanted)  # noqa: B023 - called here
+        kill_run([*run, *more], out, lambda out: files(out) >= wanted)  # noqa: B023 - called here
     check_run(whole, run, out)
+
+
+def files(directory: Path) -> int:
+    """How many there are; half written ones come and go, and are none."""
+    return sum(is_temporary(path.name) is None for path in directory.rglob("*"))
 
 
 def kill_run(run: list[str | Path], out: Path, moment: Callable[[Path], object]) -> None:
