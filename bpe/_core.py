@@ -98,7 +98,7 @@ def _model_settings(model: Model, tokens: Sequence[bytes | None]) -> dict[str, A
             settings["unknown"] = tokens.index(model.unknown.encode())
         except ValueError:
             raise TokenizerError(
-                f"no token is the unknown token {model.unknown!r} of the model"
+                f"no token is the unknown token {model.unknown!r:.60} of the model"
             ) from None
     return settings
 

@@ -153,6 +153,7 @@ def test_a_megabyte() -> None:
     ("changes", "named"),
     [
         ({"model": bpe.WordPiece(unknown="<unk>")}, "no token is the unknown token '<unk>'"),
+        ({"model": bpe.WordPiece(unknown="9" * 5000)}, "the unknown token '9{59} of the model"),
         ({"pairs": [("un", "##aff")]}, "has no merges|result is not"),
         ({"ignore_merges": True}, "a WordPiece model has no merges"),
     ],
