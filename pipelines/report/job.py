@@ -214,20 +214,19 @@ def _gather_encoded(
     def read(
         found: tuple[dict[str, Any], EncodedManifest],
     ) -> tuple[dict[str, Any], EncodedManifest, EncodedFacts]:
+        if tokenizer is None:
+            raise InputError(f"{directory}: no tokenizer.json beside the manifest")
+        if tokenizer.sha256 != found[1].tokenizer_sha256:
+            raise InputError(
+                f"{directory} was encoded with another tokenizer than {material.found.tokenizer}: "
+                "report on it alone, or encode again"
+            )
         facts = read_encoded_facts(
             directory, found[1], sample_parts=sample_parts, advance=stage.advance
         )
         return (*found, facts)
 
     with progress.stage("token ids", None, unit="parts") as stage:
-        _, now = manifest()
-        if tokenizer is None:
-            raise InputError(f"{directory}: no tokenizer.json beside the manifest")
-        if tokenizer.sha256 != now.tokenizer_sha256:
-            raise InputError(
-                f"{directory} was encoded with another tokenizer than {material.found.tokenizer}: "
-                "report on it alone, or encode again"
-            )
         material.manifest_json, material.manifest, material.encoded = read_steadily(
             manifest, lambda found: watched_files(found[1]), read
         )

@@ -214,18 +214,13 @@ def _cut_short(corpus: Poisoned) -> None:
 
 def _bombs(corpus: Poisoned, limit: int) -> None:
     before, behind = _document("before the bomb"), _document("behind the bomb")
-    with zstandard.open(corpus.folder / "f.jsonl.zst", "wb") as file:
-        file.write(before + b'{"text": "')
-        _write_much(file, b" ", 8 * limit)
-        file.write(b'"}\n' + behind)
-    corpus.texts += ["before the bomb", "behind the bomb"]
-    corpus.bad.append(("f.jsonl.zst", len(before), "`max_record_size`"))
-    with gzip.open(corpus.folder / "g.jsonl.gz", "wb") as file:
-        file.write(before + b'{"text": "')
-        _write_much(file, b" ", 8 * limit)
-        file.write(b'"}\n' + behind)
-    corpus.texts += ["before the bomb", "behind the bomb"]
-    corpus.bad.append(("g.jsonl.gz", len(before), "`max_record_size`"))
+    for name, packed in (("f.jsonl.zst", zstandard.open), ("g.jsonl.gz", gzip.open)):
+        with packed(corpus.folder / name, "wb") as file:
+            file.write(before + b'{"text": "')
+            _write_much(file, b" ", 8 * limit)
+            file.write(b'"}\n' + behind)
+        corpus.texts += ["before the bomb", "behind the bomb"]
+        corpus.bad.append((name, len(before), "`max_record_size`"))
     with gzip.open(corpus.folder / "g.txt.gz", "wb") as file:
         _write_much(file, b"\0", 8 * limit)
     corpus.bad.append(("g.txt.gz", 0, "`max_record_size`"))

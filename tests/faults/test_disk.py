@@ -80,6 +80,19 @@ def fill(undisturbed: Undisturbed, disk: Disk, name: str, *more: str) -> None:
     assert outcome(seen) == undisturbed.made(name)
 
 
+def command_of(
+    name: str, undisturbed: Undisturbed, whole: WholeJob, folder: Path, out: Path
+) -> list[str | Path]:
+    """`folder` is where the configuration of a run is written."""
+    if name == "run":
+        return whole.command(folder / "job.yaml", out)
+    return undisturbed.command(name, out)
+
+
+def made_by(name: str, undisturbed: Undisturbed, whole: WholeJob) -> dict[str, bytes]:
+    return whole.made() if name == "run" else undisturbed.made(name)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -92,10 +105,8 @@ def test_a_read_only_output_is_named(
     undisturbed: Undisturbed, whole: WholeJob, disk: Disk, tmp_path: Path, name: str
 ) -> None:
     out, seen = disk.path / "out", disk.outside / "out"
-    if name == "run":
-        command, made = whole.command(tmp_path / "job.yaml", out), whole.made()
-    else:
-        command, made = undisturbed.command(name, out), undisturbed.made(name)
+    command = command_of(name, undisturbed, whole, tmp_path, out)
+    made = made_by(name, undisturbed, whole)
     assert disk.remount("ro,size=16m")
     done = bpe(*command, status=1, inside=disk.inside)
     assert done.stderr.count("\n") == 1
@@ -125,10 +136,8 @@ def test_a_disk_that_becomes_read_only(
 ) -> None:
     """As a kernel does with a disk that fails, while a job writes to it."""
     out, seen = disk.path / "out", disk.outside / "out"
-    if name == "run":
-        command, made = whole.command(tmp_path / "job.yaml", out), whole.made()
-    else:
-        command, made = undisturbed.command(name, out), undisturbed.made(name)
+    command = command_of(name, undisturbed, whole, tmp_path, out)
+    made = made_by(name, undisturbed, whole)
     assert disk.remount("rw,size=16m")
     with running(*command, *more, inside=disk.inside) as process:
         until(lambda: len(parts(seen)) >= 3, process)
@@ -157,10 +166,7 @@ def test_an_output_without_permission_is_named(
 ) -> None:
     out = tmp_path / "closed" / "out"
     out.parent.mkdir()
-    if name == "run":
-        command = whole.command(tmp_path / "job.yaml", out)
-    else:
-        command = undisturbed.command(name, out)
+    command = command_of(name, undisturbed, whole, tmp_path, out)
     out.parent.chmod(0o500)
     done = bpe(*command, status=1, inside=bound_by_permissions())
     out.parent.chmod(0o700)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from pipelines.files.filesystems import is_local, of_client
 from pipelines.files.storage import exists
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
     from typing_extensions import Self
@@ -50,10 +52,9 @@ class StoredFile:
             raise InputError(f"{source.path} cannot be opened: {error}") from error
         except Exception as error:
             # The clients of some stores have an error of their own for what is not there.
-            if is_local(source.path):
-                raise
-            if self._is_there():
-                raise self._of_client(error) from error
+            with self._named():
+                if is_local(source.path) or exists(source.path):
+                    raise
             raise self._lost("is gone now") from error
         try:
             self._check_size()
@@ -91,21 +92,13 @@ class StoredFile:
             InputError: it cannot be read.
         """
         pieces: list[bytes] = []
-        try:
+        with self._named():
             missing = min(size, max(self._source.file_size - self._file.tell(), 0))
             while missing and (piece := self._file.read(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
             if missing and self._file.tell() < self._source.file_size:
                 self._check_size()
-        except JobError:
-            raise
-        except OSError as error:
-            raise InputError(f"{self._source.path} cannot be read: {error}") from error
-        except Exception as error:
-            if is_local(self._source.path):
-                raise
-            raise self._of_client(error) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -119,14 +112,18 @@ class StoredFile:
         """The offset of the next byte to be read."""
         return int(self._file.tell())
 
-    def _is_there(self) -> bool:
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
         try:
-            return exists(self._source.path)
+            yield
+        except JobError:
+            raise
+        except OSError as error:
+            raise InputError(f"{self._source.path} cannot be read: {error}") from error
         except Exception as error:
-            raise self._of_client(error) from error
-
-    def _of_client(self, error: Exception) -> InputError:
-        return InputError(f"{self._source.path} cannot be read: {of_client(error)}")
+            if is_local(self._source.path):
+                raise  # the clients of some stores have errors of their own
+            raise InputError(f"{self._source.path} cannot be read: {of_client(error)}") from error
 
     def _lost(self, now: str) -> LostFileError:
         return LostFileError(
