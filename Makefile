@@ -33,11 +33,11 @@ FUZZ_FILES := --input-file $(CURDIR)/build/fuzz/input --corpus $(CURDIR)/build/f
 TEST_WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations=25 --durations-min=5
 
-test: install ## all tests, in two processes (TEST_WORKERS=8 for more)
+test: install ## the tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)
 
-test-long: install ## tests that make test runs on samples of the shared corpora, on all of them
-	BPE_LONG=1 $(PYTEST) $$(grep -lE 'shared_rows|LONG' $$(find tests -name 'test_*.py'))
+test-long: install ## every test, none on a sample, but those of test-runners and test-faults: an hour
+	BPE_LONG=1 $(PYTEST) -m "long or not long" --ignore=tests/cluster --ignore=tests/faults --ignore=tests/watch
 
 test-scale: install ## partial counts of 20 million distinct pre-tokens, merged and trained on
 	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q tests/benchmarks/test_merge_step.py

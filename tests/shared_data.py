@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BPE_SHARED", ROOT.parent / "shared"))
-LONG = bool(os.environ.get("BPE_LONG"))  # make test-long: whole corpora, not samples
+LONG = bool(os.environ.get("BPE_LONG"))  # make test-long: all of what make test takes samples of
 
 
 def shared_file(relative: str) -> Path:

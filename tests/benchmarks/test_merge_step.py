@@ -13,7 +13,7 @@ from tests.shared_data import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-DISTINCT = int(os.environ.get("BPE_DISTINCT", "300000"))  # make test-scale: 20 million
+DISTINCT = int(os.environ.get("BPE_DISTINCT", "100000"))  # make test-scale: 20 million
 # What the process of a job takes before it has any counts, and bytes a distinct pre-token.
 PROCESS, EACH = 400_000_000, 180
 

@@ -104,6 +104,7 @@ def test_a_failure_is_one_message_and_status_1() -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.long
 def test_a_row_that_is_measured_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     rows = ["--scale", "short", "--only", "second-core", "--output", str(path)]

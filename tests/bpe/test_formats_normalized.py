@@ -33,7 +33,7 @@ from bpe.formats.normalizers import read_normalizer, write_normalizer
 from bpe.formats.strict_json import Entry
 from bpe.normalize import normalize
 from tests.bpe.models import make
-from tests.bpe.texts import CHARACTERS, library_sources
+from tests.bpe.texts import CHARACTERS, code_points, library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
 
 if TYPE_CHECKING:
@@ -46,11 +46,8 @@ OLD = unicodedata.ucd_3_2_0
 @functools.cache
 def old_characters() -> tuple[str, ...]:
     """The characters of Unicode 3.2 that still are what they were then."""
-    points = (*range(0xD800), *range(0xE000, 0x110000))
     return tuple(
-        c
-        for c in map(chr, points)
-        if OLD.category(c) == unicodedata2.category(c) not in ("Cn", "Co")
+        c for c in code_points() if OLD.category(c) == unicodedata2.category(c) not in ("Cn", "Co")
     )
 
 

@@ -19,6 +19,7 @@ from tests.bpe.texts import (
     strings,
     unicode_differences,
 )
+from tests.shared_data import LONG
 
 MEGABYTE = 1 << 20
 
@@ -84,12 +85,22 @@ def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> Non
         max_size=120,
     ).map(lambda parts: "".join(parts).encode())
 )
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=1000 if LONG else 300)
 def test_windows_of_64_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
     check(text)
 
 
-@pytest.mark.parametrize("character", [chr(c) for c in range(256)], ids=lambda c: f"{ord(c):02x}")
+# Where a class begins or ends in ASCII, and all kinds of bytes of sequences.
+EDGES = {ord(c) for c in "\0\t\n\v\r\x1c\x1f !'./09:@AZ[`azs{~\x7f\x80\x85\xa0\xbf\xc3\xe2\xf0\xff"}
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        pytest.param(chr(c), id=f"{c:02x}", marks=() if c in EDGES else pytest.mark.long)
+        for c in range(256)
+    ],
+)
 def test_every_byte_at_every_place_of_a_block(character: str) -> None:
     for word in (b" word", b"Word", b" 1234", b"....", b"    ", b"\n \n\n"):
         line = (word * 24)[:96]

@@ -10,6 +10,8 @@ import regex
 import unicodedata2
 from hypothesis import strategies as st
 
+from tests.shared_data import LONG
+
 # Every alternative of every pattern, each class in one to four bytes, and what looks like it.
 CHARACTERS = [
     *("'", "'s", "'S", "'ſ", "'t", "'RE", "'ve", "'vE", "'m", "'ll", "'lL", "'D", "’s"),
@@ -43,13 +45,24 @@ def unicode_differences() -> str:
     return "".join(sorted(differences))
 
 
+@functools.cache
+def code_points() -> tuple[str, ...]:
+    """All characters but surrogates: those below U+1000, and each eighth of the others.
+
+    ``make test-long`` takes every one.
+    """
+    first, step = 0x1000, 1 if LONG else 8
+    points = (*range(first), *range(first, 0x110000, step))
+    return tuple(chr(c) for c in points if not 0xD800 <= c < 0xE000)
+
+
 def every_code_point(*, without: str = "") -> tuple[str, str]:
-    """All characters but surrogates, where the cuts around each tell its class.
+    """The `code_points`, where the cuts around each tell its class.
 
     Returns:
         The assigned ones, each in many contexts, and all others (private ones too) in a few.
     """
-    points = sorted({chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000} - set(without))
+    points = sorted(set(code_points()) - set(without))
     assigned, others = [], []
     for c in points:
         if unicodedata2.category(c)[0] == "C":

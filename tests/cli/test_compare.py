@@ -46,6 +46,7 @@ def compared(work: Path) -> Path:
     return work
 
 
+@pytest.mark.long
 def test_the_summary_is_plain_where_there_is_no_terminal(compared: Path) -> None:
     text = (compared / "compared.txt").read_text("utf-8")
     lines = text.splitlines()

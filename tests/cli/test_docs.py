@@ -32,7 +32,17 @@ def test_the_index_names_every_page() -> None:
 RUN = [page for page in PAGES if page.name not in ("commands.md", "fuzzing.md")]
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+# Half a minute each and more; what they speak of has tests of its own.
+SLOW = ("compare.md", "counts.md", "report.md", "rows.md", "systems.md", "watching.md")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=pytest.mark.long if page.name in SLOW else ())
+        for page in RUN
+    ],
+)
 def test_the_blocks_of_a_page_run(folder: Path, page: Path) -> None:
     assert run_page(page, folder)
 

@@ -51,6 +51,7 @@ def test_the_summary_as_json_is_all_there_is_on_stdout(work: Path) -> None:
     assert summary["bytes_per_token"] > 1
 
 
+@pytest.mark.long
 def test_verify_says_what_it_could_prove_where_text_is_lost(work: Path) -> None:
     bpe(
         *("train", "--input", "corpus", "--normalizer", "lowercase", "--vocab-size", "300"),
@@ -148,6 +149,7 @@ def test_counts_train_together_and_with_weights(work: Path, tmp_path: Path) -> N
     assert weighted == 2 * a + 3 * (both - a)
 
 
+@pytest.mark.long
 def test_a_directory_may_be_called_like_a_weight(work: Path, tmp_path: Path) -> None:
     bpe("count", "--input", "corpus", "--output", tmp_path / "day:2", cwd=work)
     train = ("train", "--vocab-size", "280", "--json", "--counts")
@@ -167,6 +169,7 @@ def test_a_directory_may_be_called_like_a_weight(work: Path, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.long
 def test_first_seen_needs_counts_that_know(work: Path, tmp_path: Path) -> None:
     counts = ("count", "--input", "corpus", "--output")
     train = ("train", "--vocab-size", "280", "--ties", "first-seen", "--counts")
@@ -214,7 +217,7 @@ def test_an_input_of_bad_records_alone_is_not_empty(tmp_path: Path) -> None:
     assert "warning   the input holds no documents" in done.stdout
 
 
-@pytest.mark.parametrize("model", ["bpe", "wordpiece"])
+@pytest.mark.parametrize("model", ["bpe", pytest.param("wordpiece", marks=pytest.mark.long)])
 def test_unknown_tokens_are_counted(work: Path, tmp_path: Path, model: str) -> None:
     token = {"bpe": "<unk>", "wordpiece": "[UNK]"}[model]
     bpe(
@@ -254,6 +257,7 @@ def test_progress_that_nobody_reads_does_not_end_a_job(work: Path, tmp_path: Pat
     assert (tmp_path / "out" / "manifest.json").exists()
 
 
+@pytest.mark.long
 def test_json_on_a_stream_that_is_not_utf8(work: Path, tmp_path: Path) -> None:
     output = tmp_path / "é"
     done = bpe("count", "--input", "corpus", "--output", output, "--json", cwd=work)

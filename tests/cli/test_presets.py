@@ -74,6 +74,7 @@ def test_a_preset_runs_a_whole_job(tmp_path: Path) -> None:
     bpe("verify", "out/encoded", "--input", "a.txt", cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(tmp_path: Path) -> None:
     tutorial = ("--preset", "word-tutorial")
     found = training(tmp_path, *tutorial, "--symbols", "bytes", "--vocab-size", "264")

@@ -146,6 +146,7 @@ def test_a_report_may_be_written_again_and_other_files_not(
     assert other.read_bytes() == before
 
 
+@pytest.mark.long
 def test_jobs_know_the_report_and_the_times(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "copy")
     place = tmp_path / "copy"

@@ -163,6 +163,7 @@ def check_tokens(rows: list[list[str]], expected: list[tuple[int, ...]], materia
     return len(plain)
 
 
+@pytest.mark.long
 def test_the_curve_is_that_of_the_merges_one_after_the_other(material: Material) -> None:
     found = material.section("compression")
     size = sum(len(word) * times for word, times in material.pretokens.items())

@@ -48,6 +48,7 @@ def finish(folder: Path, *command: str) -> None:
     bpe(*command, *WATCH, "--output", "out", "--stop-idle", "0.5", cwd=folder, seconds=600)
 
 
+@pytest.mark.long
 def test_an_encoded_corpus_of_which_only_the_log_tells(folder: Path) -> None:
     encode = ("encode", "--tokenizer", "tokenizer.json")
     out = kill_when_taken(folder, *encode)

@@ -102,6 +102,7 @@ def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["notes"]
 
 
+@pytest.mark.long
 def test_the_output_of_a_run_may_lie_in_its_input(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "corpus", tmp_path / "in")
     (tmp_path / "job.yaml").write_text("input: in\noutput: in/out\nvocab_size: 300\n")

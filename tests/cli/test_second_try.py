@@ -45,6 +45,7 @@ def test_training_on_nothing_fails(folder: Path) -> None:
     assert not (folder / "model" / "tokenizer.json").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("again", [(), ("--resume",)])
 def test_a_training_on_nothing_does_not_stand_in_the_way_of_the_next(
     folder: Path, again: tuple[str, ...]
@@ -63,6 +64,7 @@ def test_a_training_on_nothing_does_not_stand_in_the_way_of_the_next(
     ) in refused
 
 
+@pytest.mark.long
 def test_a_run_that_had_nothing_to_train_on_does_not_either(folder: Path) -> None:
     (folder / "job.yaml").write_text("output: job\nvocab_size: 270\n", "utf-8")
     (folder / "empty.txt").write_text("", "utf-8")
@@ -71,6 +73,7 @@ def test_a_run_that_had_nothing_to_train_on_does_not_either(folder: Path) -> Non
     assert "20 documents" in bpe("run", "job.yaml", "--input", "a.jsonl", cwd=folder).stdout
 
 
+@pytest.mark.long
 def test_a_tokenizer_is_verified_but_holds_nothing_to_decode(folder: Path) -> None:
     bpe("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "model", cwd=folder)
     assert "270 tokens" in bpe("verify", "model", cwd=folder).stdout

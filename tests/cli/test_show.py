@@ -86,7 +86,7 @@ def test_a_picture_beside_the_text(model: Path, tmp_path: Path) -> None:
     assert "p.jpg: a picture is a file whose name ends in .svg or .png" in refused.stderr
 
 
-@pytest.mark.parametrize("name", ["p.svg", "p.png"])
+@pytest.mark.parametrize("name", ["p.svg", pytest.param("p.png", marks=pytest.mark.long)])
 def test_a_picture_replaces_pictures_alone(model: Path, tmp_path: Path, name: str) -> None:
     draw = ("show", model, "playing", "--picture", tmp_path / name)
     bpe(*draw)

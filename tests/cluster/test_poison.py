@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 RUNNER = "--runner=PortableRunner"
 
 
+@pytest.mark.long
 def test_the_good_records_come_through(flink_local: Submission, tmp_path: Path) -> None:
     result = run(tmp_path, RUNNER, *flink_local.for_beam, lines=False, **SHORT)
     check(tmp_path, result, limit=SHORT["limit"])

@@ -206,7 +206,7 @@ def test_an_output_that_loses_its_permission(
     assert all(after[name] == before[name] for name in kept)
 
 
-@pytest.mark.parametrize("name", ["encode", "count"])
+@pytest.mark.parametrize("name", ["encode", pytest.param("count", marks=pytest.mark.long)])
 def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
     tmp_path: Path, name: str
 ) -> None:

@@ -84,7 +84,13 @@ def test_a_worker_killed_at_any_moment(
     kill_worker(undisturbed, name, tmp_path / "out", after)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, id="kill"),
+        pytest.param(signal.SIGTERM, id="term", marks=pytest.mark.long),
+    ],
+)
 def test_a_job_that_is_ended_is_resumed(
     undisturbed: Undisturbed, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -82,6 +82,7 @@ def test_options_reach_worker_processes(store: Store, mixed: WholeJob) -> None:
     whole_job(store, mixed, "processes", PROCESSES[1])
 
 
+@pytest.mark.long
 def test_a_whole_job_that_was_killed_is_resumed(
     store: Store, mixed: WholeJob, tmp_path: Path
 ) -> None:

@@ -87,7 +87,10 @@ def check(folder: Path, result: dict[str, Any], *, limit: int) -> None:
     assert more < RECORDS * limit + SLACK, f"{more >> 20} MiB"
 
 
-@pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
+@pytest.mark.parametrize(
+    "lines",
+    [pytest.param(False, id="auto"), pytest.param(True, id="lines", marks=pytest.mark.long)],
+)
 def test_the_good_records_come_through(tmp_path: Path, lines: bool) -> None:
     check(tmp_path, run(tmp_path, lines=lines, **SHORT), limit=SHORT["limit"])
 

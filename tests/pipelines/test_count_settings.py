@@ -55,7 +55,13 @@ def in_order(counts: PretokenCounts) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, id=name, marks=() if name == "all" else pytest.mark.long)
+        for name, way in WAYS.items()
+    ],
+)
 def test_counts_and_their_order_are_those_in_memory_whatever_the_splits_and_workers(
     corpus: Corpus, way: PretokenSettings, tmp_path: Path
 ) -> None:

@@ -65,7 +65,9 @@ def test_a_line_of_100_mb_takes_a_few_times_its_size(tmp_path: Path) -> None:
     assert grown < 300 * KIB_A_MIB
 
 
-@pytest.mark.parametrize("compression", ["gz", "zst", "bz2", "xz"])
+@pytest.mark.parametrize(
+    "compression", ["zst", *(pytest.param(c, marks=pytest.mark.long) for c in ("gz", "bz2", "xz"))]
+)
 def test_a_bomb_of_one_line_is_passed_over_in_little_memory(
     tmp_path: Path, compression: Compression
 ) -> None:

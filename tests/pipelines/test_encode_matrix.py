@@ -70,7 +70,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("format_", "packed"), CASES)
+# Each format and each compression once; the others are long.
+SHORT = {
+    *(("text", "zst"), ("lines", "bz2"), ("lines", "xz"), ("jsonl", "none"), ("jsonl", "gz")),
+    ("parquet", "none"),
+}
+
+
+@pytest.mark.parametrize(
+    ("format_", "packed"),
+    [pytest.param(*case, marks=() if case in SHORT else pytest.mark.long) for case in CASES],
+)
 def test_the_matrix(model: Path, tmp_path: Path, format_: FileFormat, packed: Compression) -> None:
     write(tmp_path / "in", format_, packed)
     inputs = InputSettings(patterns=(str(tmp_path / "in"),), format=format_, split_size=400)

@@ -126,7 +126,7 @@ class Arriving(threading.Thread):
         self.files += 1
 
 
-@pytest.mark.parametrize("what", ["encode", "count"])
+@pytest.mark.parametrize("what", ["encode", pytest.param("count", marks=pytest.mark.long)])
 def test_sigterm_while_files_arrive(folder: Path, what: str) -> None:
     often = ("--interval", "0.2", "--settle", "0", "--split-size", str(SPLIT))
     options = (*often, *(TOKENIZER if what == "encode" else ()))
