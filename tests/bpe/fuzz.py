@@ -86,13 +86,15 @@ class Fuzzer:
     Args:
         input_file: holds the input under way.
         corpus: a folder with inputs of earlier runs, for those of this one.
+        hangs: seconds after which an input that is still under way ends this process.
     """
 
-    def __init__(self, input_file: Path, corpus: Path) -> None:
+    def __init__(self, input_file: Path, corpus: Path, *, hangs: float | None = None) -> None:
         self.targets = {name: Target() for name in TARGETS}
         self._coverage = sanitized.Coverage()
         self._input_file = input_file
         self._corpus = corpus
+        self._hangs = hangs
         self._watched = 0.0
         input_file.parent.mkdir(parents=True, exist_ok=True)
         input_file.write_bytes(bytes(LARGEST))
@@ -109,9 +111,9 @@ class Fuzzer:
         content = given.to_bytes()
         self._under_way[: len(content)] = content
         target = self.targets[given.target]
-        if time.monotonic() - self._watched > 10:
+        if self._hangs is not None and time.monotonic() - self._watched > 10:
             self._watched = time.monotonic()
-            faulthandler.dump_traceback_later(HANGS, exit=True)
+            faulthandler.dump_traceback_later(self._hangs, exit=True)
         self._coverage.begin()
         begun = time.process_time()
         try:
@@ -216,7 +218,7 @@ def main() -> None:
     parser.add_argument("--leak", choices=("memory", "object"), help="leak on purpose")
     options = parser.parse_args()
     given = Input.read(options.replay) if options.replay else None  # before it is overwritten
-    fuzzer = Fuzzer(options.input_file, options.corpus)
+    fuzzer = Fuzzer(options.input_file, options.corpus, hangs=HANGS)
     if options.leak:
         sanitized.leak(options.leak)
     if given:
