@@ -212,6 +212,29 @@ def test_a_damaged_row_group_loses_its_own_rows_only(tmp_path: Path) -> None:
     assert found.places == [*range(bad.place), *range(2000, 3000)]
 
 
+def test_a_footer_that_tells_other_numbers_of_rows_is_damaged(tmp_path: Path) -> None:
+    """Each byte of the footer in turn: what pyarrow then takes for the truth may be fewer rows."""
+    path = tmp_path / "f.parquet"
+    write(path, {"text": [f"{i}" for i in range(60)]}, row_group_size=20)
+    good = path.read_bytes()
+    reasons = set()
+    for position in range(len(good) - 8 - int.from_bytes(good[-8:-4], "little"), len(good) - 8):
+        for value in {good[position] ^ 1, 0} - {good[position]}:
+            data = bytearray(good)
+            data[position] = value
+            path.write_bytes(data)
+            try:
+                found = read(whole(path, "parquet"))
+            except InputError:
+                continue
+            assert found.bad or found.texts == [f"{i}" for i in range(60)], position
+            reasons |= {bad.reason.rpartition(": ")[2] for bad in found.bad}
+    assert {
+        "its row groups have 40 rows, the file 60",
+        "its row groups have 60 rows, the file 0",
+    } <= reasons
+
+
 @settings(max_examples=80)
 @given(
     flips=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),

@@ -66,6 +66,7 @@ def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
                 page_checksum_verification=True,
             )
             schema = file.schema_arrow
+            _check_rows(file.metadata)
         except _ERRORS as error:
             # Every range of the file finds out; the first one says so.
             bad = [_no_parquet(source, stored, error)] if source.start == 0 else []
@@ -193,7 +194,7 @@ class _Reader:
         groups = []
         first = 0
         for index, begin in enumerate(_beginnings(metadata, source.file_size)):
-            rows = max(metadata.row_group(index).num_rows, 0)
+            rows = metadata.row_group(index).num_rows
             if source.start <= begin < source.end:
                 groups.append((index, first, rows))
             first += rows
@@ -375,6 +376,17 @@ def _true_rows(mask: pa.BooleanArray) -> list[int]:
 def _counting(first: int, length: int) -> pa.Int64Array:
     """``first``, ``first + 1``, and so on."""
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length), start=first - 1)
+
+
+def _check_rows(metadata: pq.FileMetaData) -> None:
+    """A row group of which the footer tells too few rows would lose the others in silence.
+
+    Raises:
+        ValueError: the rows of the row groups are not those of the file.
+    """
+    rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+    if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+        raise ValueError(f"its row groups have {sum(rows)} rows, the file {metadata.num_rows}")
 
 
 def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
