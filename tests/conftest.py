@@ -17,5 +17,5 @@ from tests.shared_data import LONG
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("patient", deadline=None, max_examples=200 if LONG else 40)
-settings.register_profile("brief", deadline=None, max_examples=25)
+settings.register_profile("brief", deadline=None, max_examples=10)
 settings.load_profile("patient")

@@ -77,6 +77,7 @@ def test_different_outputs_end_the_bench_before_anything_is_timed() -> None:
     assert not [line for line in lines if "round" in line]
 
 
+@pytest.mark.long
 def test_only_what_must_be_equal_is_compared() -> None:
     ours = encoder("beam-bpe", who="beam-bpe", size=20_000)
     theirs = encoder("tiktoken", who="tiktoken", size=40_000, output="of its own")
@@ -96,6 +97,7 @@ def test_the_command_line_knows_its_rows() -> None:
     assert "no such row: nothing" in wrong.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("gigatoken") is not None, reason="the peers are installed")
 def test_a_failure_is_one_message_and_status_1() -> None:
     done = run_bench("run", "--scale", "short", "--only", "encode-r50k-en", status=1)

@@ -23,7 +23,7 @@ from tests.bpe.test_formats_fuzz import FORMATS
 from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(
@@ -32,6 +32,15 @@ pytestmark = pytest.mark.skipif(
 
 TEXTS = pa.array(["the <s> low, lower lowest", "naïve 漢字 🙂", "", "the http://a.b c@d.e"])
 END = "<s>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_objects() -> Iterator[None]:
+    """What other tests left behind is not looked through at each collection."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def kept(call: Callable[[], object], calls: int, *, rounds: int = 4) -> float:

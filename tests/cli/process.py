@@ -1,14 +1,25 @@
-"""Runs ``bpe`` as users do: a process of its own."""
+"""Runs ``bpe`` as users do: a process of its own.
+
+``BPE_FRESH=1`` starts each from nothing; else most are forks of one that has imported Beam.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli import forked
+from tests.shared_data import LONG
+
 ROOT = Path(__file__).resolve().parents[2]
 BPE = [sys.executable, "-m", "pipelines.cli"]
+
+
+FRESH = LONG or bool(os.environ.get("BPE_FRESH"))
+_server = functools.cache(forked.Server.started)
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -31,17 +42,23 @@ def bpe(
 
     ``inside`` stands before it: a command that runs another one, in a place of its own.
     """
-    done = subprocess.run(
-        [*inside, *BPE, *arguments],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=environment(**env),
-        timeout=seconds,
-        check=False,
-    )
+    if not (FRESH or inside or env):
+        command = [os.fsdecode(argument) for argument in arguments]
+        done = _server(ROOT).run(
+            command, cwd=cwd or Path.cwd(), env=environment(), stdin=stdin, seconds=seconds
+        )
+    else:
+        done = subprocess.run(
+            [*inside, *BPE, *arguments],
+            cwd=cwd,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=environment(**env),
+            timeout=seconds,
+            check=False,
+        )
     if status is not None:
         assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done

@@ -33,7 +33,10 @@ RUN = [page for page in PAGES if page.name not in ("commands.md", "fuzzing.md")]
 
 
 # Half a minute each and more; what they speak of has tests of its own.
-SLOW = ("compare.md", "counts.md", "report.md", "rows.md", "systems.md", "watching.md")
+SLOW = {
+    *("compare.md", "counts.md", "files.md", "metrics.md", "report.md", "rows.md"),
+    *("systems.md", "watching.md"),
+}
 
 
 @pytest.mark.parametrize(

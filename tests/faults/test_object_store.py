@@ -230,6 +230,7 @@ def answer(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.long
 def test_the_second_of_two_jobs_is_refused_until_the_first_is_dead(
     store: Store, small: Undisturbed
 ) -> None:
