@@ -117,7 +117,8 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	@echo $(PYTHON) > $(VENV)/.made-with
 
-PIP := -m pip --quiet --disable-pip-version-check install
+# Modules are compiled when they are first imported, and most never are.
+PIP := -m pip --quiet --disable-pip-version-check install --no-compile
 
 # All but the package itself, so that linters wait for no compiler.
 $(VENV)/.packages: $(VENV)/bin/python pyproject.toml scripts/requirements.py

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -93,6 +94,8 @@ class Server:
 def _serve(fd: int) -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # or each command copies these objects to look through them
     asked = socket.socket(fileno=fd)
     while True:
         message, ancillary, _, _ = asked.recvmsg(_LONGEST, socket.CMSG_LEN(4 * _STREAMS))
