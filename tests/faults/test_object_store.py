@@ -186,11 +186,12 @@ def test_a_job_that_was_killed_is_resumed(
     assert "manifest.json" not in left
     left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
     assert all(expected[name] == data for name, data in left.items())
-    done = bpe(*encode, "--resume", "--json", seconds=600)
+    done = bpe(*encode, "--resume", "--json", seconds=PATIENCE)
     assert json.loads(done.stdout)["resumed_parts"] >= 3
     assert store.tree(f"{prefix}/ids/") == expected
     check_unfinished(store, f"{prefix}/ids/")
-    bpe("verify", f"{at}/ids", "--input", f"{at}/corpus", "-q", "--", *store.options)
+    corpus = ("--input", f"{at}/corpus")
+    bpe("verify", f"{at}/ids", *corpus, "-q", "--", *store.options, seconds=PATIENCE)
 
 
 def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -> None:
