@@ -127,6 +127,13 @@ def standalone(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         made.server.stop()
 
 
+@pytest.fixture
+def quiet(standalone: Standalone) -> Iterator[None]:
+    """A test that leaves no job to the next one."""
+    yield
+    standalone.flink.cancel_jobs()
+
+
 @dataclass(frozen=True)
 class Pool:
     """A pool of workers, and where it listens."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.cluster.conftest import Pool, Standalone
     from tests.cluster.slow_job import Running
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("quiet")]
 STEPS: tuple[Step, ...] = ("count", "encode")
 KILLS = 3
 
@@ -27,13 +27,6 @@ KILLS = 3
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> SlowJob:
     return SlowJob.of(tmp_path_factory.mktemp("slow"))
-
-
-@pytest.fixture(autouse=True)
-def quiet(standalone: Standalone) -> Iterator[None]:
-    """No test leaves a job to the next one."""
-    yield
-    standalone.flink.cancel_jobs()
 
 
 @pytest.fixture

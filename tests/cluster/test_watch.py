@@ -56,6 +56,7 @@ def test_200_files_on_flink(
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", ["encode", "count"])
+@pytest.mark.usefixtures("quiet")  # jobs of commands that were killed hold slots
 def test_workers_of_a_pool(
     few: Batch, standalone: Standalone, pool: Pool, what: str, tmp_path: Path
 ) -> None:
@@ -66,6 +67,7 @@ def test_workers_of_a_pool(
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", ["encode", "count"])
+@pytest.mark.usefixtures("quiet")
 def test_workers_that_are_sent_the_package(
     few: Batch, standalone: Standalone, package: Package, what: str, tmp_path: Path
 ) -> None:
