@@ -36,7 +36,7 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations
 test: install ## the tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)
 
-test-long: install ## every test, none on a sample, but those of test-runners and test-faults: an hour
+test-long: install ## every test, none on a sample, but those of test-runners and test-faults
 	BPE_LONG=1 $(PYTEST) -m "long or not long" --ignore=tests/cluster --ignore=tests/faults --ignore=tests/watch
 
 test-scale: install ## partial counts of 20 million distinct pre-tokens, merged and trained on

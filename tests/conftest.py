@@ -1,6 +1,6 @@
 """How hypothesis searches: without a clock, since a busy machine is no fault of the code.
 
-``make test-long`` tries five times as many inputs.
+``make test-long`` tries five times as many inputs where a test names no number.
 
 ``pytest --hypothesis-profile=brief`` is for instrumented builds, which are several times slower.
 """

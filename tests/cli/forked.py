@@ -1,4 +1,4 @@
-"""``bpe`` in a process that begins with Beam imported: three of four seconds of a short job.
+"""``bpe`` in a process that begins with Beam imported, which is most of a short job.
 
 A server imports what jobs need, and nothing more: it has run no job, started no thread of ours and
 read no option. Each command is a fork of it, with a command line, environment, folder and streams
@@ -15,6 +15,7 @@ import io
 import json
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -79,7 +80,7 @@ class Server:
             try:
                 status = int(self.asked.recv(64))
             except TimeoutError:
-                os.kill(pid, 9)
+                os.kill(pid, signal.SIGKILL)
                 self.asked.settimeout(None)
                 self.asked.recv(64)
                 raise subprocess.TimeoutExpired(list(command), seconds) from None

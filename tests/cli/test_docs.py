@@ -32,7 +32,7 @@ def test_the_index_names_every_page() -> None:
 RUN = [page for page in PAGES if page.name not in ("commands.md", "fuzzing.md")]
 
 
-# Half a minute each and more; what they speak of has tests of its own.
+# The slowest; what they speak of has tests of its own.
 SLOW = {
     *("compare.md", "counts.md", "files.md", "metrics.md", "report.md", "rows.md"),
     *("systems.md", "watching.md"),

@@ -71,9 +71,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Each format once; the mixed corpus below has every compression.
-SHORT = {
-    *(("text", "zst"), ("lines", "bz2"), ("jsonl", "gz"), ("parquet", "none")),
-}
+SHORT = {("text", "zst"), ("lines", "bz2"), ("jsonl", "gz"), ("parquet", "none")}
 
 
 @pytest.mark.parametrize(
