@@ -169,4 +169,5 @@ def test_a_kept_object_would_be_seen() -> None:
     def keep() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(object()))
 
-    assert kept(keep, 100) >= 1
+    # Something else may let go of an object meanwhile.
+    assert kept(keep, 100) > 0.5
