@@ -117,7 +117,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	@echo $(PYTHON) > $(VENV)/.made-with
 
-# Modules are compiled when they are first imported, and most never are.
+# Modules are compiled when they are first imported, and most never are. Where Python was told to keep
+# nothing of that, each of a thousand commands would compile Beam anew: seven seconds.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := -m pip --quiet --disable-pip-version-check install --no-compile
 
 # All but the package itself, so that linters wait for no compiler.
@@ -131,6 +133,7 @@ $(VENV)/.packages: $(VENV)/bin/python pyproject.toml scripts/requirements.py
 $(VENV)/.core: $(VENV)/.packages setup.py $(NATIVE)
 	@echo "compiling the core: a minute or two"
 	$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'import pipelines.jobs.encoding, pipelines.jobs.training' # compiled for all later
 	touch $@
 
 # The core apart from the sources of Python, which change more often and need no compiler.
