@@ -51,6 +51,8 @@ _MODULES = {
 _JAVA_OLDEST = 11
 _GO_OLDEST = (1, 26)  # as go.mod of these modules says
 _GO_FETCHES = (1, 21)  # from here on Go fetches the release that a module needs
+_WORKER = "apache_beam.runners.worker.sdk_worker_main"
+_KEEPS_NOTHING = "PYTHONDONTWRITEBYTECODE"
 _PAUSES = (5, 20, 60)  # seconds between tries
 
 
@@ -180,8 +182,12 @@ def _make_worker(complete: Path) -> None:
     folder = complete.parent
     shutil.rmtree(folder, ignore_errors=True)
     _call([sys.executable, "-m", "venv", str(folder)])
-    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _call([str(cache.worker_python()), *install, *cache.worker_packages()])
+    python = str(cache.worker_python())
+    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    _call([python, *install, *cache.worker_packages()])
+    # Of all modules, what a worker imports: compiled for all workers, which may not keep it.
+    compiling = {name: value for name, value in os.environ.items() if name != _KEEPS_NOTHING}
+    _call([python, "-c", f"import {_WORKER}"], env=compiling)
     complete.touch()
 
 
