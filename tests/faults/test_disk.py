@@ -160,7 +160,9 @@ def parts(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("part-*.parquet") if path.parent.name != "counts"]
 
 
-@pytest.mark.parametrize("name", ["encode", "train", "run"])
+@pytest.mark.parametrize(
+    "name", ["encode", *(pytest.param(name, marks=pytest.mark.long) for name in ("train", "run"))]
+)
 def test_an_output_without_permission_is_named(
     undisturbed: Undisturbed, whole: WholeJob, tmp_path: Path, name: str
 ) -> None:
