@@ -12,7 +12,10 @@ from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import ConfigError
+from pipelines.files.clients import share_s3_clients
 from pipelines.files.endpoints import check_s3
+
+share_s3_clients()  # in each process that has our package, workers too
 
 
 class _Extra(NamedTuple):
