@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -54,6 +55,7 @@ _GO_FETCHES = (1, 21)  # from here on Go fetches the release that a module needs
 _WORKER = "apache_beam.runners.worker.sdk_worker_main"
 _KEEPS_NOTHING = "PYTHONDONTWRITEBYTECODE"
 _PAUSES = (5, 20, 60)  # seconds between tries
+_GO = threading.Lock()  # two at once compile what both need twice; one after the other, once
 
 
 class SetupError(Exception):
@@ -159,7 +161,7 @@ def _bring(name: str) -> None:
         with _appearing(path) as folder:
             _bring_jars(folder)
     elif path in (cache.prism(), cache.boot()):
-        with _appearing(path.parent) as folder:
+        with _GO, _appearing(path.parent) as folder:
             _bring_program(path.name, folder)
     else:
         _make_worker(path)
