@@ -105,7 +105,7 @@ bench-foundation: install ## memory and speed of count, train and encode; benchm
 clean: ## back to a fresh clone
 	rm -rf $(VENV) $(BENCH) build dist demo *.egg-info bpe/_native*.so benchmarks/data
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
-	find bpe pipelines tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find bpe pipelines tests scripts benchmarks cluster -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \

@@ -43,7 +43,6 @@ def work(*contenders: Contender) -> Work:
     )
 
 
-@pytest.mark.long  # make bench-short does it with all that is measured
 def test_equal_outputs_are_timed_in_rounds_and_make_a_table(tmp_path: Path) -> None:
     ours = encoder("beam-bpe", who="beam-bpe", size=200_000)
     theirs = encoder("tiktoken", who="tiktoken", size=200_000)
