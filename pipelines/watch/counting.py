@@ -248,17 +248,23 @@ def compact(
         for level, found in sorted(levels.items()):
             last = min(len(found), _AT_ONCE * FAN_IN) - FAN_IN
             for first in range(0, last + 1, FAN_IN):
-                _merge(directory, job, level, found[first : first + FAN_IN])
+                _merge(directory, job, reader, level, found[first : first + FAN_IN])
 
 
-def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Entry]]) -> None:
+def _merge(
+    directory: str,
+    job: CountJob,
+    reader: log.LogReader,
+    level: int,
+    found: list[tuple[str, Entry]],
+) -> None:
     entries = [entry for _, entry in found]
     ids = {id_ for id_, _ in found}
     key = digest_id(*(id_ for id_, _ in found))
     try:
         counts = combine([(load_counts(set_path(directory, one["set"])), 1) for one in entries])
     except (JobError, CountsError):
-        if _is_replaced(directory, ids, by=key):
+        if _is_replaced(reader, ids, by=key):
             return  # they are looked at again
         raise
     write_set(set_path(directory, key), counts, job)
@@ -275,7 +281,7 @@ def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Ent
         "inputs": [source for one in entries for source in one["inputs"]],
     }
     log.write_entry(directory, key, entry)
-    if _is_replaced(directory, ids, by=key):
+    if _is_replaced(reader, ids, by=key):
         log.remove_entry(directory, key)
         remove_set(directory, entry)
         return
@@ -284,9 +290,8 @@ def _merge(directory: str, job: CountJob, level: int, found: list[tuple[str, Ent
         remove_set(directory, one)
 
 
-def _is_replaced(directory: str, ids: set[str], *, by: str) -> bool:
+def _is_replaced(reader: log.LogReader, ids: set[str], *, by: str) -> bool:
     """Whether a worker in another process has replaced one of these entries meanwhile."""
-    reader = log.LogReader(directory)
     reader.read()
     others = [entry for id_, entry in reader.all.items() if id_ != by]
     return any(ids & set(entry["replaces"]) for entry in others) or not ids <= reader.all.keys()
