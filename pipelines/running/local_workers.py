@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import queue
 import signal
 import threading
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from apache_beam.options.pipeline_options import PipelineOptions
 
+_Control = worker_handlers.BeamFnControlServicer
 _JOB = "bpe_job="  # an experiment is how Beam lets an option of a program of its own travel
 # What Beam has to say when the other end of a connection is gone, beside our error: these threads
 # end with a traceback, these loggers log one.
@@ -56,12 +58,27 @@ class _WatchedHandler(worker_handlers.SubprocessSdkWorkerHandler):  # type: igno
     def close(self) -> None:
         """End the process."""
         self._closing.set()
+        self._dismiss()
         try:
             super().close()
         except grpc.RpcError as error:
             _LOGGER.debug("closing the connection to a worker process: %s", error)
         finally:
             self.worker_thread.join()  # it may have something to tell
+
+    def _dismiss(self) -> None:
+        """Let a process that has yet to connect end as soon as it does: Beam tells only who has.
+
+        Else it would wait for work, and Beam for its end: where one worker is killed, or a job
+        fails, while another is still about to start.
+        """
+        connection = self.control_conn
+        if connection._state == _Control.UNSTARTED_STATE:  # noqa: SLF001 - see above
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    connection._push_queue.get_nowait()  # noqa: SLF001 - see above
+            self._answer("the job has ended")
+        connection.push(_Control._DONE_MARKER)  # noqa: SLF001 - see above
 
     def _run(self) -> None:
         try:
