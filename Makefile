@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard bpe/native/*.cpp bpe/native/*.h)
+NATIVE := $(wildcard bpe/native/*/*.cpp bpe/native/*/*.h)
 CXX ?= g++
 
 # Asked for another interpreter than the one .venv was made with: make it again.

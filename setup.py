@@ -78,8 +78,8 @@ setup(
     ext_modules=[
         Pybind11Extension(
             "bpe._native",
-            sorted(str(path) for path in NATIVE.glob("*.cpp")),
-            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            sorted(str(path) for path in NATIVE.rglob("*.cpp")),
+            depends=sorted(str(path) for path in NATIVE.rglob("*.h")),
             include_dirs=[str(NATIVE)],
             cxx_std=20,
             extra_compile_args=COMPILE,

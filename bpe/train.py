@@ -1,6 +1,6 @@
 """Training: from pre-token counts to a tokenizer, exactly as the textbook says, but fast.
 
-The core (``bpe/native/trainer.h``) does what ``bpe.reference.train`` does; for the tie rule
+The core (``bpe/native/train/trainer.h``) does what ``bpe.reference.train`` does; for the tie rule
 ``huggingface``, what ``bpe.reference.huggingface`` does.
 """
 

@@ -1,4 +1,4 @@
-"""Writes the tables of the core: ``bpe/native/{unicode,normalizer,lowercase}_tables.h``.
+"""Writes the tables of the core: ``bpe/native/text/{unicode,normalizer,lowercase}_tables.h``.
 
 Pre-tokenizers and normalizers read one stated version of Unicode, whatever the Python that runs
 them. Categories and decompositions come from the package ``unicodedata2`` of exactly that version;
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 UNICODE_VERSION = "16.0.0"
-NATIVE = Path(__file__).resolve().parents[1] / "bpe" / "native"
+NATIVE = Path(__file__).resolve().parents[1] / "bpe" / "native" / "text"
 
 # Every code point has exactly one class, a bit of its own, so that a set of classes is a mask.
 # Class names as the header spells them, and what belongs to each.

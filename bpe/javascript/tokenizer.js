@@ -6,7 +6,7 @@
 // Byte strings are JavaScript strings with a character from U+0000 to U+00FF for each byte.
 "use strict";
 
-// Classes of characters; a set of classes is a sum. As in bpe/native/unicode_tables.h.
+// Classes of characters; a set of classes is a sum. As in bpe/native/text/unicode_tables.h.
 const UPPER = 1, LOWER = 2, CASELESS = 4, MARK = 8, NUMBER = 16, SPACE = 32, NEWLINE = 64;
 const OTHER = 128;
 const LETTER = UPPER | LOWER | CASELESS, WHITE = SPACE | NEWLINE, SYMBOL = OTHER | MARK;
@@ -88,7 +88,7 @@ function makeNormalizer(steps, unicode) {
 }
 
 // Pre-tokenizers: scanners that cut where the patterns of bpe/pretokenize.py do, with the same
-// reasoning as bpe/native/scanner.h. A piece is [begin, end) of an array of code points.
+// reasoning as bpe/native/text/scanner.h. A piece is [begin, end) of an array of code points.
 function makeScanner(scheme, unicode) {
   const ANY_CASE = scheme !== "gpt2";
   const kind = (text, at) => unicode.classes[text[at]];

@@ -60,7 +60,8 @@ def is_ours(path: str) -> bool:
 def source_tree() -> Path | None:
     """Where this package runs from its sources; None where it is installed without them."""
     root = Path(__file__).resolve().parents[2]
-    needed = (root / "pyproject.toml", root / "setup.py", root / "bpe" / "native" / "module.cpp")
+    module = root / "bpe" / "native" / "python" / "module.cpp"
+    needed = (root / "pyproject.toml", root / "setup.py", module)
     return root if all(path.is_file() for path in needed) else None
 
 

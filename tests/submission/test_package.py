@@ -96,7 +96,7 @@ def test_sources_can_be_built_elsewhere(cache: Path, monkeypatch: pytest.MonkeyP
     setup = package.sources(print)
     folder = setup.parent
     assert setup.name == "setup.py"
-    assert (folder / "bpe" / "native" / "scanner.h").is_file()
+    assert (folder / "bpe" / "native" / "text" / "scanner.h").is_file()
     assert (folder / "configs" / "presets" / "words.yaml").is_file()
     assert not list(folder.rglob("*.so"))
 

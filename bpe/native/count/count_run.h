@@ -1,0 +1,337 @@
+// A run of counts: distinct pre-tokens in byte order, each with its count; and the merge of runs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "table/buffer.h"
+#include "table/hash.h"
+
+namespace bpe {
+
+using Bytes = std::span<const uint8_t>;
+
+// Where a pre-token was first seen: the place of its document, its index among the pre-tokens of
+// that document.
+struct Place {
+  int64_t document, position;
+  auto operator<=>(const Place&) const = default;
+};
+
+// The first 15 bytes of a key, zeros after a shorter one, then its length (255 from 16 bytes on),
+// as one big-endian number of 128 bits. Keys of up to 15 bytes compare as these numbers do; equal
+// numbers of longer keys leave the bytes from the 16th on to compare.
+struct SortKey {
+  uint64_t high, low;
+
+  static constexpr size_t kPrefix = 15;
+  static constexpr uint8_t kLong = 255;
+
+  SortKey(uint64_t high, uint64_t low) : high(high), low(low) {}
+  explicit SortKey(Bytes key) {
+    uint8_t padded[16] = {};
+    std::memcpy(padded, key.data(), std::min(key.size(), kPrefix));
+    padded[15] = key.size() > kPrefix ? kLong : static_cast<uint8_t>(key.size());
+    high = __builtin_bswap64(load_le64(padded));
+    low = __builtin_bswap64(load_le64(padded + 8));
+  }
+
+  bool is_long() const { return static_cast<uint8_t>(low) == kLong; }
+  auto operator<=>(const SortKey&) const = default;
+};
+
+// Order of two keys that are longer than SortKey::kPrefix and share their SortKey.
+inline std::strong_ordering compare_tails(Bytes a, Bytes b) {
+  const Bytes x = a.subspan(SortKey::kPrefix), y = b.subspan(SortKey::kPrefix);
+  const int order = std::memcmp(x.data(), y.data(), std::min(x.size(), y.size()));
+  return order != 0 ? order <=> 0 : x.size() <=> y.size();
+}
+
+inline std::strong_ordering compare(const SortKey& x, Bytes a, const SortKey& y, Bytes b) {
+  const auto order = x <=> y;
+  return order != 0 || !x.is_long() ? order : compare_tails(a, b);
+}
+
+// A key for an error message, as Python would print it, cut after 40 bytes.
+inline std::string printable(Bytes key) {
+  static constexpr size_t kShown = 40;
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "b'";
+  for (const uint8_t byte : key.first(std::min(key.size(), kShown))) {
+    if (byte < 0x20 || byte >= 0x7f) {
+      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    } else {
+      if (byte == '\'' || byte == '\\') text += '\\';
+      text += static_cast<char>(byte);
+    }
+  }
+  text += '\'';
+  if (key.size() > kShown) text += "... (" + std::to_string(key.size()) + " bytes)";
+  return text;
+}
+
+// The columns of a run while it is filled; keys must come in byte order, each once.
+struct RunColumns {
+  std::vector<uint8_t> data;
+  std::vector<int64_t> offsets{0};
+  std::vector<int64_t> counts;
+  std::vector<int64_t> documents, positions;  // empty where order is not tracked
+
+  void reserve(size_t rows, size_t bytes, bool ordered) {
+    data.reserve(bytes);
+    offsets.reserve(rows + 1);
+    counts.reserve(rows);
+    if (ordered) {
+      documents.reserve(rows);
+      positions.reserve(rows);
+    }
+  }
+
+  void add(Bytes key, int64_t count, const Place* first) {
+    data.insert(data.end(), key.begin(), key.end());
+    offsets.push_back(static_cast<int64_t>(data.size()));
+    counts.push_back(count);
+    if (first) {
+      documents.push_back(first->document);
+      positions.push_back(first->position);
+    }
+  }
+};
+
+// Immutable. Keys are not empty and strictly ascend; counts are positive; places not negative.
+class CountRun {
+ public:
+  // Trusts the columns; check() is for those that come from outside.
+  CountRun(RunColumns columns, bool ordered)
+      : rows_(columns.counts.size()),
+        data_(std::move(columns.data)),
+        offsets_(std::move(columns.offsets)),
+        counts_(std::move(columns.counts)) {
+    if (ordered) {
+      documents_.emplace(std::move(columns.documents));
+      positions_.emplace(std::move(columns.positions));
+    }
+  }
+
+  size_t size() const { return rows_; }
+  bool ordered() const { return documents_.has_value(); }
+  const Buffer& data() const { return data_; }
+  const Buffer& offsets() const { return offsets_; }
+  const Buffer& counts() const { return counts_; }
+  const std::optional<Buffer>& documents() const { return documents_; }
+  const std::optional<Buffer>& positions() const { return positions_; }
+
+  Bytes key(size_t row) const {
+    const int64_t begin = number(offsets_, row);
+    return {data_.data() + begin, static_cast<size_t>(number(offsets_, row + 1) - begin)};
+  }
+  int64_t count(size_t row) const { return number(counts_, row); }
+  Place first(size_t row) const { return {number(*documents_, row), number(*positions_, row)}; }
+
+  // Throws std::invalid_argument on the first row that breaks what a run promises.
+  void check() const {
+    std::optional<SortKey> last;
+    for (size_t row = 0; row < rows_; ++row) {
+      const Bytes bytes = key(row);
+      const auto fail = [&](const std::string& what) {
+        throw std::invalid_argument("row " + std::to_string(row) + ", pre-token " +
+                                    printable(bytes) + ": " + what);
+      };
+      if (bytes.empty()) fail("a pre-token is never empty");
+      if (count(row) < 1) fail("count " + std::to_string(count(row)) + " is not positive");
+      if (ordered() && (first(row).document < 0 || first(row).position < 0))
+        fail("the place where it was first seen is negative");
+      const SortKey sort_key(bytes);
+      if (last) {
+        const auto order = compare(*last, key(row - 1), sort_key, bytes);
+        if (order == 0) fail("it stands there twice");
+        if (order > 0) fail("it is not in byte order after " + printable(key(row - 1)));
+      }
+      last = sort_key;
+    }
+  }
+
+  // The sum of all counts; throws std::overflow_error past 2^63 - 1.
+  int64_t total() const {
+    int64_t sum = 0;
+    for (size_t row = 0; row < rows_; ++row)
+      if (__builtin_add_overflow(sum, count(row), &sum))
+        throw std::overflow_error("the sum of all counts passes 2^63 - 1");
+    return sum;
+  }
+
+  // One run for each shard: the keys whose stable_hash % shards is its number.
+  std::vector<std::shared_ptr<CountRun>> split(uint32_t shards) const {
+    std::vector<RunColumns> columns(shards);
+    for (size_t row = 0; row < rows_; ++row) {
+      const Bytes bytes = key(row);
+      const Place place = ordered() ? first(row) : Place{};
+      columns[stable_hash(bytes.data(), bytes.size()) % shards].add(bytes, count(row),
+                                                                    ordered() ? &place : nullptr);
+    }
+    std::vector<std::shared_ptr<CountRun>> runs;
+    runs.reserve(shards);
+    for (RunColumns& column : columns)
+      runs.push_back(std::make_shared<CountRun>(std::move(column), ordered()));
+    return runs;
+  }
+
+  // The first row whose key does not belong to this shard, or -1.
+  int64_t misplaced(uint32_t shard, uint32_t shards) const {
+    for (size_t row = 0; row < rows_; ++row) {
+      const Bytes bytes = key(row);
+      if (stable_hash(bytes.data(), bytes.size()) % shards != shard)
+        return static_cast<int64_t>(row);
+    }
+    return -1;
+  }
+
+ private:
+  static int64_t number(const Buffer& buffer, size_t row) {
+    return reinterpret_cast<const int64_t*>(buffer.data())[row];
+  }
+
+  size_t rows_;
+  Buffer data_, offsets_, counts_;
+  std::optional<Buffer> documents_, positions_;
+};
+
+using CountRuns = std::vector<std::shared_ptr<CountRun>>;
+
+// What a run loses when rare pre-tokens are dropped. `at` holds 65,536 numbers, how often each pair
+// of adjacent bytes occurred (at [first << 8 | second]), then 256, how often each byte ended one.
+struct Losses {
+  static constexpr size_t kPairs = 1 << 16, kEnds = 1 << 8;
+
+  int64_t rows = 0, occurrences = 0, bytes = 0;
+  std::vector<int64_t> at = std::vector<int64_t>(kPairs + kEnds);
+
+  // Throws std::overflow_error where a number passes 2^63 - 1.
+  void add(Bytes key, int64_t count) {
+    int64_t weight;
+    bool over = __builtin_mul_overflow(static_cast<int64_t>(key.size()), count, &weight);
+    over |= __builtin_add_overflow(bytes, weight, &bytes);
+    over |= __builtin_add_overflow(occurrences, count, &occurrences);
+    ++rows;
+    const auto lose = [&](size_t i) { over |= __builtin_add_overflow(at[i], count, &at[i]); };
+    for (size_t i = 1; i < key.size(); ++i) lose(static_cast<size_t>(key[i - 1]) << 8 | key[i]);
+    lose(kPairs + key.back());
+    if (over) throw std::overflow_error("what was pruned passes 2^63 - 1");
+  }
+};
+
+// The rows of a run with a count of at least `below`; the others go into `losses`.
+inline std::shared_ptr<CountRun> pruned(const CountRun& run, int64_t below, Losses& losses) {
+  RunColumns kept;
+  for (size_t row = 0; row < run.size(); ++row) {
+    if (run.count(row) < below) {
+      losses.add(run.key(row), run.count(row));
+    } else {
+      const Place place = run.ordered() ? run.first(row) : Place{};
+      kept.add(run.key(row), run.count(row), run.ordered() ? &place : nullptr);
+    }
+  }
+  return std::make_shared<CountRun>(std::move(kept), run.ordered());
+}
+
+// The rows of several runs in key order, through a binary heap of cursors.
+class MergeCursors {
+ public:
+  explicit MergeCursors(const CountRuns& runs) {
+    for (const auto& run : runs)
+      if (run->size() > 0) heap_.push_back({run.get(), 0, SortKey(run->key(0))});
+    for (size_t i = heap_.size() / 2; i-- > 0;) sink(i);
+  }
+
+  bool done() const { return heap_.empty(); }
+  const CountRun& run() const { return *heap_[0].run; }
+  size_t row() const { return heap_[0].row; }
+  Bytes key() const { return heap_[0].run->key(heap_[0].row); }
+
+  bool at(const SortKey& sort_key, Bytes bytes) const {
+    return !done() && compare(heap_[0].sort_key, key(), sort_key, bytes) == 0;
+  }
+  const SortKey& sort_key() const { return heap_[0].sort_key; }
+
+  void advance() {
+    Cursor& top = heap_[0];
+    if (++top.row < top.run->size()) {
+      top.sort_key = SortKey(top.run->key(top.row));
+    } else {
+      top = heap_.back();
+      heap_.pop_back();
+    }
+    sink(0);
+  }
+
+ private:
+  struct Cursor {
+    const CountRun* run;
+    size_t row;
+    SortKey sort_key;
+  };
+
+  bool before(const Cursor& a, const Cursor& b) const {
+    return compare(a.sort_key, a.run->key(a.row), b.sort_key, b.run->key(b.row)) < 0;
+  }
+
+  void sink(size_t i) {
+    while (true) {
+      size_t least = i;
+      for (size_t child = 2 * i + 1; child < std::min(2 * i + 3, heap_.size()); ++child)
+        if (before(heap_[child], heap_[least])) least = child;
+      if (least == i) return;
+      std::swap(heap_[i], heap_[least]);
+      i = least;
+    }
+  }
+
+  std::vector<Cursor> heap_;
+};
+
+// Counts of equal keys are added, the earliest place is kept: any order and any grouping of the
+// runs gives the same run. Throws std::overflow_error where a count passes 2^63 - 1, and
+// std::invalid_argument where only some of the runs (empty ones aside) know the order.
+inline std::shared_ptr<CountRun> merge_runs(const CountRuns& runs) {
+  bool ordered = !runs.empty();
+  size_t rows = 0, bytes = 0, with_rows = 0, with_order = 0;
+  for (const auto& run : runs) {
+    rows = std::max(rows, run->size());
+    bytes = std::max(bytes, run->data().size());
+    with_rows += run->size() > 0;
+    with_order += run->size() > 0 && run->ordered();
+    ordered = ordered && run->ordered();
+  }
+  if (with_rows > 0) {
+    if (with_order != 0 && with_order != with_rows)
+      throw std::invalid_argument("some runs know where pre-tokens were first seen, others do not");
+    ordered = with_order > 0;
+  }
+  RunColumns merged;
+  merged.reserve(rows, bytes, ordered);
+  MergeCursors cursors(runs);
+  while (!cursors.done()) {
+    const Bytes key = cursors.key();
+    const SortKey sort_key = cursors.sort_key();
+    int64_t count = cursors.run().count(cursors.row());
+    Place first = ordered ? cursors.run().first(cursors.row()) : Place{};
+    for (cursors.advance(); cursors.at(sort_key, key); cursors.advance()) {
+      if (__builtin_add_overflow(count, cursors.run().count(cursors.row()), &count))
+        throw std::overflow_error("the count of pre-token " + printable(key) + " passes 2^63 - 1");
+      if (ordered) first = std::min(first, cursors.run().first(cursors.row()));
+    }
+    merged.add(key, count, ordered ? &first : nullptr);
+  }
+  return std::make_shared<CountRun>(std::move(merged), ordered);
+}
+
+}  // namespace bpe

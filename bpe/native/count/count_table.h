@@ -1,0 +1,244 @@
+// The hash table from pre-tokens to counts.
+//
+// Open addressing with linear probing over entries of 32 bytes, two to a cache line. Nearly all
+// pre-tokens have at most 15 bytes: those lie in the entry itself, so a hit costs one cache line
+// and no pointer is followed. Longer ones lie in an arena. The hash is kept, so growing reads no
+// keys. Looking up is cut in two steps, make_key() and add(), to prefetch between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "count/count_run.h"
+#include "table/hash.h"
+#include "table/zeroed_array.h"
+
+namespace bpe {
+
+// Bytes that never move: blocks filled one after the other, a large key has a block of its own.
+class Arena {
+ public:
+  const uint8_t* copy(Bytes bytes) {
+    uint8_t* place;
+    if (bytes.size() > kBlock / 8) {
+      place = allocate(bytes.size());
+    } else {
+      if (bytes.size() > left_) {
+        free_ = allocate(kBlock);
+        left_ = kBlock;
+      }
+      place = free_;
+      free_ += bytes.size();
+      left_ -= bytes.size();
+    }
+    std::memcpy(place, bytes.data(), bytes.size());
+    return place;
+  }
+
+  size_t nbytes() const { return nbytes_; }
+
+ private:
+  static constexpr size_t kBlock = size_t{1} << 18;
+
+  uint8_t* allocate(size_t size) {
+    blocks_.emplace_back(new uint8_t[size]);
+    nbytes_ += size;
+    return blocks_.back().get();
+  }
+
+  std::vector<std::unique_ptr<uint8_t[]>> blocks_;
+  uint8_t* free_ = nullptr;
+  size_t left_ = 0;
+  size_t nbytes_ = 0;
+};
+
+class CountTable {
+ public:
+  // A pre-token with its hash. Up to 15 bytes: the bytes themselves, little-endian, zeros after
+  // them, the size in the last byte. Longer: its address, then its size with kLong in the last.
+  struct Key {
+    uint64_t low, high, hash;
+
+    bool is_long() const { return high >> 56 == SortKey::kLong; }
+    size_t size() const { return is_long() ? high & kSizeMask : high >> 56; }
+    const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(low); }
+  };
+
+  explicit CountTable(bool ordered) : ordered_(ordered) { resize(kSmallest); }
+
+  size_t size() const { return size_; }
+
+  // Bytes this table holds in memory; while it grows, half as much again.
+  size_t nbytes() const {
+    return entries_.size() * sizeof(Entry) + places_.size() * sizeof(Place) + arena_.nbytes();
+  }
+
+  // `readable` is the end of the bytes that may be read after the key's.
+  Key make_key(const uint8_t* begin, const uint8_t* end, const uint8_t* readable) const {
+    const size_t size = static_cast<size_t>(end - begin);
+    Key key;
+    if (size > SortKey::kPrefix) {
+      key.low = reinterpret_cast<uint64_t>(begin);
+      key.high = (uint64_t{SortKey::kLong} << 56) | size;
+      key.hash = hash_long(begin, size, seeds_);
+      return key;
+    }
+    if (readable - begin >= 16) {
+      key.low = load_le64(begin);
+      key.high = load_le64(begin + 8);
+      if (size < 8) {
+        key.low &= (uint64_t{1} << (8 * size)) - 1;
+        key.high = 0;
+      } else {
+        key.high &= (uint64_t{1} << (8 * (size - 8))) - 1;
+      }
+    } else {
+      uint8_t padded[16] = {};
+      std::memcpy(padded, begin, size);
+      key.low = load_le64(padded);
+      key.high = load_le64(padded + 8);
+    }
+    key.high |= uint64_t{size} << 56;
+    key.hash = hash_words(key.low, key.high, seeds_);
+    return key;
+  }
+
+  void prefetch(const Key& key) const { __builtin_prefetch(&entries_[key.hash & mask_], 1); }
+
+  // Counts one occurrence; `place` is read where order is tracked.
+  template <bool Ordered>
+  void add(const Key& key, const Place& place) {
+    size_t slot = key.hash & mask_;
+    while (entries_[slot].count != 0) {
+      Entry& entry = entries_[slot];
+      if (same(entry, key)) {
+        ++entry.count;
+        if constexpr (Ordered)
+          if (place < places_[slot]) places_[slot] = place;
+        return;
+      }
+      slot = (slot + 1) & mask_;
+    }
+    insert<Ordered>(key, place, slot);
+  }
+
+  // All keys and counts, parted by stable_hash and sorted; the table is empty afterwards.
+  CountRuns drain(uint32_t shards) {
+    std::vector<std::vector<Row>> rows(shards);
+    for (std::vector<Row>& shard : rows) shard.reserve(size_ / shards + size_ / shards / 8);
+    for (size_t slot = 0; slot < entries_.size(); ++slot) {
+      const Entry& entry = entries_[slot];
+      if (entry.count == 0) continue;
+      uint8_t inlined[16];
+      const Bytes key = bytes(entry, inlined);
+      rows[stable_hash(key.data(), key.size()) % shards].push_back({sort_key(entry), slot});
+    }
+    CountRuns runs;
+    runs.reserve(shards);
+    for (std::vector<Row>& shard : rows) {
+      runs.push_back(sorted_run(shard));
+      std::vector<Row>().swap(shard);
+    }
+    *this = CountTable(ordered_);
+    return runs;
+  }
+
+ private:
+  static constexpr size_t kSmallest = 1024;
+  static constexpr uint64_t kSizeMask = (uint64_t{1} << 56) - 1;
+
+  struct Entry : Key {
+    int64_t count;  // 0 in a free entry
+  };
+  static_assert(sizeof(Entry) == 32);
+
+  struct Row {
+    SortKey key;
+    size_t slot;
+  };
+
+  static bool same(const Entry& entry, const Key& key) {
+    if (entry.high != key.high) return false;
+    if (!key.is_long()) return entry.low == key.low;
+    return entry.hash == key.hash && std::memcmp(entry.data(), key.data(), key.size()) == 0;
+  }
+
+  template <bool Ordered>
+  void insert(const Key& key, const Place& place, size_t slot) {
+    if ((size_ + 1) * 8 > entries_.size() * 5) {  // at most five eighths full
+      resize(entries_.size() * 2);
+      slot = free_slot(key.hash);
+    }
+    Entry entry{key, 1};
+    if (key.is_long())
+      entry.low = reinterpret_cast<uint64_t>(arena_.copy({key.data(), key.size()}));
+    entries_[slot] = entry;
+    if constexpr (Ordered) places_[slot] = place;
+    ++size_;
+  }
+
+  size_t free_slot(uint64_t hash) const {
+    size_t slot = hash & mask_;
+    while (entries_[slot].count != 0) slot = (slot + 1) & mask_;
+    return slot;
+  }
+
+  void resize(size_t capacity) {
+    ZeroedArray<Place> old_places(ordered_ ? capacity : 0);
+    ZeroedArray<Entry> old_entries(capacity);
+    std::swap(old_entries, entries_);
+    std::swap(old_places, places_);
+    mask_ = capacity - 1;
+    for (size_t i = 0; i < old_entries.size(); ++i) {
+      if (old_entries[i].count == 0) continue;
+      const size_t slot = free_slot(old_entries[i].hash);
+      entries_[slot] = old_entries[i];
+      if (ordered_) places_[slot] = old_places[i];
+    }
+  }
+
+  // The key of an entry; one that lies inside it is written out to `inlined`.
+  static Bytes bytes(const Entry& entry, uint8_t (&inlined)[16]) {
+    if (entry.is_long()) return {entry.data(), entry.size()};
+    store_le64(inlined, entry.low);
+    store_le64(inlined + 8, entry.high);
+    return {inlined, entry.size()};
+  }
+
+  static SortKey sort_key(const Entry& entry) {
+    if (entry.is_long()) return SortKey(Bytes{entry.data(), entry.size()});
+    return SortKey(__builtin_bswap64(entry.low), __builtin_bswap64(entry.high));
+  }
+
+  std::shared_ptr<CountRun> sorted_run(std::vector<Row>& rows) const {
+    size_t size = 0;
+    for (const Row& row : rows) size += entries_[row.slot].size();
+    std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+      const auto order = a.key <=> b.key;
+      if (order != 0 || !a.key.is_long()) return order < 0;
+      const Entry &x = entries_[a.slot], &y = entries_[b.slot];
+      return compare_tails({x.data(), x.size()}, {y.data(), y.size()}) < 0;
+    });
+    RunColumns columns;
+    columns.reserve(rows.size(), size, ordered_);
+    uint8_t inlined[16];
+    for (const Row& row : rows)
+      columns.add(bytes(entries_[row.slot], inlined), entries_[row.slot].count,
+                  ordered_ ? &places_[row.slot] : nullptr);
+    return std::make_shared<CountRun>(std::move(columns), ordered_);
+  }
+
+  bool ordered_;
+  HashSeeds seeds_ = HashSeeds::get();
+  size_t size_ = 0;
+  size_t mask_ = 0;
+  ZeroedArray<Entry> entries_;
+  ZeroedArray<Place> places_;  // parallel to entries_ where order is tracked, else empty
+  Arena arena_;
+};
+
+}  // namespace bpe

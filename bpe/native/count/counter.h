@@ -1,0 +1,188 @@
+// Counts the pre-tokens of texts. Special tokens are cut out first and not counted; what stands
+// between them is pre-tokenized by itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "count/count_table.h"
+#include "text/scanner.h"
+#include "text/special.h"
+#include "text/text_column.h"
+
+namespace bpe {
+
+// Safe to call from several threads, one at a time gets through.
+class Counter {
+ public:
+  // No scheme: only add_pieces() may be used.
+  Counter(std::optional<Scheme> scheme, std::vector<std::string> special_tokens, bool track_order)
+      : scheme_(scheme),
+        special_(std::move(special_tokens)),
+        ordered_(track_order),
+        table_(track_order) {}
+
+  // Counts the texts of a column and returns how many pre-tokens they have. `places` holds the
+  // place of each document in the corpus, where neighbours of one place are parts of one document;
+  // it may be empty where order is not tracked. `whole`, if not empty, says of each text whether
+  // it is one pre-token.
+  int64_t add(const TextColumn& column, std::span<const int64_t> places,
+              std::span<const uint8_t> whole) {
+    if (!whole.empty() && whole.size() != column.rows())
+      throw std::invalid_argument("whole needs one byte for each text");
+    if (!scheme_) throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
+    check_places(places, column.rows());
+    const std::lock_guard lock(mutex_);
+    return with_scheme(*scheme_, [&](auto scheme) {
+      return ordered_ ? add_rows<decltype(scheme)::value, true>(column, places, whole)
+                      : add_rows<decltype(scheme)::value, false>(column, places, whole);
+    });
+  }
+
+  // Counts pre-tokens that were found elsewhere: `spans` holds the begin and end of each in
+  // `data`, `row_ends` how many of them stand in the rows up to and including each row.
+  int64_t add_pieces(Bytes data, std::span<const int64_t> spans, std::span<const int64_t> row_ends,
+                     std::span<const int64_t> places) {
+    check_places(places, row_ends.size());
+    check_pieces(data, spans, row_ends);
+    const std::lock_guard lock(mutex_);
+    return ordered_ ? add_spans<true>(data, spans, row_ends, places)
+                    : add_spans<false>(data, spans, row_ends, places);
+  }
+
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return table_.size();
+  }
+
+  size_t nbytes() const {
+    const std::lock_guard lock(mutex_);
+    return table_.nbytes();
+  }
+
+  CountRuns drain(uint32_t shards) {
+    const std::lock_guard lock(mutex_);
+    return table_.drain(shards);
+  }
+
+ private:
+  // Keys on their way into the table: while a batch is gathered, its entries come from memory.
+  template <bool Ordered>
+  class Batch {
+   public:
+    explicit Batch(CountTable& table) : table_(table) {}
+
+    void push(const uint8_t* begin, const uint8_t* end, const uint8_t* readable, Place place) {
+      keys_[size_] = table_.make_key(begin, end, readable);
+      table_.prefetch(keys_[size_]);
+      if constexpr (Ordered) places_[size_] = place;
+      if (++size_ == kSize) flush();
+    }
+
+    void flush() {
+      for (size_t i = 0; i < size_; ++i) table_.add<Ordered>(keys_[i], places_[Ordered ? i : 0]);
+      size_ = 0;
+    }
+
+   private:
+    static constexpr size_t kSize = 64;
+
+    CountTable& table_;
+    size_t size_ = 0;
+    std::array<CountTable::Key, kSize> keys_;
+    std::array<Place, Ordered ? kSize : 1> places_{};
+  };
+
+  void check_places(std::span<const int64_t> places, size_t rows) const {
+    if (!ordered_) return;
+    if (places.size() != rows)
+      throw std::invalid_argument("tracking order needs one place for each of " +
+                                  std::to_string(rows) + " rows, got " +
+                                  std::to_string(places.size()));
+    for (size_t row = 0; row < rows; ++row)
+      if (places[row] < 0)
+        throw std::invalid_argument("the place of row " + std::to_string(row) +
+                                    " is negative: " + std::to_string(places[row]));
+  }
+
+  static void check_pieces(Bytes data, std::span<const int64_t> spans,
+                           std::span<const int64_t> row_ends) {
+    if (spans.size() % 2 != 0) throw std::invalid_argument("a span has a begin but no end");
+    const int64_t pieces = static_cast<int64_t>(spans.size() / 2);
+    for (size_t i = 0; i < spans.size(); i += 2)
+      if (spans[i] < 0 || spans[i + 1] <= spans[i] ||
+          static_cast<uint64_t>(spans[i + 1]) > data.size())
+        throw std::invalid_argument("span " + std::to_string(i / 2) +
+                                    " is empty or lies outside the data");
+    int64_t last = 0;
+    for (const int64_t end : row_ends) {
+      if (end < last || end > pieces)
+        throw std::invalid_argument("row_ends do not ascend from 0 to the number of spans");
+      last = end;
+    }
+    if (last != pieces)
+      throw std::invalid_argument("row_ends do not ascend from 0 to the number of spans");
+  }
+
+  template <Scheme S, bool Ordered>
+  int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
+                   std::span<const uint8_t> whole) {
+    Batch<Ordered> batch(table_);
+    int64_t total = 0;
+    Place place{-1, 0};
+    for (size_t row = 0; row < column.rows(); ++row) {
+      const Bytes text = column[row];
+      const uint8_t* p = text.data();
+      const uint8_t* const text_end = p + text.size();
+      if (!Ordered || place.document != places[row]) {
+        total += place.position;
+        place = {Ordered ? places[row] : 0, 0};
+      }
+      if (!whole.empty() && whole[row] && p != text_end) {
+        batch.push(p, text_end, text_end, place);
+        ++place.position;
+        continue;
+      }
+      while (p != text_end) {
+        size_t which = 0;
+        const uint8_t* const cut = special_.find(p, text_end, which);
+        Scanner<S> scanner(p, cut);
+        for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
+          batch.push(begin, end, text_end, place);
+        p = cut == text_end ? text_end : cut + special_.tokens()[which].size();
+      }
+    }
+    batch.flush();
+    return total + place.position;
+  }
+
+  template <bool Ordered>
+  int64_t add_spans(Bytes data, std::span<const int64_t> spans, std::span<const int64_t> row_ends,
+                    std::span<const int64_t> places) {
+    Batch<Ordered> batch(table_);
+    int64_t piece = 0;
+    for (size_t row = 0; row < row_ends.size(); ++row) {
+      Place place{Ordered ? places[row] : 0, 0};
+      for (; piece < row_ends[row]; ++piece, ++place.position)
+        batch.push(data.data() + spans[2 * piece], data.data() + spans[2 * piece + 1],
+                   data.data() + data.size(), place);
+    }
+    batch.flush();
+    return piece;
+  }
+
+  const std::optional<Scheme> scheme_;
+  const SpecialMatcher special_;
+  const bool ordered_;
+  mutable std::mutex mutex_;
+  CountTable table_;
+};
+
+}  // namespace bpe

@@ -1,0 +1,249 @@
+// Texts to token ids and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encode/decoder.h"
+#include "encode/model.h"
+#include "encode/random.h"
+#include "encode/vocabulary.h"
+#include "encode/word_encoder.h"
+#include "table/id_array.h"
+#include "text/scanner.h"
+#include "text/special.h"
+#include "text/text_column.h"
+
+namespace bpe {
+
+// Immutable once made: any number of threads may encode at once, each in a workspace of its own.
+class Encoder {
+ public:
+  using Bytes = std::span<const uint8_t>;
+
+  // merges: (left, right, result) ids, the first merge first; none for WordPiece. special: ids
+  // that no text makes (they are found in it where a call allows them). Throws
+  // std::invalid_argument, naming the merge or the id, unless every byte of a model of bytes has a
+  // token, each merge makes the bytes of its parts and is listed once, and no special token takes
+  // part in merging.
+  Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
+          const std::vector<int64_t>& special, const std::string& scheme, bool whole_words,
+          const Model& model)
+      : words_(std::move(vocabulary), merges, special, whole_words, model),
+        decoder_(words_.vocabulary(), words_.model(), words_.is_special()),
+        has_scheme_(!scheme.empty()),
+        scheme_(has_scheme_ ? scheme_from_name(scheme) : Scheme::none) {
+    idle_.push_back(words_.new_workspace());  // ready before the first text comes
+  }
+
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  // A rate above 0 drops merges at random, with a seed for each row.
+  struct Noise {
+    double rate = 0;
+    std::span<const uint64_t> seeds;
+  };
+
+  // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
+  EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
+                     const Noise& noise) const {
+    if (!has_scheme_)
+      throw std::invalid_argument("this tokenizer cuts text by a pattern: encode its pieces");
+    const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
+    return with_scheme(scheme_, [&](auto scheme) {
+      return encode_rows(column.rows(), column.bytes(), noise, [&](size_t row, Run& run) {
+        encode_text<decltype(scheme)::value>(column[row], *cutter, run);
+      });
+    });
+  }
+
+  // What stands in a piece instead of the id of a token.
+  static constexpr int64_t kText = WordEncoder::kNotWhole;  // text
+  static constexpr int64_t kWhole = -2;                     // a pre-token in which nothing merges
+
+  // Text that was cut elsewhere: pieces (begin, end, id of a token, kText or kWhole); row_ends: for
+  // each row the number of pieces up to and including it. A piece of text is one pre-token, or, if
+  // `cut` says so, is cut here.
+  EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
+                            std::span<const int64_t> row_ends, bool cut, const Noise& noise) const {
+    check_pieces(data, pieces, row_ends);
+    if (cut && !has_scheme_)
+      throw std::invalid_argument("this tokenizer cuts text by a pattern: cut its pieces before");
+    const uint8_t* const readable = data.data() + data.size();
+    return encode_rows(row_ends.size(), data.size(), noise, [&](size_t row, Run& run) {
+      WordEncoder::Words words(words_, readable, run);
+      const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
+      const auto last = static_cast<size_t>(row_ends[row]);
+      for (size_t piece = first; piece < last; ++piece) {
+        const Bytes bytes(data.data() + pieces[3 * piece], data.data() + pieces[3 * piece + 1]);
+        int64_t id = pieces[3 * piece + 2];
+        const bool is_word = !cut || id == kWhole;
+        if (id == kWhole) id = words_.whole_token(bytes);  // kText where it is none
+        if (id == kText && is_word) {
+          if (!bytes.empty()) words.push(bytes.data(), bytes.data() + bytes.size());
+          continue;
+        }
+        words.flush();
+        if (id == kText) {
+          with_scheme(scheme_, [&](auto scheme) {
+            encode_segment<decltype(scheme)::value>(bytes, readable, run);
+          });
+        } else {
+          run.ids.push_back(words_.checked(id));
+        }
+      }
+      words.flush();
+    });
+  }
+
+  // As Decoder::decode, without the ids in `skipped`.
+  DecodedRows decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets,
+                     const std::vector<int64_t>& skipped) const {
+    return decoder_.decode(ids, offsets,
+                           skipped.empty() ? std::vector<bool>() : words_.flags(skipped));
+  }
+
+ private:
+  // A workspace for the time of one call: taken from those that lie idle, or made.
+  class Lease {
+   public:
+    explicit Lease(const Encoder& encoder) : encoder_(encoder) {
+      {
+        const std::lock_guard lock(encoder_.mutex_);
+        if (!encoder_.idle_.empty()) {
+          workspace_ = std::move(encoder_.idle_.back());
+          encoder_.idle_.pop_back();
+        }
+      }
+      if (!workspace_) workspace_ = encoder_.words_.new_workspace();
+    }
+    // An error may have come in the middle of a word: what a workspace holds then is not kept.
+    ~Lease() {
+      if (std::uncaught_exceptions() > exceptions_) return;
+      const std::lock_guard lock(encoder_.mutex_);
+      try {
+        encoder_.idle_.push_back(std::move(workspace_));
+      } catch (const std::bad_alloc&) {  // then it is not kept
+      }
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Workspace& operator*() const { return *workspace_; }
+
+   private:
+    const Encoder& encoder_;
+    const int exceptions_ = std::uncaught_exceptions();
+    std::unique_ptr<Workspace> workspace_;
+  };
+
+  // The tokens that a call cuts out of its texts, and the matcher that finds them.
+  struct Cutter {
+    std::vector<int64_t> ids;
+    SpecialMatcher matcher;
+  };
+
+  // Calls that allow the same tokens follow each other: the last matcher is kept.
+  std::shared_ptr<const Cutter> cutter_for(const std::vector<int64_t>& allowed) const {
+    {
+      const std::lock_guard lock(mutex_);
+      if (cutter_ && cutter_->ids == allowed) return cutter_;
+    }
+    std::vector<std::string> tokens;
+    for (const int64_t id : allowed) {
+      const Bytes token = words_.vocabulary()[words_.checked(id)];
+      tokens.emplace_back(token.begin(), token.end());
+    }
+    auto made = std::make_shared<const Cutter>(Cutter{allowed, SpecialMatcher(std::move(tokens))});
+    const std::lock_guard lock(mutex_);
+    cutter_ = made;
+    return made;
+  }
+
+  static void check_pieces(Bytes data, std::span<const int64_t> pieces,
+                           std::span<const int64_t> row_ends) {
+    if (pieces.size() % 3 != 0)
+      throw std::invalid_argument("pieces are not triples of begin, end, id");
+    const size_t count = pieces.size() / 3;
+    for (size_t piece = 0; piece < count; ++piece) {
+      const int64_t begin = pieces[3 * piece], end = pieces[3 * piece + 1];
+      if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data.size())
+        throw std::invalid_argument("piece " + std::to_string(piece) + " lies outside the data");
+    }
+    int64_t last = 0;
+    for (const int64_t row_end : row_ends) {
+      if (row_end < last || static_cast<uint64_t>(row_end) > count)
+        throw std::invalid_argument("row_ends do not ascend within the pieces");
+      last = row_end;
+    }
+    if (static_cast<uint64_t>(last) != count)
+      throw std::invalid_argument("pieces are left over after the last row");
+  }
+
+  // Most text makes fewer ids than this many for so many bytes: their array is not moved then.
+  static size_t expected_ids(size_t bytes) { return bytes / 3; }
+
+  // Encodes each row, of so many bytes together, with encode_row(row, run).
+  template <typename EncodeRow>
+  EncodedRows encode_rows(size_t rows, size_t bytes, const Noise& noise,
+                          EncodeRow encode_row) const {
+    const bool is_noisy = noise.rate > 0;
+    if (is_noisy && words_.model().kind == Model::Kind::word_piece)
+      throw std::invalid_argument("WordPiece has no merges that could be dropped");
+    if (is_noisy && noise.seeds.size() != rows)
+      throw std::invalid_argument("there is not one seed for each row");
+    const Lease workspace(*this);
+    EncodedRows encoded;
+    encoded.offsets.reserve(rows + 1);
+    encoded.ids.reserve(expected_ids(bytes));
+    Run run{*workspace, encoded.ids, encoded.cache_use, std::nullopt};
+    for (size_t row = 0; row < rows; ++row) {
+      if (is_noisy) run.dropout.emplace(noise.rate, noise.seeds[row]);
+      encoded.add([&] { encode_row(row, run); });
+    }
+    return encoded;
+  }
+
+  template <Scheme S>
+  void encode_text(Bytes text, const Cutter& cutter, Run& run) const {
+    const uint8_t* p = text.data();
+    const uint8_t* const end = p + text.size();
+    while (p != end) {
+      size_t which = 0;
+      const uint8_t* const cut = cutter.matcher.find(p, end, which);
+      encode_segment<S>({p, cut}, end, run);
+      if (cut == end) return;
+      run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
+      p = cut + cutter.matcher.tokens()[which].size();
+    }
+  }
+
+  // Never inlined: with one caller alone, the compiler inlines the scanner here.
+  template <Scheme S>
+  [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable, Run& run) const {
+    WordEncoder::Words words(words_, readable, run);
+    Scanner<S> scanner(text.data(), text.data() + text.size());
+    words.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
+  }
+
+  WordEncoder words_;
+  Decoder decoder_;
+  bool has_scheme_;
+  Scheme scheme_;
+
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Workspace>> idle_;
+  mutable std::shared_ptr<const Cutter> cutter_;
+};
+
+}  // namespace bpe

@@ -1,0 +1,99 @@
+// What a pair of tokens merges to, and when: one flat table with open addressing.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "table/hash.h"
+#include "table/zeroed_array.h"
+
+namespace bpe {
+
+// The rank of a merge: the smallest is the merge that comes first. Merges of equal rank make the
+// same token.
+using Rank = uint32_t;
+inline constexpr Rank kNoMerge = UINT32_MAX;
+
+class MergeTable {
+ public:
+  struct Merge {
+    Rank rank = kNoMerge;
+    uint32_t result = 0;  // the token that the merge makes, if it is one
+  };
+
+  // A table for `merges` pairs, at most two thirds full, so that a search ends after a few steps.
+  explicit MergeTable(size_t merges)
+      : low_(kLowIds * kLowIds),
+        slots_(merges + merges / 2 + 2),
+        filter_(std::bit_ceil(merges * kFilterBits / 64 + 1)) {}
+
+  // False, and no change, where the pair is there already.
+  bool insert(uint32_t left, uint32_t right, Rank rank, uint32_t result) {
+    const uint64_t hash = hash_of(left, right);
+    size_t i = slot_of(hash);
+    for (; slots_[i].used != 0; i = after(i))
+      if (slots_[i].left == left && slots_[i].right == right) return false;
+    slots_[i] = {left, right, rank + 1, result};
+    filter_[filter_word(hash)] |= filter_bit(hash);
+    if (is_low(left, right)) low_[low_index(left, right)] = {rank + 1, result};
+    ranks_ = std::max(ranks_, size_t{rank} + 1);
+    return true;
+  }
+
+  // The merge of a pair; its rank is kNoMerge where there is none.
+  Merge find(uint32_t left, uint32_t right) const {
+    if (is_low(left, right)) {
+      const Low& low = low_[low_index(left, right)];
+      return {low.used - 1, low.result};
+    }
+    const uint64_t hash = hash_of(left, right);
+    if (!(filter_[filter_word(hash)] & filter_bit(hash))) return {};
+    for (size_t i = slot_of(hash); slots_[i].used != 0; i = after(i))
+      if (slots_[i].left == left && slots_[i].right == right)
+        return {slots_[i].used - 1, slots_[i].result};
+    return {};
+  }
+
+  // One more than the greatest rank.
+  size_t ranks() const { return ranks_; }
+
+ private:
+  struct Slot {
+    uint32_t left, right;
+    uint32_t used;  // the rank and one, 0: the slot is free
+    uint32_t result;
+  };
+  struct Low {
+    uint32_t used, result;  // as in a slot
+  };
+
+  // The pairs of bytes, and of what they make first, are asked for most: they have an array by
+  // themselves, in which a look is enough.
+  static constexpr uint32_t kLowIds = 256;
+  static bool is_low(uint32_t left, uint32_t right) { return (left | right) < kLowIds; }
+  static size_t low_index(uint32_t left, uint32_t right) { return left * kLowIds + right; }
+
+  // Most pairs of a text do not merge. A bit for the hash of each pair that does says so of nine
+  // in ten, from an array that stays in the cache next to the core.
+  static constexpr size_t kFilterBits = 10;
+  size_t filter_word(uint64_t hash) const { return (hash >> 6) & (filter_.size() - 1); }
+  static uint64_t filter_bit(uint64_t hash) { return uint64_t{1} << (hash & 63); }
+
+  uint64_t hash_of(uint32_t left, uint32_t right) const {
+    return hash_words((uint64_t{left} << 32) | right, 0, seeds_);
+  }
+  size_t slot_of(uint64_t hash) const {
+    return static_cast<size_t>((hash >> 32) * slots_.size() >> 32);
+  }
+  size_t after(size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
+
+  HashSeeds seeds_ = HashSeeds::get();
+  ZeroedArray<Low> low_;
+  ZeroedArray<Slot> slots_;
+  ZeroedArray<uint64_t> filter_;
+  size_t ranks_ = 0;
+};
+
+}  // namespace bpe

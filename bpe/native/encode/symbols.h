@@ -1,0 +1,87 @@
+// What a pre-token consists of before it is merged: its bytes, or its characters and its end.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "encode/model.h"
+#include "encode/vocabulary.h"
+#include "table/id_array.h"
+#include "table/zeroed_array.h"
+#include "text/utf8.h"
+
+namespace bpe {
+
+class Symbols {
+ public:
+  using Bytes = std::span<const uint8_t>;
+
+  // is_special: tokens that no text makes. Throws std::invalid_argument where a byte, or the end
+  // of a word, has no other token.
+  Symbols(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
+      : of_byte_(vocabulary.byte_ids()), unknown_(model.unknown) {
+    if (model.kind == Model::Kind::bytes) {
+      for (size_t byte = 0; byte < of_byte_.size(); ++byte)
+        if (of_byte_[byte] == Vocabulary::kNone || is_special[of_byte_[byte]])
+          throw std::invalid_argument("no token is the single byte " + std::to_string(byte) +
+                                      "; a byte-level vocabulary has all 256");
+    } else if (model.kind == Model::Kind::characters) {
+      of_character_ = ZeroedArray<uint32_t>(kCodePoints);
+      for (uint32_t id = 0; id < vocabulary.size(); ++id)
+        if (vocabulary.has(id) && !is_special[id]) add_character(vocabulary[id], id);
+      if (!model.affix.empty()) {
+        end_ = vocabulary.find(bytes_of(model.affix));
+        if (end_ == Vocabulary::kNone || is_special[end_])
+          throw std::invalid_argument("no token is the end of a word, '" + model.affix + "'");
+      }
+    }
+  }
+
+  // The token of a single byte, for a model of bytes.
+  uint32_t of_byte(uint8_t byte) const { return of_byte_[byte]; }
+
+  // Symbols that a word of so many bytes has at most.
+  static size_t most(size_t bytes) { return bytes + 1; }
+
+  // Writes the symbols of a word and returns how many they are. Throws Unencodable.
+  size_t write(Bytes word, uint32_t* out) const {
+    if (of_character_.size() == 0) {
+      for (size_t i = 0; i < word.size(); ++i) out[i] = of_byte_[word[i]];
+      return word.size();
+    }
+    uint32_t* const begin = out;
+    const uint8_t* const end = word.data() + word.size();
+    for (const uint8_t* p = word.data(); p != end;) {
+      const Decoded step = decode_utf8(p, end);
+      const uint32_t known = step.code_point == kMalformed ? 0 : of_character_[step.code_point];
+      if (known == 0 && unknown_ == Vocabulary::kNone)
+        throw Unencodable{std::string(p, p + step.size)};
+      *out++ = known == 0 ? unknown_ : known - 1;
+      p += step.size;
+    }
+    if (end_ != Vocabulary::kNone) *out++ = end_;
+    return static_cast<size_t>(out - begin);
+  }
+
+ private:
+  static constexpr size_t kCodePoints = 0x110000;
+
+  void add_character(Bytes token, uint32_t id) {
+    const Decoded step = decode_utf8(token.data(), token.data() + token.size());
+    if (step.code_point != kMalformed && step.size == token.size())
+      of_character_[step.code_point] = id + 1;
+  }
+
+  std::array<uint32_t, 256> of_byte_;
+  ZeroedArray<uint32_t> of_character_;  // id + 1 of each code point, 0 where no token is it
+  uint32_t end_ = Vocabulary::kNone;
+  uint32_t unknown_;
+};
+
+}  // namespace bpe

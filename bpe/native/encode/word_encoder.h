@@ -1,0 +1,291 @@
+// Pre-tokens to token ids: every model's way from a word to its tokens, and the caches before it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encode/characters.h"
+#include "encode/merge_table.h"
+#include "encode/merger.h"
+#include "encode/model.h"
+#include "encode/random.h"
+#include "encode/symbols.h"
+#include "encode/vocabulary.h"
+#include "encode/word_cache.h"
+#include "encode/word_pieces.h"
+#include "table/id_array.h"
+
+namespace bpe {
+
+// Everything an encoding call writes to while it runs.
+struct Workspace {
+  WordCache cache;
+  bool knows_tokens = false;  // whether all words that are tokens, but for huge ones, were in it
+  Merger merger;
+};
+
+// What encoding a row reads and writes.
+struct Run {
+  Workspace& workspace;
+  IdArray& ids;
+  CacheUse& cache_use;
+  std::optional<Dropout> dropout;
+};
+
+// Immutable once made.
+class WordEncoder {
+ public:
+  using Bytes = std::span<const uint8_t>;
+
+  // As Encoder's constructor.
+  WordEncoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
+              const std::vector<int64_t>& special, bool whole_words, const Model& model)
+      : vocabulary_(std::move(vocabulary)),
+        is_special_(flags(special)),
+        model_(model),
+        symbols_(vocabulary_, model_, is_special_),
+        merges_(merges.size() / 3),
+        whole_words_(whole_words) {
+    if (model_.unknown != Vocabulary::kNone) checked(model_.unknown);
+    if (model_.kind == Model::Kind::word_piece)
+      word_pieces_.emplace(vocabulary_, model_, is_special_);
+    if (merges.size() % 3 != 0)
+      throw std::invalid_argument("merges are not triples of left, right, result");
+    for (size_t i = 0; i < merges.size(); i += 3)
+      add_merge(i / 3, merges[i], merges[i + 1], merges[i + 2]);
+    if (model_.kind == Model::Kind::bytes)
+      characters_.emplace(vocabulary_, vocabulary_.byte_ids(), merges_, merges);
+  }
+
+  WordEncoder(const WordEncoder&) = delete;
+  WordEncoder& operator=(const WordEncoder&) = delete;
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const std::vector<bool>& is_special() const { return is_special_; }
+  const Model& model() const { return model_; }
+
+  // An id that a token has. Throws std::invalid_argument on others.
+  uint32_t checked(int64_t id) const {
+    if (id < 0 || !vocabulary_.has(static_cast<uint64_t>(id)))
+      throw std::invalid_argument("no token has the id " + std::to_string(id));
+    return static_cast<uint32_t>(id);
+  }
+
+  // Whether each id is among these.
+  std::vector<bool> flags(const std::vector<int64_t>& ids) const {
+    std::vector<bool> flags(vocabulary_.size(), false);
+    for (const int64_t id : ids) flags[checked(id)] = true;
+    return flags;
+  }
+
+  static constexpr int64_t kNotWhole = -1;
+
+  // The token of a pre-token in which nothing merges. Throws Unencodable where it has none, but
+  // for a model of bytes: there it is kNotWhole, and the pre-token is encoded as any other.
+  int64_t whole_token(Bytes word) const {
+    const uint32_t id = find_whole(word);
+    if (id != Vocabulary::kNone) return id;
+    if (model_.kind == Model::Kind::bytes) return kNotWhole;
+    if (model_.unknown == Vocabulary::kNone)
+      throw Unencodable{std::string(word.begin(), word.end())};
+    return model_.unknown;
+  }
+
+  // A workspace whose cache holds the tokens that are sure to encode to themselves, which are most
+  // words of a text.
+  std::unique_ptr<Workspace> new_workspace() const {
+    auto workspace = std::make_unique<Workspace>();
+    if (model_.kind != Model::Kind::bytes) return workspace;
+    const size_t longest = whole_words_ ? WordCache::kMaxBytes : 1;
+    const size_t most = WordCache::kMostEntries / 4;
+    workspace->cache = WordCache(whole_words_ ? std::min(vocabulary_.size(), most) : 0);
+    workspace->knows_tokens = whole_words_;
+    size_t known = 0;
+    for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
+      const Bytes token = vocabulary_[id];
+      if (token.empty() || token.size() > longest || is_special_[id]) continue;
+      if (++known > most) {
+        workspace->knows_tokens = false;
+        break;
+      }
+      const uint8_t* const end = token.data() + token.size();
+      workspace->cache.insert(workspace->cache.key(token.data(), token.size(), end), token,
+                              {&id, 1});
+    }
+    return workspace;
+  }
+
+  // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
+  // come from memory.
+  class Words {
+   public:
+    // Pre-tokens, and the bytes behind them up to `readable`, may be read.
+    Words(const WordEncoder& encoder, const uint8_t* readable, Run& run)
+        : encoder_(encoder),
+          readable_(readable),
+          run_(run),
+          cache_(run.workspace.cache),
+          ids_(run.ids) {}
+
+    // [begin, end) is not empty.
+    void push(const uint8_t* begin, const uint8_t* end) {
+      pieces_[size_] = piece(begin, end);
+      if (++size_ == pieces_.size()) flush();
+    }
+
+    // All that next(begin, end) gives, until it returns false.
+    template <typename Next>
+    void push_all(Next next) {
+      flush();
+      for (bool more = true; more; flush()) {
+        size_t size = 0;  // not size_, which would be stored and loaded for every piece
+        for (const uint8_t *begin, *end; size < pieces_.size() && (more = next(begin, end)); ++size)
+          pieces_[size] = piece(begin, end);
+        size_ = size;
+      }
+    }
+
+    [[gnu::noinline]] void flush() {
+      run_.cache_use.asked += size_;
+      if (run_.dropout) {
+        run_.cache_use.misses += size_;
+        for (size_t i = 0; i < size_; ++i)
+          encoder_.encode_with_dropout({pieces_[i].begin, pieces_[i].size}, run_);
+      } else {
+        encode();
+      }
+      size_ = 0;
+    }
+
+   private:
+    struct Piece {
+      const uint8_t* begin;
+      size_t size;
+      WordCache::Key key;
+    };
+
+    Piece piece(const uint8_t* begin, const uint8_t* end) const {
+      const auto size = static_cast<size_t>(end - begin);
+      const Piece piece{begin, size, cache_.key(begin, size, readable_)};
+      cache_.prefetch(piece.key);
+      return piece;
+    }
+
+    void encode() {
+      size_t written = 0;
+      uint32_t* out = ids_.reserve(size_ * WordCache::kMaxInline);
+      for (size_t i = 0; i < size_; ++i) {
+        if (const size_t count = cache_.find_short(pieces_[i].key, out + written)) [[likely]] {
+          written += count;
+          continue;
+        }
+        ids_.advance(written);
+        encode_rare(pieces_[i]);
+        written = 0;
+        out = ids_.reserve((size_ - i) * WordCache::kMaxInline);
+      }
+      ids_.advance(written);
+    }
+
+    // A word that is not in the cache, is long, or has many ids.
+    void encode_rare(const Piece& piece) {
+      const Bytes word(piece.begin, piece.size);
+      const std::span<const uint32_t> known = cache_.find(piece.key, word);
+      if (known.empty()) {
+        ++run_.cache_use.misses;
+        const bool may_be_token =
+            word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
+        const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
+        cache_.insert(piece.key, word, {ids_.last(count), count});
+      } else {
+        std::ranges::copy(known, ids_.reserve(known.size()));
+        ids_.advance(known.size());
+      }
+    }
+
+    const WordEncoder& encoder_;
+    const uint8_t* readable_;
+    Run& run_;
+    WordCache& cache_;
+    IdArray& ids_;
+    size_t size_ = 0;
+    std::array<Piece, 32> pieces_;
+  };
+
+ private:
+  void add_merge(size_t number, uint32_t left, uint32_t right, uint32_t result) {
+    const auto fail = [&](const std::string& what) {
+      throw std::invalid_argument("merge " + std::to_string(number) + " (" + std::to_string(left) +
+                                  ", " + std::to_string(right) + " -> " + std::to_string(result) +
+                                  "): " + what);
+    };
+    for (const uint32_t id : {left, right, result}) {
+      if (!vocabulary_.has(id)) fail("no token has the id " + std::to_string(id));
+      if (is_special_[id]) fail("id " + std::to_string(id) + " is a special token");
+    }
+    const Bytes a = vocabulary_[left], b = vocabulary_[right], made = vocabulary_[result];
+    if (made.size() != a.size() + b.size() || !std::ranges::equal(made.first(a.size()), a) ||
+        !std::ranges::equal(made.last(b.size()), b))
+      fail("the result is not the bytes of left and right");
+    if (!merges_.insert(left, right, static_cast<Rank>(number), result))
+      fail("the pair is merged twice");
+  }
+
+  // Appends the ids of a pre-token; returns how many. `may_be_token`: it is not sure that the
+  // pre-token as a whole is none.
+  size_t encode_word(Bytes word, bool may_be_token, Merger& merger, IdArray& out) const {
+    if (word_pieces_) return word_pieces_->encode(word, out);
+    if (whole_words_ && may_be_token) {
+      const uint32_t id = find_whole(word);
+      if (id != Vocabulary::kNone) {
+        out.push_back(id);
+        return 1;
+      }
+    }
+    uint32_t* const symbols = out.reserve(symbols_.most(word.size()));
+    const size_t size =
+        characters_ ? characters_->write(word, symbols) : symbols_.write(word, symbols);
+    const size_t count = merger.merge(merges_, symbols, size);
+    out.advance(count);
+    return count;
+  }
+
+  // The same where merges are dropped at random: no word encodes as it did before.
+  void encode_with_dropout(Bytes word, Run& run) const {
+    uint32_t* const symbols = run.ids.reserve(symbols_.most(word.size()));
+    const size_t size = symbols_.write(word, symbols);
+    run.ids.advance(run.workspace.merger.merge_with_dropout(merges_, symbols, size,
+                                                            [&] { return run.dropout->drops(); }));
+  }
+
+  // The token that is a whole pre-token, or kNone.
+  uint32_t find_whole(Bytes word) const {
+    uint32_t id;
+    if (model_.kind == Model::Kind::characters && !model_.affix.empty()) {
+      id = vocabulary_.find(bytes_of(std::string(word.begin(), word.end()) + model_.affix));
+    } else {
+      id = vocabulary_.find(word);
+    }
+    return id != Vocabulary::kNone && is_special_[id] ? Vocabulary::kNone : id;
+  }
+
+  Vocabulary vocabulary_;
+  std::vector<bool> is_special_;
+  Model model_;
+  Symbols symbols_;
+  std::optional<WordPieces> word_pieces_;
+  MergeTable merges_;
+  std::optional<Characters> characters_;  // for a model of bytes
+  bool whole_words_;
+};
+
+}  // namespace bpe

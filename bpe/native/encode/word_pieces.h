@@ -1,0 +1,126 @@
+// WordPiece: the longest token that a word begins with, then the longest of the rest, and so on.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "encode/merge_table.h"
+#include "encode/model.h"
+#include "encode/vocabulary.h"
+#include "table/hash.h"
+#include "table/id_array.h"
+#include "text/utf8.h"
+
+namespace bpe {
+
+// Two tries over bytes, of the tokens that begin a word and, without their prefix, of those that
+// continue one. A search takes one step a byte and ends where no token goes on, so a word takes its
+// length times that of the longest token, whatever it holds. Tokens are well-formed UTF-8: they
+// match whole characters, and no malformed byte.
+class WordPieces {
+ public:
+  using Bytes = std::span<const uint8_t>;
+
+  // Tokens that are special are not looked for.
+  WordPieces(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
+      : unknown_(model.unknown),
+        max_characters_(model.max_characters),
+        edges_(most_edges(vocabulary, bytes_of(model.affix))) {
+    const Bytes prefix = bytes_of(model.affix);
+    for (uint32_t id = 0; id < vocabulary.size(); ++id) {
+      if (!vocabulary.has(id) || is_special[id]) continue;
+      const Bytes token = vocabulary[id];
+      insert(kFirst, token, id);
+      if (continues(token, prefix)) insert(kNext, token.subspan(prefix.size()), id);
+    }
+  }
+
+  // Appends the ids of a word that is not empty; returns how many.
+  size_t encode(Bytes word, IdArray& out) const {
+    const size_t begin = out.size();
+    const uint8_t* p = word.data();
+    const uint8_t* const end = p + word.size();
+    uint32_t root = kFirst;
+    bool known = !is_long(word);
+    while (known && p != end) {
+      const Match match = longest(root, p, end);
+      known = match.id != Vocabulary::kNone;
+      if (known) out.push_back(match.id);
+      p = match.end;
+      root = kNext;
+    }
+    if (!known) {
+      out.truncate(begin);
+      out.push_back(unknown_);
+    }
+    return out.size() - begin;
+  }
+
+ private:
+  static constexpr uint32_t kFirst = 0;  // the nodes where the two tries begin
+  static constexpr uint32_t kNext = 1;
+
+  struct Match {
+    uint32_t id;
+    const uint8_t* end;
+  };
+
+  static bool continues(Bytes token, Bytes prefix) {
+    return token.size() > prefix.size() && std::ranges::equal(token.first(prefix.size()), prefix);
+  }
+
+  // One for each byte of each trie, if no token begins like another.
+  static size_t most_edges(const Vocabulary& vocabulary, Bytes prefix) {
+    size_t bytes = 0;
+    for (uint32_t id = 0; id < vocabulary.size(); ++id) {
+      const Bytes token = vocabulary[id];
+      bytes += token.size() + (continues(token, prefix) ? token.size() - prefix.size() : 0);
+    }
+    return bytes;
+  }
+
+  bool is_long(Bytes word) const {
+    if (word.size() <= max_characters_) return false;
+    size_t characters = 0;
+    const uint8_t* const end = word.data() + word.size();
+    for (const uint8_t* p = word.data(); p != end && characters <= max_characters_; ++characters)
+      p += decode_utf8(p, end).size;
+    return characters > max_characters_;
+  }
+
+  Match longest(uint32_t root, const uint8_t* p, const uint8_t* end) const {
+    Match match{Vocabulary::kNone, p};
+    for (uint32_t node = root; p != end;) {
+      const uint32_t edge = edges_.find(node, *p++).rank;
+      if (edge == kNoMerge) break;
+      node = edge;
+      if (token_[node] != Vocabulary::kNone) match = {token_[node], p};
+    }
+    return match;
+  }
+
+  void insert(uint32_t node, Bytes token, uint32_t id) {
+    for (const uint8_t byte : token) {
+      const uint32_t edge = edges_.find(node, byte).rank;
+      if (edge != kNoMerge) {
+        node = edge;
+        continue;
+      }
+      const auto made = static_cast<uint32_t>(token_.size());
+      edges_.insert(node, byte, made, made);
+      token_.push_back(Vocabulary::kNone);
+      node = made;
+    }
+    token_[node] = id;
+  }
+
+  uint32_t unknown_;
+  size_t max_characters_;
+  MergeTable edges_;                                                   // (node, byte) -> node
+  std::vector<uint32_t> token_{Vocabulary::kNone, Vocabulary::kNone};  // that ends in each node
+};
+
+}  // namespace bpe

@@ -1,0 +1,228 @@
+// Python face of the counter, its runs and the special tokens.
+#include <pybind11/stl.h>
+
+#include "count/counter.h"
+#include "python/bindings.h"
+#include "python/view.h"
+
+namespace bpe {
+
+namespace {
+
+using Release = py::call_guard<py::gil_scoped_release>;
+
+std::vector<std::string> to_strings(const std::vector<py::bytes>& values) {
+  return {values.begin(), values.end()};
+}
+
+// An optional buffer of int64; keeps it alive, and empty where there is none.
+class OptionalNumbers {
+ public:
+  explicit OptionalNumbers(const std::optional<py::buffer>& object) {
+    if (object) view_.emplace(*object);
+  }
+  std::span<const int64_t> span() const {
+    return view_ ? std::span(view_->data(), view_->size()) : std::span<const int64_t>();
+  }
+  std::vector<int64_t> copy() const { return {span().begin(), span().end()}; }
+
+ private:
+  std::optional<View<int64_t>> view_;
+};
+
+uint32_t checked_shards(int64_t shards) {
+  if (shards < 1 || shards > int64_t{UINT32_MAX})
+    throw std::invalid_argument("the number of shards must be at least 1, got " +
+                                std::to_string(shards));
+  return static_cast<uint32_t>(shards);
+}
+
+std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& offsets,
+                                   int offset_width, const py::buffer& counts,
+                                   const std::optional<py::buffer>& documents,
+                                   const std::optional<py::buffer>& positions) {
+  if (documents.has_value() != positions.has_value())
+    throw std::invalid_argument("documents and positions come together or not at all");
+  const View<int64_t> count_view(counts);
+  const size_t rows = count_view.size();
+  const LentColumn keys(data, offsets, offset_width, 0, rows);
+  const OptionalNumbers document_view(documents), position_view(positions);
+  if (documents && (document_view.span().size() != rows || position_view.span().size() != rows))
+    throw std::invalid_argument("documents and positions need one number a row");
+  const py::gil_scoped_release release;
+  RunColumns columns;
+  size_t bytes = 0;
+  for (size_t row = 0; row < rows; ++row) bytes += keys[row].size();
+  columns.reserve(rows, bytes, documents.has_value());
+  const std::span<const int64_t> document = document_view.span(), position = position_view.span();
+  for (size_t row = 0; row < rows; ++row) {
+    const Place place = documents ? Place{document[row], position[row]} : Place{};
+    columns.add(keys[row], count_view[row], documents ? &place : nullptr);
+  }
+  auto run = std::make_shared<CountRun>(std::move(columns), documents.has_value());
+  run->check();
+  return run;
+}
+
+py::tuple run_state(const CountRun& run) {
+  const auto bytes = [](const std::optional<Buffer>& buffer) -> py::object {
+    if (!buffer) return py::none();
+    return py::bytes(reinterpret_cast<const char*>(buffer->data()), buffer->size());
+  };
+  return py::make_tuple(bytes(run.data()), bytes(run.offsets()), bytes(run.counts()),
+                        bytes(run.documents()), bytes(run.positions()));
+}
+
+std::shared_ptr<CountRun> run_of_state(const py::tuple& state) {
+  if (state.size() != 5) throw std::invalid_argument("not the state of a CountRun");
+  using Column = std::optional<py::buffer>;
+  return make_run(state[0].cast<py::buffer>(), state[1].cast<py::buffer>(), 8,
+                  state[2].cast<py::buffer>(), state[3].cast<Column>(), state[4].cast<Column>());
+}
+
+// Begin, end and index of each special token in a text.
+Buffer find_special(const SpecialMatcher& matcher, const py::buffer& data) {
+  const View<uint8_t> text(data);
+  const py::gil_scoped_release release;
+  std::vector<int64_t> found;
+  const uint8_t* p = text.begin();
+  size_t which = 0;
+  while ((p = matcher.find(p, text.end(), which)) != text.end()) {
+    const int64_t begin = p - text.begin();
+    p += matcher.tokens()[which].size();
+    found.insert(found.end(), {begin, p - text.begin(), static_cast<int64_t>(which)});
+  }
+  return Buffer(std::move(found));
+}
+
+// What lies between the special tokens of each text: data, offsets, and the number of the text.
+py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) {
+  std::vector<uint8_t> data;
+  std::vector<int64_t> offsets{0}, rows;
+  {
+    const py::gil_scoped_release release;
+    for (size_t row = 0; row < column.rows(); ++row) {
+      const Bytes text = column[row];
+      const uint8_t* const end = text.data() + text.size();
+      for (const uint8_t* p = text.data(); p != end;) {
+        size_t which = 0;
+        const uint8_t* const cut = matcher.find(p, end, which);
+        if (cut != p) {
+          data.insert(data.end(), p, cut);
+          offsets.push_back(static_cast<int64_t>(data.size()));
+          rows.push_back(static_cast<int64_t>(row));
+        }
+        p = cut == end ? end : cut + matcher.tokens()[which].size();
+      }
+    }
+  }
+  return py::make_tuple(Buffer(std::move(data)), Buffer(std::move(offsets)),
+                        Buffer(std::move(rows)));
+}
+
+}  // namespace
+
+void bind_counter(py::module_& module) {
+  py::class_<SpecialMatcher>(module, "SpecialMatcher")
+      .def(py::init([](const std::vector<py::bytes>& tokens) {
+             return SpecialMatcher(to_strings(tokens));
+           }),
+           py::arg("tokens"))
+      .def("find_all", &find_special, py::arg("data"))
+      .def("split", &split_column, py::arg("column"));
+
+  py::class_<CountRun, std::shared_ptr<CountRun>>(module, "CountRun")
+      .def(py::init(&make_run), py::arg("data"), py::arg("offsets"), py::arg("offset_width"),
+           py::arg("counts"), py::arg("documents") = py::none(), py::arg("positions") = py::none())
+      .def_property_readonly("data", &CountRun::data)
+      .def_property_readonly("offsets", &CountRun::offsets)
+      .def_property_readonly("counts", &CountRun::counts)
+      .def_property_readonly("documents", &CountRun::documents)
+      .def_property_readonly("positions", &CountRun::positions)
+      .def("__len__", &CountRun::size)
+      .def(py::pickle(&run_state, &run_of_state))
+      .def("total", &CountRun::total, Release())
+      .def(
+          "split",
+          [](const CountRun& run, int64_t shards) { return run.split(checked_shards(shards)); },
+          py::arg("shards"), Release())
+      .def(
+          "misplaced",
+          [](const CountRun& run, int64_t shard, int64_t shards) {
+            const uint32_t count = checked_shards(shards);
+            if (shard < 0 || shard >= shards) throw std::invalid_argument("no such shard");
+            return run.misplaced(static_cast<uint32_t>(shard), count);
+          },
+          py::arg("shard"), py::arg("shards"), Release());
+
+  module.def(
+      "prune_run",
+      [](const CountRun& run, int64_t below) {
+        Losses losses;
+        std::shared_ptr<CountRun> kept;
+        {
+          const py::gil_scoped_release release;
+          kept = pruned(run, below, losses);
+        }
+        return py::make_tuple(kept, losses.rows, losses.occurrences, losses.bytes,
+                              Buffer(std::move(losses.at)));
+      },
+      py::arg("run"), py::arg("below"));
+
+  module.def(
+      "merge_runs",
+      [](const CountRuns& runs) {
+        for (const auto& run : runs)
+          if (!run) throw std::invalid_argument("None is not a run of counts");
+        return merge_runs(runs);
+      },
+      py::arg("runs"), Release());
+
+  module.def(
+      "stable_hash",
+      [](const py::buffer& data) {
+        const View<uint8_t> view(data);
+        return stable_hash(view.data(), view.size());
+      },
+      py::arg("data"));
+
+  py::class_<Counter>(module, "Counter")
+      .def(py::init([](const std::string& scheme, const std::vector<py::bytes>& special_tokens,
+                       bool track_order) {
+             std::optional<Scheme> native;
+             if (!scheme.empty()) native = scheme_from_name(scheme);
+             return std::make_unique<Counter>(native, to_strings(special_tokens), track_order);
+           }),
+           py::arg("scheme"), py::arg("special_tokens"), py::arg("track_order"))
+      .def(
+          "add",
+          [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places,
+             const py::buffer& whole) {
+            const OptionalNumbers numbers(places);
+            const View<uint8_t> flags(whole);
+            const py::gil_scoped_release release;
+            return counter.add(column, numbers.span(), {flags.data(), flags.size()});
+          },
+          py::arg("column"), py::arg("places") = py::none(), py::arg("whole") = py::bytes())
+      .def(
+          "add_pieces",
+          [](Counter& counter, const py::buffer& data, const py::buffer& spans,
+             const py::buffer& row_ends, const std::optional<py::buffer>& places) {
+            const View<uint8_t> bytes(data);
+            const View<int64_t> span_view(spans), row_view(row_ends);
+            const OptionalNumbers numbers(places);
+            const py::gil_scoped_release release;
+            return counter.add_pieces({bytes.data(), bytes.size()},
+                                      {span_view.data(), span_view.size()},
+                                      {row_view.data(), row_view.size()}, numbers.span());
+          },
+          py::arg("data"), py::arg("spans"), py::arg("row_ends"), py::arg("places") = py::none())
+      .def("__len__", &Counter::size, Release())
+      .def_property_readonly("nbytes", py::cpp_function(&Counter::nbytes, Release()))
+      .def(
+          "drain",
+          [](Counter& counter, int64_t shards) { return counter.drain(checked_shards(shards)); },
+          py::arg("shards"), Release());
+}
+
+}  // namespace bpe

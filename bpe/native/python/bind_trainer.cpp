@@ -1,0 +1,171 @@
+// Python face of the trainer.
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/bindings.h"
+#include "python/view.h"
+#include "table/buffer.h"
+#include "train/train_words.h"
+#include "train/trainer.h"
+
+namespace bpe {
+
+namespace {
+
+std::unique_ptr<Trainer> make_trainer(const std::vector<py::bytes>& alphabet,
+                                      const std::string& ties, bool by_score,
+                                      const py::bytes& prefix, size_t max_tokens,
+                                      int64_t min_frequency,
+                                      const std::vector<py::bytes>& forbidden,
+                                      const std::vector<std::pair<py::bytes, int64_t>>& whole_words,
+                                      int64_t pruned) {
+  TrainerOptions options;
+  options.ties = ties_from_name(ties);
+  options.by_score = by_score;
+  options.prefix = prefix;
+  options.max_tokens = max_tokens;
+  options.min_frequency = min_frequency;
+  options.forbidden.assign(forbidden.begin(), forbidden.end());
+  for (const auto& [token, count] : whole_words) options.whole_words.push_back({token, count});
+  options.pruned = pruned;
+  return std::make_unique<Trainer>(std::vector<std::string>(alphabet.begin(), alphabet.end()),
+                                   std::move(options));
+}
+
+void check_words(const WordColumn& words, const View<int64_t>& counts) {
+  words.check();
+  if (words.words() != counts.size()) throw std::invalid_argument("need words + 1 offsets");
+  for (size_t word = 0; word < words.words(); ++word)
+    if (counts[word] < 0)
+      throw std::invalid_argument("word " + std::to_string(word) + " has a negative count");
+}
+
+// Words of bytes; symbol_of_byte[b] is the symbol of byte b.
+void add_words(Trainer& trainer, const py::buffer& data_object, const py::buffer& offsets_object,
+               const py::buffer& counts_object, const py::buffer& symbols_object) {
+  const View<uint8_t> data(data_object), symbol_of_byte(symbols_object);
+  const View<int64_t> offsets(offsets_object), counts(counts_object);
+  if (symbol_of_byte.size() != 256) throw std::invalid_argument("need a symbol for each byte");
+  for (const uint8_t symbol : symbol_of_byte)
+    if (symbol >= trainer.tokens().size()) throw std::invalid_argument("no such symbol");
+  py::gil_scoped_release release;
+  const WordColumn words{span_of(data), span_of(offsets)};
+  check_words(words, counts);
+  trainer.reserve(words.bytes(), words.words());
+  for (size_t word = 0; word < words.words(); ++word) {
+    const uint8_t* bytes = words.begin(word);
+    trainer.add_word(words.size(word), counts[word],
+                     [&](size_t i) { return uint32_t{symbol_of_byte[bytes[i]]}; });
+  }
+}
+
+// Words of characters, each with the symbol `end` behind it if there is one.
+void add_character_words(Trainer& trainer, const py::buffer& data_object,
+                         const py::buffer& offsets_object, const py::buffer& counts_object,
+                         const py::buffer& first_object, const py::buffer& rest_object,
+                         std::optional<uint32_t> end) {
+  const View<uint8_t> data(data_object);
+  const View<int64_t> offsets(offsets_object), counts(counts_object);
+  const View<uint32_t> first(first_object), rest(rest_object);
+  py::gil_scoped_release release;
+  const WordColumn words{span_of(data), span_of(offsets)};
+  check_words(words, counts);
+  const CharacterSymbols symbols(span_of(first), span_of(rest),
+                                 end.value_or(CharacterSymbols::kNone), trainer.tokens().size());
+  std::vector<uint32_t> word_symbols;
+  for (size_t word = 0; word < words.words(); ++word) {
+    symbols.write(words, word, word_symbols);
+    trainer.add_word(word_symbols.size(), counts[word], [&](size_t i) { return word_symbols[i]; });
+  }
+}
+
+py::tuple word_characters(const py::buffer& data_object, const py::buffer& offsets_object) {
+  const View<uint8_t> data(data_object);
+  const View<int64_t> offsets(offsets_object);
+  WordCharacters found;
+  {
+    py::gil_scoped_release release;
+    const WordColumn words{span_of(data), span_of(offsets)};
+    words.check();
+    found = characters_of(words);
+  }
+  const auto malformed =
+      found.malformed == WordCharacters::kNone ? py::object(py::none()) : py::int_(found.malformed);
+  return py::make_tuple(Buffer(std::move(found.first)), Buffer(std::move(found.rest)), malformed);
+}
+
+py::list whole_tokens(const Trainer& trainer) {
+  py::list rows;
+  for (const WholeToken& whole : trainer.whole_tokens())
+    rows.append(py::make_tuple(whole.token, whole.count, whole.merges_before));
+  return rows;
+}
+
+// One column of the merges as an array of T.
+template <typename T, typename Get>
+Buffer column(const Trainer& trainer, Get&& get) {
+  std::vector<T> values;
+  values.reserve(trainer.merges().size());
+  for (const Merge& merge : trainer.merges()) values.push_back(get(merge));
+  return Buffer(std::move(values));
+}
+
+}  // namespace
+
+void bind_trainer(py::module_& module) {
+  module.def("word_characters", &word_characters, py::arg("data"), py::arg("offsets"));
+  py::class_<Trainer>(module, "Trainer")
+      .def(py::init(&make_trainer), py::kw_only(), py::arg("alphabet"), py::arg("ties"),
+           py::arg("by_score") = false, py::arg("prefix") = py::bytes(), py::arg("max_tokens"),
+           py::arg("min_frequency"), py::arg("forbidden"),
+           py::arg("whole_words") = std::vector<std::pair<py::bytes, int64_t>>(),
+           py::arg("pruned") = 0)
+      .def("add_words", &add_words, py::kw_only(), py::arg("data"), py::arg("offsets"),
+           py::arg("counts"), py::arg("symbol_of_byte"))
+      .def("add_character_words", &add_character_words, py::kw_only(), py::arg("data"),
+           py::arg("offsets"), py::arg("counts"), py::arg("first"), py::arg("rest"), py::arg("end"))
+      .def("step", &Trainer::step, py::arg("merges"), py::call_guard<py::gil_scoped_release>())
+      .def("finish", &Trainer::finish)
+      .def_property_readonly("merge_count", [](const Trainer& t) { return t.merges().size(); })
+      .def_property_readonly("token_count", [](const Trainer& t) { return t.tokens().size(); })
+      .def_property_readonly("initial_tokens", &Trainer::initial_tokens)
+      .def_property_readonly("vocabulary_full", &Trainer::vocabulary_full)
+      .def_property_readonly("first_affected", &Trainer::first_affected)
+      .def("tied", [](const Trainer& t) { return Buffer(t.tied()); })
+      .def("repeated", [](const Trainer& t) { return Buffer(t.repeated()); })
+      .def("whole_tokens", &whole_tokens)
+      .def("left",
+           [](const Trainer& t) {
+             return column<uint32_t>(t, [](const Merge& merge) { return merge.pair.left; });
+           })
+      .def("right",
+           [](const Trainer& t) {
+             return column<uint32_t>(t, [](const Merge& merge) { return merge.pair.right; });
+           })
+      .def("token",
+           [](const Trainer& t) {
+             return column<uint32_t>(t, [](const Merge& merge) { return merge.token; });
+           })
+      .def("count",
+           [](const Trainer& t) {
+             return column<int64_t>(t, [](const Merge& merge) { return merge.count; });
+           })
+      .def("tokens_left",
+           [](const Trainer& t) {
+             return column<int64_t>(t, [](const Merge& merge) { return merge.tokens_left; });
+           })
+      .def("tokens", [](const Trainer& t) {
+        std::vector<py::bytes> tokens;
+        for (const std::string& token : t.tokens()) tokens.emplace_back(token);
+        return tokens;
+      });
+}
+
+}  // namespace bpe

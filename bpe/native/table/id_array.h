@@ -1,0 +1,92 @@
+// Rows of token ids, as encoding makes them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "table/zeroed_array.h"
+
+namespace bpe {
+
+// A growing array of ids that a caller may write into past its end, and that leaves unused memory
+// behind when it is done. (std::vector can do neither.)
+class IdArray {
+ public:
+  // Where the next id goes; there is room for `count` of them.
+  uint32_t* reserve(size_t count) {
+    if (capacity_ - size_ < count) grow(size_ + count);
+    return data_.get() + size_;
+  }
+  void advance(size_t count) { size_ += count; }
+  void push_back(uint32_t id) {
+    *reserve(1) = id;
+    ++size_;
+  }
+  void truncate(size_t size) { size_ = size; }
+  const uint32_t* last(size_t count) const { return data_.get() + size_ - count; }
+
+  size_t size() const { return size_; }
+  std::shared_ptr<uint32_t[]> finish() {
+    resize(std::max<size_t>(size_, 1));
+    return std::shared_ptr<uint32_t[]>(data_.release(), std::free);
+  }
+
+ private:
+  struct Free {
+    void operator()(uint32_t* p) const { std::free(p); }
+  };
+
+  void grow(size_t least) { resize(std::max(least, capacity_ + capacity_ / 2 + 64)); }
+  void resize(size_t capacity) {
+    void* moved = std::realloc(data_.get(), capacity * sizeof(uint32_t));
+    if (!moved) throw std::bad_alloc();
+    static_cast<void>(data_.release());
+    data_.reset(static_cast<uint32_t*>(moved));
+    capacity_ = capacity;
+    advise_huge_pages(moved, capacity * sizeof(uint32_t));
+  }
+
+  std::unique_ptr<uint32_t[], Free> data_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+// What no token stands for, and no unknown token either: it ends the row that holds it.
+struct Unencodable {
+  std::string text;  // a character, a malformed byte or a whole pre-token
+};
+
+// How pre-tokens became ids: those that were asked of the cache, and those of them that it did not
+// know. What is encoded whole, without being asked for, is in neither; with dropout all are misses.
+struct CacheUse {
+  size_t asked = 0;
+  size_t misses = 0;
+};
+
+struct EncodedRows {
+  IdArray ids;
+  std::vector<int64_t> offsets{0};  // row i: ids [offsets[i], offsets[i + 1])
+  std::vector<std::pair<int64_t, Unencodable>> unencodable;  // rows without ids, ascending
+  CacheUse cache_use;
+
+  // Adds a row of what `encode` appends to the ids.
+  template <typename Encode>
+  void add(Encode encode) {
+    try {
+      encode();
+    } catch (Unencodable& found) {
+      ids.truncate(static_cast<size_t>(offsets.back()));
+      unencodable.emplace_back(static_cast<int64_t>(offsets.size()) - 1, std::move(found));
+    }
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+};
+
+}  // namespace bpe

@@ -1,0 +1,400 @@
+// Cuts a block of bytes into lines, and takes two fields out of each line of a JSON lines file.
+//
+// The JSON reader is strict and gives up easily: it accepts a line only where Python's json.loads
+// reads it the same way, and leaves every other line, good or bad, to be judged there. So it needs
+// no error messages, and what is exotic (an escaped key, half a surrogate pair, NaN) needs no code.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "text/utf8.h"
+
+namespace bpe {
+
+// Rows of bytes in Arrow's layout, and where each began.
+struct Lines {
+  std::vector<uint8_t> text;
+  std::vector<int64_t> offsets{0};
+  std::vector<int64_t> places;
+};
+
+// Calls line(begin, end) for each line of [p, end), without its \n; a last line may lack it.
+template <class F>
+void for_each_line(const uint8_t* p, const uint8_t* end, F&& line) {
+  while (p < end) {
+    const void* found = std::memchr(p, '\n', static_cast<size_t>(end - p));
+    const uint8_t* stop = found ? static_cast<const uint8_t*>(found) : end;
+    line(p, stop);
+    p = stop + 1;
+  }
+}
+
+// Lines without their ends (\n, and one \r before it). The first byte of data is at `place`.
+inline Lines split_lines(std::string_view data, int64_t place) {
+  Lines lines;
+  lines.text.reserve(data.size());
+  const auto* begin = reinterpret_cast<const uint8_t*>(data.data());
+  for_each_line(begin, begin + data.size(), [&](const uint8_t* p, const uint8_t* stop) {
+    lines.places.push_back(place + (p - begin));
+    if (stop > p && stop[-1] == '\r') --stop;
+    lines.text.insert(lines.text.end(), p, stop);
+    lines.offsets.push_back(static_cast<int64_t>(lines.text.size()));
+  });
+  return lines;
+}
+
+// The UTF-16 code unit of an escape \uXXXX at p.
+inline bool code_unit(const uint8_t* p, const uint8_t* end, uint32_t& unit) {
+  if (end - p < 6 || p[0] != '\\' || p[1] != 'u') return false;
+  unit = 0;
+  for (int i = 2; i < 6; ++i) {
+    const uint32_t byte = p[i], letter = byte | 0x20;
+    if (byte >= '0' && byte <= '9')
+      unit = unit << 4 | (byte - '0');
+    else if (letter >= 'a' && letter <= 'f')
+      unit = unit << 4 | (letter - 'a' + 10);
+    else
+      return false;
+  }
+  return true;
+}
+
+inline void append_utf8(std::vector<uint8_t>& out, uint32_t code_point) {
+  const auto tail = [&](int shift) {
+    return static_cast<uint8_t>(0x80 | ((code_point >> shift) & 0x3F));
+  };
+  if (code_point < 0x80) {
+    out.push_back(static_cast<uint8_t>(code_point));
+  } else if (code_point < 0x800) {
+    out.insert(out.end(), {static_cast<uint8_t>(0xC0 | code_point >> 6), tail(0)});
+  } else if (code_point < 0x10000) {
+    out.insert(out.end(), {static_cast<uint8_t>(0xE0 | code_point >> 12), tail(6), tail(0)});
+  } else {
+    out.insert(out.end(),
+               {static_cast<uint8_t>(0xF0 | code_point >> 18), tail(12), tail(6), tail(0)});
+  }
+}
+
+// Appends what the inside of a JSON string stands for. Its escapes are valid, its surrogates
+// paired. (The result is never longer than the string was.)
+inline void append_unescaped(std::vector<uint8_t>& out, const uint8_t* p, const uint8_t* end) {
+  while (p < end) {
+    const void* found = std::memchr(p, '\\', static_cast<size_t>(end - p));
+    const uint8_t* stop = found ? static_cast<const uint8_t*>(found) : end;
+    out.insert(out.end(), p, stop);
+    if (stop == end) return;
+    p = stop + 2;
+    switch (stop[1]) {
+      case 'b':
+        out.push_back('\b');
+        break;
+      case 'f':
+        out.push_back('\f');
+        break;
+      case 'n':
+        out.push_back('\n');
+        break;
+      case 'r':
+        out.push_back('\r');
+        break;
+      case 't':
+        out.push_back('\t');
+        break;
+      case 'u': {
+        uint32_t unit = 0, low = 0;
+        code_unit(stop, end, unit);
+        p = stop + 6;
+        if ((unit >> 10) == (0xD800 >> 10) && code_unit(p, end, low)) {
+          unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
+          p += 6;
+        }
+        append_utf8(out, unit);
+        break;
+      }
+      default:  // the quote, the backslash, the slash
+        out.push_back(stop[1]);
+    }
+  }
+}
+
+// One line of JSON, read to its end without building anything but the two fields asked for.
+class JsonLine {
+ public:
+  enum class Kind { absent, null, string, integer, other };
+  struct Value {
+    Kind kind = Kind::absent;
+    const uint8_t* begin = nullptr;  // a string without its quotes, still escaped
+    const uint8_t* end = nullptr;
+    bool escaped = false;
+    bool lone_surrogate = false;
+  };
+  static constexpr size_t kMaxDepth = 200;
+
+  JsonLine(const uint8_t* begin, const uint8_t* end, std::string_view text_field,
+           std::string_view id_field)
+      : p_(begin), end_(end), text_field_(text_field), id_field_(id_field) {}
+
+  bool blank() {
+    skip_space();
+    return p_ == end_;
+  }
+
+  // Whether the line is an object that this reader understands; then text and id are set. Where a
+  // key occurs twice, the last one counts.
+  bool read() {
+    skip_space();
+    if (!take('{')) return false;
+    skip_space();
+    if (!take('}')) {
+      do {
+        Value name, value;
+        if (!key(name) || name.escaped || !this->value(value)) return false;
+        const std::string_view field(reinterpret_cast<const char*>(name.begin),
+                                     static_cast<size_t>(name.end - name.begin));
+        if (field == text_field_) text = value;
+        if (field == id_field_) id = value;
+        skip_space();
+      } while (take(','));
+      if (!take('}')) return false;
+    }
+    return blank();
+  }
+
+  Value text, id;
+
+ private:
+  void skip_space() {
+    while (p_ < end_ && (*p_ == ' ' || *p_ == '\t' || *p_ == '\r' || *p_ == '\n')) ++p_;
+  }
+
+  bool take(uint8_t byte) {
+    if (p_ == end_ || *p_ != byte) return false;
+    ++p_;
+    return true;
+  }
+
+  bool word(std::string_view expected) {
+    if (static_cast<size_t>(end_ - p_) < expected.size() ||
+        std::memcmp(p_, expected.data(), expected.size()) != 0)
+      return false;
+    p_ += expected.size();
+    return true;
+  }
+
+  bool value(Value& value) {
+    skip_space();
+    if (p_ == end_) return false;
+    if (*p_ != '{' && *p_ != '[') return scalar(value);
+    value.kind = Kind::other;
+    return nested();
+  }
+
+  bool scalar(Value& value) {
+    value.kind = Kind::other;
+    switch (*p_) {
+      case '"':
+        value.kind = Kind::string;
+        return string(value);
+      case 't':
+        return word("true");
+      case 'f':
+        return word("false");
+      case 'n':
+        value.kind = Kind::null;
+        return word("null");
+      default:
+        return number(value);
+    }
+  }
+
+  // An array or object, whatever is in it; without recursion, for a hostile line has no depth.
+  bool nested() {
+    std::array<uint8_t, kMaxDepth> closers;
+    size_t depth = 0;
+    Value ignored;
+    for (;;) {
+      skip_space();
+      if (p_ == end_) return false;
+      if (*p_ == '{' || *p_ == '[') {
+        if (depth + 1 == kMaxDepth) return false;  // the line's own object is a level too
+        const uint8_t closer = *p_++ == '{' ? '}' : ']';
+        closers[depth++] = closer;
+        skip_space();
+        if (p_ == end_) return false;
+        if (*p_ != closer) {
+          if (closer == '}' && !key(ignored)) return false;
+          continue;
+        }
+      } else if (!scalar(ignored)) {
+        return false;
+      }
+      for (;;) {  // behind a value, or before the end of an empty bracket
+        skip_space();
+        if (take(closers[depth - 1])) {
+          if (--depth == 0) return true;
+        } else if (take(',')) {
+          if (closers[depth - 1] == '}' && !key(ignored)) return false;
+          break;
+        } else {
+          return false;
+        }
+      }
+    }
+  }
+
+  bool key(Value& key) {
+    skip_space();
+    if (!string(key)) return false;
+    skip_space();
+    return take(':');
+  }
+
+  bool digits() {
+    const uint8_t* first = p_;
+    while (p_ < end_ && *p_ >= '0' && *p_ <= '9') ++p_;
+    return p_ > first;
+  }
+
+  bool number(Value& value) {
+    value.kind = Kind::integer;
+    value.begin = p_;
+    take('-');
+    if (!take('0') && !digits()) return false;
+    value.end = p_;
+    if (take('.')) {
+      value.kind = Kind::other;
+      if (!digits()) return false;
+    }
+    if (take('e') || take('E')) {
+      value.kind = Kind::other;
+      if (!take('+')) take('-');
+      if (!digits()) return false;
+    }
+    return true;
+  }
+
+  // A string: no raw control characters, valid escapes, well-formed UTF-8.
+  bool string(Value& value) {
+    if (!take('"')) return false;
+    value.begin = p_;
+    value.escaped = value.lone_surrogate = false;
+    for (;;) {
+      skip_plain();
+      if (p_ == end_) return false;
+      const uint8_t byte = *p_;
+      if (byte == '"') {
+        value.end = p_++;
+        return true;
+      }
+      if (byte == '\\') {
+        value.escaped = true;
+        if (!escape(value)) return false;
+      } else if (byte < 0x20) {
+        return false;
+      } else if (byte < 0x80) {
+        ++p_;
+      } else {
+        const Decoded step = decode_utf8(p_, end_);
+        if (step.code_point == kMalformed) return false;
+        p_ += step.size;
+      }
+    }
+  }
+
+  // Passes over eight bytes at a time while none of them is a quote, a backslash, a control
+  // character or outside ASCII.
+  void skip_plain() {
+    constexpr uint64_t ones = 0x0101010101010101, highs = ones << 7;
+    const auto has_zero = [](uint64_t word) { return (word - ones) & ~word & highs; };
+    uint64_t word;
+    while (end_ - p_ >= 8) {
+      std::memcpy(&word, p_, 8);
+      const uint64_t control = (word - ones * 0x20) & ~word & highs;
+      if ((word & highs) | control | has_zero(word ^ ones * '"') | has_zero(word ^ ones * '\\'))
+        return;
+      p_ += 8;
+    }
+  }
+
+  bool escape(Value& value) {
+    ++p_;
+    if (p_ == end_) return false;
+    if (*p_ != 'u') return std::strchr("\"\\/bfnrt", *p_) != nullptr && *p_++ != 0;
+    --p_;
+    uint32_t unit;
+    if (!code_unit(p_, end_, unit)) return false;
+    p_ += 6;
+    if ((unit >> 11) != (0xD800 >> 11)) return true;
+    uint32_t low;
+    if (unit < 0xDC00 && code_unit(p_, end_, low) && (low >> 10) == (0xDC00 >> 10))
+      p_ += 6;
+    else
+      value.lone_surrogate = true;
+    return true;
+  }
+
+  const uint8_t* p_;
+  const uint8_t* end_;
+  std::string_view text_field_;
+  std::string_view id_field_;
+};
+
+// The records of a block of JSON lines, one row each; lines of white space are no records.
+struct JsonLines {
+  std::vector<uint8_t> text;
+  std::vector<int64_t> text_offsets{0};
+  std::vector<uint8_t> ids;
+  std::vector<int32_t> id_offsets{0};
+  std::vector<uint8_t> has_id;  // a bitmap, lowest bit first
+  std::vector<int64_t> places;
+  std::vector<int64_t> undecided;  // (row, begin, end): its text is empty, to be judged elsewhere
+};
+
+// The first byte of data is at `place`. A row whose id is no string or integer has none; with
+// `id_required` it is undecided. At most 2^31 - 1 bytes of data.
+inline JsonLines read_json_lines(std::string_view data, int64_t place, std::string_view text_field,
+                                 std::string_view id_field, bool id_required) {
+  using Kind = JsonLine::Kind;
+  JsonLines rows;
+  rows.text.reserve(data.size());
+  const auto* begin = reinterpret_cast<const uint8_t*>(data.data());
+  const auto append = [](std::vector<uint8_t>& out, const JsonLine::Value& value) {
+    if (value.escaped)
+      append_unescaped(out, value.begin, value.end);
+    else
+      out.insert(out.end(), value.begin, value.end);
+  };
+  for_each_line(begin, begin + data.size(), [&](const uint8_t* p, const uint8_t* stop) {
+    JsonLine line(p, stop, text_field, id_field);
+    if (line.blank()) return;
+    const size_t row = rows.places.size();
+    rows.places.push_back(place + (p - begin));
+    if (row % 8 == 0) rows.has_id.push_back(0);
+    const bool read = line.read();
+    const bool has_id = line.id.kind == Kind::string || line.id.kind == Kind::integer;
+    if (read && line.text.kind == Kind::string && !line.text.lone_surrogate &&
+        !(has_id && line.id.lone_surrogate) && (has_id || !id_required)) {
+      append(rows.text, line.text);
+      if (has_id) {
+        rows.has_id.back() |= static_cast<uint8_t>(1u << row % 8);
+        const bool minus_zero = line.id.kind == Kind::integer && line.id.end - line.id.begin == 2 &&
+                                line.id.begin[0] == '-' && line.id.begin[1] == '0';
+        if (minus_zero) ++line.id.begin;
+        append(rows.ids, line.id);
+      }
+    } else {
+      rows.undecided.insert(rows.undecided.end(),
+                            {static_cast<int64_t>(row), p - begin, stop - begin});
+    }
+    rows.text_offsets.push_back(static_cast<int64_t>(rows.text.size()));
+    rows.id_offsets.push_back(static_cast<int32_t>(rows.ids.size()));
+  });
+  return rows;
+}
+
+}  // namespace bpe

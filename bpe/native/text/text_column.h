@@ -1,0 +1,65 @@
+// A column of texts in Arrow's layout: one block of bytes and rows + 1 offsets into it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace bpe {
+
+// Rows [first, first + rows) of an Arrow (large_)string or (large_)binary array without nulls.
+// Offsets are checked before use, so a hostile array cannot make us read outside its data. The
+// memory belongs to somebody else.
+class TextColumn {
+ public:
+  using Bytes = std::span<const uint8_t>;
+
+  // `offsets` holds numbers of 4 or 8 bytes, which need not be aligned.
+  TextColumn(Bytes data, Bytes offsets, int offset_width, size_t first, size_t rows)
+      : data_(data), offsets_(offsets), wide_(offset_width == 8), first_(first), rows_(rows) {
+    if (offset_width != 4 && offset_width != 8)
+      throw std::invalid_argument("offset_width must be 4 or 8");
+    const size_t stored = offsets_.size() / static_cast<size_t>(offset_width);
+    if (rows > 0 && (first >= stored || rows > stored - first - 1))
+      throw std::invalid_argument("the column has fewer offsets than rows + 1");
+    for (size_t row = 0; row < rows; ++row) {
+      const int64_t begin = offset(row), end = offset(row + 1);
+      if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data_.size())
+        throw std::invalid_argument("row " + std::to_string(row) + " lies outside the data");
+    }
+  }
+
+  size_t rows() const { return rows_; }
+
+  // Of all its rows together.
+  size_t bytes() const { return rows_ == 0 ? 0 : static_cast<size_t>(offset(rows_) - offset(0)); }
+
+  Bytes operator[](size_t row) const {
+    const int64_t begin = offset(row);
+    return {data_.data() + begin, static_cast<size_t>(offset(row + 1) - begin)};
+  }
+
+ private:
+  int64_t offset(size_t row) const {
+    const size_t i = first_ + row;
+    if (wide_) {
+      int64_t value;
+      std::memcpy(&value, offsets_.data() + i * 8, 8);
+      return value;
+    }
+    int32_t value;
+    std::memcpy(&value, offsets_.data() + i * 4, 4);
+    return value;
+  }
+
+  Bytes data_;
+  Bytes offsets_;
+  bool wide_;
+  size_t first_;
+  size_t rows_;
+};
+
+}  // namespace bpe

@@ -1,0 +1,111 @@
+// Pairs that wait to be merged, the most frequent first.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "train/pair_table.h"
+#include "train/tie_breaker.h"
+
+namespace bpe {
+
+// A heap by (count, tie rule). Entries are lazy: one is put in when a pair gains occurrences, and
+// when it comes out with a count that has shrunk it goes back with the true one. Only pairs that
+// occur often enough to be merged soon are in it: when it is empty the limit is halved, and all
+// pairs are looked through for those it lets in. Most pairs are never merged, and never in it.
+class CountQueue {
+ public:
+  struct Entry {
+    int64_t count;
+    TieBreaker::Candidate candidate;
+  };
+
+  // Pairs that occur fewer times than `least` are left out.
+  CountQueue(const TieBreaker& ties, const PairTable& pairs, int64_t least)
+      : ties_(ties), pairs_(pairs), least_(least) {}
+
+  // Puts in all pairs that there are.
+  void fill() {
+    int64_t most = 0;
+    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) most = std::max(most, pairs_[pair].count);
+    // Hugging Face's entries stand for some of the occurrences of a pair: none can be left out.
+    const bool all = ties_.rule() == Ties::huggingface;
+    let_in(all ? least_ : std::max(least_, most / 2), most);
+  }
+
+  // Puts in a pair that has gained occurrences, the postings `detail` (0 for the first ones).
+  void gained(uint32_t pair, uint32_t detail) {
+    const int64_t count = pairs_[pair].count;
+    if (count < std::max<int64_t>(limit_, 1)) return;
+    if (ties_.rule() == Ties::first_seen) detail = ties_.first_occurrence(pair);
+    heap_.push_back({count, {pair, detail}});
+    std::push_heap(heap_.begin(), heap_.end(), later());
+  }
+
+  // The best pair, with its true count; null when none is left.
+  const Entry* top() {
+    for (;;) {
+      while (!heap_.empty()) {
+        Entry entry = heap_.front();
+        if (refreshed(entry)) return &heap_.front();
+        std::pop_heap(heap_.begin(), heap_.end(), later());
+        if (entry.count >= limit_) {
+          heap_.back() = entry;
+          std::push_heap(heap_.begin(), heap_.end(), later());
+        } else {
+          heap_.pop_back();
+        }
+      }
+      if (limit_ <= least_) return nullptr;
+      let_in(std::max(least_, limit_ / 2), limit_ - 1);
+    }
+  }
+
+  void pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), later());
+    heap_.pop_back();
+  }
+
+ private:
+  // For the heaps of the standard library: whether b comes before a.
+  struct Later {
+    const TieBreaker& ties;
+    bool operator()(const Entry& a, const Entry& b) const {
+      return a.count != b.count ? a.count < b.count : ties.before(b.candidate, a.candidate);
+    }
+  };
+  Later later() const { return {ties_}; }
+
+  // Fills the empty heap with the pairs that occur from `least` to `most` times.
+  void let_in(int64_t least, int64_t most) {
+    limit_ = least;
+    const bool by_place = ties_.rule() == Ties::first_seen;
+    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
+      const int64_t count = pairs_[pair].count;
+      if (count < least || count > most) continue;
+      heap_.push_back({count, {pair, by_place && count > 0 ? ties_.first_occurrence(pair) : 0}});
+    }
+    std::make_heap(heap_.begin(), heap_.end(), later());
+  }
+
+  // Brings an entry up to date; true if it was. What is stale can only have come too early.
+  bool refreshed(Entry& entry) const {
+    const Entry old = entry;
+    const uint32_t pair = entry.candidate.pair;
+    entry.count = pairs_[pair].count;
+    if (ties_.rule() == Ties::first_seen && entry.count > 0) {
+      entry.candidate.detail = ties_.first_occurrence(pair);
+      if (entry.candidate.detail != old.candidate.detail) return false;
+    }
+    return entry.count == old.count;
+  }
+
+  const TieBreaker& ties_;
+  const PairTable& pairs_;
+  int64_t least_;
+  int64_t limit_ = 0;  // pairs that occur less often are not in the heap
+  std::vector<Entry> heap_;
+};
+
+}  // namespace bpe

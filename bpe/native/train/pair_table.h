@@ -1,0 +1,234 @@
+// Everything the trainer knows of each pair of symbols: its count and where it occurs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "train/word_array.h"
+
+namespace bpe {
+
+struct SymbolPair {
+  uint32_t left;
+  uint32_t right;
+  uint64_t key() const { return (static_cast<uint64_t>(left) << 32) | right; }
+  bool operator==(const SymbolPair&) const = default;
+};
+
+// Whether the pair occurs with its left symbol at position i, which may have been merged away.
+inline bool occurs(const WordArray& words, SymbolPair pair, WordArray::Position i) {
+  return words.at(i) == pair.left && words.at(words.after(i)) == pair.right;
+}
+
+// Positions of the left symbol, ascending. A position may be stale: check before use. One or two,
+// which is what most pairs have, lie in the record itself.
+struct Postings {
+  using Position = WordArray::Position;
+  static constexpr uint32_t kHere = 2;
+
+  Position here[kHere] = {};  // or, of more, where they are
+  uint32_t size = 0;
+  uint32_t cursor = 0;  // nothing before it is valid (kept for first-seen ties)
+
+  Position* begin() { return size <= kHere ? here : elsewhere(); }
+  const Position* begin() const { return size <= kHere ? here : elsewhere(); }
+  const Position* end() const { return begin() + size; }
+
+  Position* elsewhere() const {
+    Position* there;
+    std::memcpy(&there, here, sizeof there);
+    return there;
+  }
+  void put(Position* there) { std::memcpy(here, &there, sizeof there); }
+
+  static_assert(sizeof(Position*) <= sizeof(Position[kHere]));
+};
+
+struct PairRecord {
+  SymbolPair pair;
+  int64_t count = 0;
+  Postings postings;
+  uint32_t pending = 0;     // occurrences found in the merge that is under way
+  uint32_t merge = kNever;  // the number of the merge this pair became
+
+  static constexpr uint32_t kNever = 0xFFFFFFFFu;
+};
+
+// Holds positions that do not fit their record. Most die young, when their pair is merged or occurs
+// no more: short arrays wait by size to be handed out again, longer ones are cut up.
+class PostingArena {
+ public:
+  using Position = WordArray::Position;
+
+  // Room for `size` positions, which are still to be written.
+  Postings take(uint32_t size) {
+    Postings taken;
+    taken.size = size;
+    if (size > Postings::kHere) taken.put(find(size));
+    return taken;
+  }
+
+  void give_back(const Postings& postings) {
+    if (postings.size > Postings::kHere) keep(postings.elsewhere(), postings.size);
+  }
+
+  // Keeps the first `size` positions of what was taken.
+  void shorten(Postings& postings, uint32_t size) {
+    if (postings.size > Postings::kHere) {
+      Position* const there = postings.elsewhere();
+      if (size <= Postings::kHere) {
+        Position kept[Postings::kHere] = {};
+        std::copy(there, there + size, kept);
+        keep(there, postings.size);
+        std::copy(kept, kept + Postings::kHere, postings.here);
+      } else {
+        keep(there + size, postings.size - size);
+      }
+    }
+    postings.size = size;
+  }
+
+ private:
+  static constexpr size_t kBlock = size_t{1} << 18;
+  static constexpr size_t kShort = 64;
+
+  struct Region {
+    Position* begin;
+    size_t size;
+  };
+
+  Position* find(size_t size) {
+    if (size <= kShort && short_[size] != nullptr) {
+      Position* const found = short_[size];
+      std::memcpy(&short_[size], found, sizeof found);
+      return found;
+    }
+    if (size > left_) refill(size);
+    Position* const found = free_;
+    free_ += size;
+    left_ -= size;
+    return found;
+  }
+
+  // An array that nobody needs holds the place of the next one of its size.
+  void keep(Position* array, size_t size) {
+    if (size > kShort) {
+      long_.push_back({array, size});
+    } else if (size > Postings::kHere) {
+      std::memcpy(array, &short_[size], sizeof array);
+      short_[size] = array;
+    }
+  }
+
+  void refill(size_t size) {
+    const Region rest{free_, left_};
+    if (!long_.empty() && long_.back().size >= size) {
+      free_ = long_.back().begin;
+      left_ = long_.back().size;
+      long_.pop_back();
+    } else {
+      left_ = std::max(size, kBlock);
+      blocks_.push_back(std::make_unique_for_overwrite<Position[]>(left_));
+      free_ = blocks_.back().get();
+    }
+    keep(rest.begin, rest.size);
+  }
+
+  std::vector<std::unique_ptr<Position[]>> blocks_;
+  std::array<Position*, kShort + 1> short_{};
+  std::vector<Region> long_;
+  Position* free_ = nullptr;
+  size_t left_ = 0;
+};
+
+// Pairs numbered in the order in which they were first met, found by open addressing.
+class PairTable {
+ public:
+  static constexpr uint32_t kMissing = 0xFFFFFFFFu;
+
+  PairTable() { slots_.assign(1024, kMissing); }
+
+  PairRecord& operator[](uint32_t i) { return records_[i]; }
+  const PairRecord& operator[](uint32_t i) const { return records_[i]; }
+  size_t size() const { return records_.size(); }
+
+  uint32_t find(SymbolPair pair) const {
+    for (size_t i = slot_of(pair);; i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i] == kMissing || records_[slots_[i]].pair == pair) return slots_[i];
+    }
+  }
+
+  uint32_t find_or_add(SymbolPair pair) {
+    if ((records_.size() + 1) * 2 > slots_.size()) grow();
+    for (size_t i = slot_of(pair);; i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i] == kMissing) {
+        slots_[i] = static_cast<uint32_t>(records_.size());
+        records_.emplace_back().pair = pair;
+        return slots_[i];
+      }
+      if (records_[slots_[i]].pair == pair) return slots_[i];
+    }
+  }
+
+  // Asks for the memory that find() will look at: first the slot, some time later the record.
+  void prefetch_slot(SymbolPair pair) const { __builtin_prefetch(&slots_[slot_of(pair)]); }
+  void prefetch_record(SymbolPair pair) const {
+    const uint32_t record = slots_[slot_of(pair)];
+    if (record != kMissing) __builtin_prefetch(&records_[record], 1);
+  }
+
+  // A pair can get postings a second time only when a merge makes a string that was there
+  // before; what comes later than the first lies here.
+  void add_postings(uint32_t i, Postings postings) {
+    if (records_[i].postings.size == 0)
+      records_[i].postings = postings;
+    else
+      later_[i].push_back(postings);
+  }
+  // Pair i occurs no more where it did.
+  void drop_postings(uint32_t i) {
+    arena_.give_back(records_[i].postings);
+    records_[i].postings = {};
+    if (later_.empty()) return;
+    const auto found = later_.find(i);
+    if (found == later_.end()) return;
+    for (const Postings& postings : found->second) arena_.give_back(postings);
+    later_.erase(found);
+  }
+  std::vector<Postings>* later_postings(uint32_t i) {
+    if (later_.empty()) return nullptr;
+    const auto found = later_.find(i);
+    return found == later_.end() ? nullptr : &found->second;
+  }
+
+  PostingArena& arena() { return arena_; }
+
+ private:
+  size_t slot_of(SymbolPair pair) const {
+    const uint64_t mixed = pair.key() * 0x9E3779B97F4A7C15u;
+    return (mixed ^ (mixed >> 32)) & (slots_.size() - 1);
+  }
+
+  void grow() {
+    const size_t slots = slots_.size() * 2;
+    std::vector<uint32_t>().swap(slots_);  // before, not after, there are twice as many
+    slots_.assign(slots, kMissing);
+    for (uint32_t record = 0; record < records_.size(); ++record) {
+      size_t i = slot_of(records_[record].pair);
+      while (slots_[i] != kMissing) i = (i + 1) & (slots_.size() - 1);
+      slots_[i] = record;
+    }
+  }
+
+  std::vector<uint32_t> slots_;  // a power of two of them, at most half used
+  std::vector<PairRecord> records_;
+  std::unordered_map<uint32_t, std::vector<Postings>> later_;
+  PostingArena arena_;
+};
+
+}  // namespace bpe

@@ -1,0 +1,123 @@
+// Words of an Arrow column on their way into the trainer: checked, cut into symbols.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "text/utf8.h"
+#include "train/trainer.h"
+
+namespace bpe {
+
+struct WordColumn {
+  std::span<const uint8_t> data;
+  std::span<const int64_t> offsets;  // words + 1
+
+  size_t words() const { return offsets.size() - 1; }
+  const uint8_t* begin(size_t word) const { return data.data() + offsets[word]; }
+  const uint8_t* end(size_t word) const { return data.data() + offsets[word + 1]; }
+  size_t size(size_t word) const { return static_cast<size_t>(end(word) - begin(word)); }
+  size_t bytes() const { return static_cast<size_t>(offsets.back() - offsets.front()); }
+
+  // Throws std::invalid_argument where a word lies outside the data.
+  void check() const {
+    if (offsets.empty()) throw std::invalid_argument("need words + 1 offsets");
+    for (size_t word = 0; word < words(); ++word)
+      if (offsets[word] < 0 || offsets[word + 1] < offsets[word] ||
+          static_cast<uint64_t>(offsets[word + 1]) > data.size())
+        throw std::invalid_argument("word " + std::to_string(word) + " lies outside the data");
+  }
+
+  // Calls visit(code point, whether it is the first of its word) for each character of a word;
+  // false where the word is not UTF-8.
+  template <typename Visit>
+  bool each_character(size_t word, Visit&& visit) const {
+    for (const uint8_t* p = begin(word); p != end(word);) {
+      const Decoded step = decode_utf8(p, end(word));
+      if (step.code_point == kMalformed) return false;
+      visit(step.code_point, p == begin(word));
+      p += step.size;
+    }
+    return true;
+  }
+};
+
+inline constexpr size_t kCodePoints = 0x110000;
+
+// The characters that words begin with, and those that stand behind others; each ascending.
+struct WordCharacters {
+  std::vector<uint32_t> first;
+  std::vector<uint32_t> rest;
+  size_t malformed = kNone;  // the first word that is not UTF-8
+
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+};
+
+inline WordCharacters characters_of(const WordColumn& words) {
+  WordCharacters found;
+  std::vector<bool> first(kCodePoints), rest(kCodePoints);
+  for (size_t word = 0; word < words.words(); ++word) {
+    const bool well_formed = words.each_character(word, [&](uint32_t code_point, bool is_first) {
+      (is_first ? first : rest)[code_point] = true;
+    });
+    if (!well_formed) {
+      found.malformed = word;
+      return found;
+    }
+  }
+  for (uint32_t code_point = 0; code_point < kCodePoints; ++code_point) {
+    if (first[code_point]) found.first.push_back(code_point);
+    if (rest[code_point]) found.rest.push_back(code_point);
+  }
+  return found;
+}
+
+// Which symbol a character is, as the first of a word and behind another one.
+class CharacterSymbols {
+ public:
+  static constexpr uint32_t kNone = 0xFFFFFFFFu;
+
+  // `first`: (code point, symbol, code point, symbol, …); `rest` likewise.
+  CharacterSymbols(std::span<const uint32_t> first, std::span<const uint32_t> rest, uint32_t end,
+                   size_t symbols)
+      : first_(kCodePoints, kNone), rest_(kCodePoints, kNone), end_(end) {
+    fill(first, first_, symbols);
+    fill(rest, rest_, symbols);
+    if (end != kNone && end >= symbols) throw std::invalid_argument("no such symbol");
+  }
+
+  // Writes the symbols of a word.
+  void write(const WordColumn& words, size_t word, std::vector<uint32_t>& out) const {
+    out.clear();
+    const bool well_formed = words.each_character(word, [&](uint32_t code_point, bool is_first) {
+      out.push_back((is_first ? first_ : rest_)[code_point]);
+      if (out.back() == kNone)
+        throw std::invalid_argument("word " + std::to_string(word) +
+                                    " has a character without a symbol");
+    });
+    if (!well_formed) throw std::invalid_argument("word " + std::to_string(word) + " is not UTF-8");
+    if (end_ != kNone) out.push_back(end_);
+  }
+
+ private:
+  static void fill(std::span<const uint32_t> pairs, std::vector<uint32_t>& symbol_of,
+                   size_t symbols) {
+    if (pairs.size() % 2 != 0) throw std::invalid_argument("characters and symbols are no pairs");
+    for (size_t i = 0; i < pairs.size(); i += 2) {
+      if (pairs[i] >= kCodePoints || pairs[i + 1] >= symbols)
+        throw std::invalid_argument("no such character or symbol");
+      symbol_of[pairs[i]] = pairs[i + 1];
+    }
+  }
+
+  std::vector<uint32_t> first_;
+  std::vector<uint32_t> rest_;
+  uint32_t end_;
+};
+
+}  // namespace bpe

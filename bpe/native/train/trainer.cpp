@@ -1,0 +1,369 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+namespace bpe {
+
+namespace {
+
+// Pairs that occur fewer times are not queued. Hugging Face's queue keeps rare pairs, which
+// matters when they come back; and where words were pruned, rare pairs are to be compared with.
+int64_t least_queued(const TrainerOptions& options) {
+  if (options.ties == Ties::huggingface) return 0;
+  return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
+}
+
+// Loops over words and pairs wait for memory: so many steps before, it is asked for.
+constexpr size_t kAhead = 16;
+
+}  // namespace
+
+Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
+    : options_(std::move(options)),
+      tokens_(alphabet),
+      forbidden_(options_.forbidden.begin(), options_.forbidden.end()),
+      tie_breaker_(options_.ties, tokens_, words_, pairs_),
+      by_count_(tie_breaker_, pairs_, least_queued(options_)),
+      by_score_(tie_breaker_, pairs_, std::max<int64_t>(options_.min_frequency, 1)) {
+  options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
+  if (options_.by_score && (options_.ties == Ties::huggingface || options_.pruned > 0))
+    throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
+}
+
+bool Trainer::step(size_t merges) {
+  if (!counted_) count_pairs();
+  for (; merges > 0; --merges) {
+    if (vocabulary_full()) return false;
+    const std::optional<Candidate> chosen = best();
+    if (chosen) {
+      add_whole_words(chosen->count);
+      if (vocabulary_full()) return false;
+      pop();
+    }
+    watch_pruned(chosen);
+    if (!chosen) return false;
+    if (is_tied(*chosen)) tied_.push_back(static_cast<uint32_t>(merges_.size()));
+    merge(*chosen);
+  }
+  return true;
+}
+
+// Two passes over all words: how often each pair occurs and at how many positions, then where.
+void Trainer::count_pairs() {
+  counted_ = true;
+  tokens_left_ = initial_tokens();
+  const auto each_pair = [this](auto&& visit) {
+    words_.each_word([&](Position first, Position end, int64_t count) {
+      for (Position i = first; i + 1 < end; ++i)
+        visit(SymbolPair{words_.at(i), words_.at(i + 1)}, i, count);
+    });
+  };
+  each_pair([this](SymbolPair pair, Position, int64_t count) {
+    PairRecord& record = pairs_[pairs_.find_or_add(pair)];
+    record.count += count;
+    ++record.postings.size;
+  });
+  for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
+    Postings& postings = pairs_[pair].postings;
+    postings = pairs_.arena().take(postings.size);
+  }
+  each_pair([this](SymbolPair pair, Position i, int64_t) {
+    Postings& postings = pairs_[pairs_.find(pair)].postings;
+    postings.begin()[postings.cursor++] = i;
+  });
+  for (uint32_t pair = 0; pair < pairs_.size(); ++pair) pairs_[pair].postings.cursor = 0;
+  if (options_.by_score) {
+    words_.each_word([this](Position first, Position end, int64_t count) {
+      for (Position i = first; i < end; ++i) by_score_.count_symbol(words_.at(i), count);
+    });
+    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) by_score_.gained(pair);
+  } else {
+    by_count_.fill();
+  }
+}
+
+// The pair to merge next; it stays in its queue. Pairs that no merge may join leave it.
+std::optional<Trainer::Candidate> Trainer::best() {
+  if (options_.by_score) {
+    while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
+    if (by_score_.empty()) return std::nullopt;
+    return Candidate{pairs_[by_score_.top()].count, by_score_.top(), 0};
+  }
+  while (const CountQueue::Entry* top = by_count_.top()) {
+    const auto [pair, detail] = top->candidate;
+    if (top->count < options_.min_frequency) return std::nullopt;
+    if (!is_forbidden(pair)) return Candidate{top->count, pair, detail};
+    by_count_.pop();
+  }
+  return std::nullopt;
+}
+
+void Trainer::pop() {
+  if (options_.by_score)
+    by_score_.pop();
+  else
+    by_count_.pop();
+}
+
+// Gives ids to the whole words that occur at least that often, while there is room.
+void Trainer::add_whole_words(int64_t least) {
+  least = std::max(least, options_.min_frequency);
+  for (; next_whole_ < options_.whole_words.size() && !vocabulary_full(); ++next_whole_) {
+    const WholeWord& word = options_.whole_words[next_whole_];
+    if (word.count < least) return;
+    if (forbidden_.contains(word.token)) continue;
+    const auto [token, added] = tokens_.find_or_add(word.token);
+    if (added) whole_tokens_.push_back({token, word.count, merges_.size()});
+  }
+}
+
+// Whether another pair is as good as the chosen one, which is out of the queue by now. Older
+// entries of that one go too: once it is merged, it does not occur.
+bool Trainer::is_tied(const Candidate& chosen) {
+  if (options_.ties == Ties::huggingface) return false;
+  if (options_.by_score) {
+    while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
+    return by_score_.is_as_good_as_top(chosen.pair);
+  }
+  const CountQueue::Entry* rival = by_count_.top();
+  while (rival != nullptr &&
+         (rival->candidate.pair == chosen.pair || is_forbidden(rival->candidate.pair))) {
+    by_count_.pop();
+    rival = by_count_.top();
+  }
+  return rival != nullptr && rival->count == chosen.count;
+}
+
+// With the pruned words, each pair would have occurred as often or up to `pruned` times more. So
+// a choice is certain while the chosen pair, which is out of the queue by now, leads by more than
+// that; and that nothing is left to choose, while no pair comes so close to the least frequency.
+void Trainer::watch_pruned(const std::optional<Candidate>& chosen) {
+  if (options_.pruned == 0 || first_affected_) return;
+  const CountQueue::Entry* rival = by_count_.top();
+  while (rival != nullptr && is_forbidden(rival->candidate.pair)) {
+    by_count_.pop();
+    rival = by_count_.top();
+  }
+  const int64_t possible = (rival == nullptr ? 0 : rival->count) + options_.pruned;
+  if (possible >= (chosen ? chosen->count : options_.min_frequency))
+    first_affected_ = merges_.size();
+}
+
+std::string Trainer::joined(SymbolPair pair) const {
+  std::string_view right = tokens_[pair.right];
+  if (!options_.prefix.empty() && right.starts_with(options_.prefix))
+    right.remove_prefix(options_.prefix.size());
+  return tokens_[pair.left] + std::string(right);
+}
+
+bool Trainer::is_forbidden(uint32_t pair) const {
+  return !forbidden_.empty() && forbidden_.contains(joined(pairs_[pair].pair));
+}
+
+uint32_t Trainer::token_for(SymbolPair pair) {
+  const auto [token, added] = tokens_.find_or_add(joined(pair));
+  repeats_string_ = !added;
+  if (repeats_string_) repeated_.push_back(static_cast<uint32_t>(merges_.size()));
+  return token;
+}
+
+void Trainer::merge(const Candidate& chosen) {
+  const SymbolPair pair = pairs_[chosen.pair].pair;
+  const uint32_t token = token_for(pair);
+  collect_positions(chosen);
+  // Hugging Face's may come back with its old count, and where it occurred.
+  if (options_.ties != Ties::huggingface) pairs_.drop_postings(chosen.pair);
+  pairs_[chosen.pair].merge = static_cast<uint32_t>(merges_.size());
+  merges_.push_back({pair, token, chosen.count, 0});
+  if (repeats_string_)
+    merge_one_by_one(pair, chosen.pair, token);
+  else
+    merge_all(pair, chosen.pair, token);
+  queue_gains();
+  merges_.back().tokens_left = tokens_left_;
+}
+
+// The positions where the pair may occur, ascending, into positions_.
+void Trainer::collect_positions(const Candidate& chosen) {
+  const Postings& first = pairs_[chosen.pair].postings;
+  positions_.assign(first.begin(), first.end());
+  const auto* later = pairs_.later_postings(chosen.pair);
+  if (later == nullptr) return;
+  for (const Postings& postings : *later)
+    positions_.insert(positions_.end(), postings.begin(), postings.end());
+  std::sort(positions_.begin(), positions_.end());
+  positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
+  if (options_.ties != Ties::huggingface) return;
+  // Its queue entries know only the words in which their own occurrences came up.
+  const Postings& own = chosen.detail == 0 ? first : (*later)[chosen.detail - 1];
+  std::unordered_set<uint32_t> words;
+  for (const Position i : std::span(own.begin(), own.end())) words.insert(words_.word_of_slot(i));
+  std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
+}
+
+// Of a token that was not there before, so that all the pairs it is part of are new.
+void Trainer::merge_all(SymbolPair pair, uint32_t chosen, uint32_t token) {
+  int64_t merged = 0;
+  for (size_t k = 0; k < positions_.size(); ++k) {
+    if (k + kAhead < positions_.size()) words_.prefetch(positions_[k + kAhead]);
+    const Position i = positions_[k];
+    if (!occurs(words_, pair, i)) continue;
+    const Position j = words_.after(i);
+    const int64_t count = words_.count(i);
+    const Position before = words_.previous(i), behind = words_.next(j);
+    if (before != WordArray::kNone) before_.add(words_.at(before), before, count);
+    if (behind != WordArray::kNone) behind_.add(words_.at(behind), i, count);
+    words_.merge(i, j, token);
+    merged += count;
+  }
+  // Calls visit(neighbour, pair) for the pair of each neighbour, which is in the cache by then.
+  const auto each = [this](Neighbours& side, auto&& pair_with, auto&& visit) {
+    std::vector<Neighbours::Neighbour>& all = side.all();
+    for (size_t n = 0; n < all.size(); ++n) {
+      if (n + kAhead < all.size()) pairs_.prefetch_slot(pair_with(all[n + kAhead].symbol));
+      if (n + kAhead / 2 < all.size())
+        pairs_.prefetch_record(pair_with(all[n + kAhead / 2].symbol));
+      visit(all[n], pair_with(all[n].symbol));
+    }
+  };
+  // Gains come first: what a merge brings may be lost to the next one in the same word.
+  const auto gain_all = [&](Neighbours& side, auto&& pair_with) {
+    each(side, pair_with, [this](Neighbours::Neighbour& neighbour, SymbolPair gained) {
+      neighbour.gained = pairs_.find_or_add(gained);
+      pairs_[neighbour.gained].count = neighbour.count;
+      gained_.push_back(neighbour.gained);
+    });
+  };
+  const auto lose_all = [&](Neighbours& side, auto&& pair_with) {
+    each(side, pair_with, [this](const Neighbours::Neighbour& neighbour, SymbolPair lost) {
+      lose(lost, neighbour.count);
+    });
+  };
+  gain_all(before_, [token](uint32_t symbol) { return SymbolPair{symbol, token}; });
+  gain_all(behind_, [token](uint32_t symbol) { return SymbolPair{token, symbol}; });
+  lose_all(before_, [pair](uint32_t symbol) { return SymbolPair{symbol, pair.left}; });
+  lose_all(behind_, [pair](uint32_t symbol) { return SymbolPair{pair.right, symbol}; });
+  for (Neighbours* const side : {&before_, &behind_}) {
+    for (Neighbours::Neighbour& neighbour : side->all()) {
+      Postings& postings = pairs_[neighbour.gained].postings;
+      postings = pairs_.arena().take(neighbour.occurrences);
+      neighbour.postings = postings.begin();
+    }
+    side->write_positions();
+    side->clear();
+  }
+  used_up(pair, chosen, token, merged);
+}
+
+// Of a token that has been made before: at once, pairs that are merges already may come of it.
+void Trainer::merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token) {
+  for (const Position i : positions_) {
+    if (!occurs(words_, pair, i)) continue;
+    merge_at(i, words_.after(i), chosen, token);
+    if (options_.ties != Ties::huggingface) merge_known_around(i);
+  }
+  file_gains();
+}
+
+void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
+  const SymbolPair symbols = pairs_[pair].pair;
+  const int64_t count = words_.count(i);
+  const Position before = words_.previous(i), behind = words_.next(j);
+  if (before != WordArray::kNone) lose({words_.at(before), symbols.left}, count);
+  if (behind != WordArray::kNone) lose({symbols.right, words_.at(behind)}, count);
+  words_.merge(i, j, token);
+  if (before != WordArray::kNone) gain({words_.at(before), token}, before, count);
+  if (behind != WordArray::kNone) gain({token, words_.at(behind)}, i, count);
+  used_up(symbols, pair, token, count);
+}
+
+// So many occurrences of a pair have become a token.
+void Trainer::used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t count) {
+  // Hugging Face's trainer leaves the count of the pair it merges as it was, and meets it again
+  // with that count if the pair comes back.
+  if (options_.ties != Ties::huggingface) pairs_[chosen].count -= count;
+  tokens_left_ -= count;
+  if (options_.by_score) {
+    by_score_.count_symbol(pair.left, -count);
+    by_score_.count_symbol(pair.right, -count);
+    by_score_.count_symbol(token, count);
+  }
+}
+
+// After a merge at i: pairs that are merges already are merged at once, as encoding would do.
+void Trainer::merge_known_around(Position i) {
+  const auto merge_number = [this](Position left, Position right) {
+    if (left == WordArray::kNone || right == WordArray::kNone) return PairRecord::kNever;
+    return pairs_[pairs_.find({words_.at(left), words_.at(right)})].merge;
+  };
+  for (;;) {
+    const Position before = words_.previous(i), behind = words_.next(i);
+    const uint32_t left = merge_number(before, i), right = merge_number(i, behind);
+    const uint32_t lowest = std::min(left, right);
+    if (lowest == PairRecord::kNever) return;
+    const uint32_t pair = pairs_.find(merges_[lowest].pair);
+    if (left <= right) {
+      merge_at(before, i, pair, merges_[lowest].token);
+      i = before;
+    } else {
+      merge_at(i, behind, pair, merges_[lowest].token);
+    }
+  }
+}
+
+void Trainer::lose(SymbolPair pair, int64_t count) {
+  const uint32_t found = pairs_.find(pair);
+  if ((pairs_[found].count -= count) == 0 && options_.ties != Ties::huggingface)
+    pairs_.drop_postings(found);
+}
+
+void Trainer::gain(SymbolPair pair, Position i, int64_t count) {
+  const uint32_t found = pairs_.find_or_add(pair);
+  PairRecord& record = pairs_[found];
+  record.count += count;
+  if (record.pending++ == 0) gained_.push_back(found);
+  gains_.emplace_back(found, i);
+}
+
+// Files the occurrences that the merge brought under their pairs.
+void Trainer::file_gains() {
+  for (const uint32_t pair : gained_) {
+    PairRecord& record = pairs_[pair];
+    pairs_.add_postings(pair, pairs_.arena().take(record.pending));
+  }
+  const auto newest = [this](uint32_t pair) -> Postings& {
+    auto* later = pairs_.later_postings(pair);
+    return later == nullptr ? pairs_[pair].postings : later->back();
+  };
+  for (const auto& [pair, i] : gains_) {
+    Postings& postings = newest(pair);
+    postings.begin()[postings.size - pairs_[pair].pending--] = i;
+  }
+  for (const uint32_t pair : gained_) {  // a position may come twice, and before a lower one
+    Postings& postings = newest(pair);
+    Position* const begin = postings.begin();
+    std::sort(begin, begin + postings.size);
+    const Position* const end = std::unique(begin, begin + postings.size);
+    pairs_.arena().shorten(postings, static_cast<uint32_t>(end - begin));
+  }
+  gains_.clear();
+}
+
+// Queues the pairs that the merge brought.
+void Trainer::queue_gains() {
+  for (const uint32_t pair : gained_) {
+    if (options_.by_score) {
+      by_score_.gained(pair);
+    } else {
+      const auto* later = pairs_.later_postings(pair);
+      by_count_.gained(pair, later == nullptr ? 0 : static_cast<uint32_t>(later->size()));
+    }
+  }
+  if (options_.by_score) by_score_.update();
+  gained_.clear();
+}
+
+}  // namespace bpe

@@ -1,0 +1,147 @@
+// Exact training: the merges of the textbook algorithm, in time proportional to what they change.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "train/count_queue.h"
+#include "train/neighbours.h"
+#include "train/pair_table.h"
+#include "train/score_queue.h"
+#include "train/tie_breaker.h"
+#include "train/token_strings.h"
+#include "train/word_array.h"
+
+namespace bpe {
+
+// A word that is never merged, and takes a place in the vocabulary by how often it occurs.
+struct WholeWord {
+  std::string token;
+  int64_t count;
+};
+
+struct TrainerOptions {
+  Ties ties = Ties::bytes_min;
+  bool by_score = false;               // WordPiece: score before count
+  std::string prefix;                  // WordPiece: of what continues a word; a merge drops it
+  size_t max_tokens = 0;               // strings in the vocabulary, the alphabet included
+  int64_t min_frequency = 1;           // a rarer pair is never merged
+  std::vector<std::string> forbidden;  // strings no merge may make (special tokens)
+  std::vector<WholeWord> whole_words;  // the most frequent first
+  int64_t pruned = 0;  // what words that are not here can have added to the count of any pair
+};
+
+struct Merge {
+  SymbolPair pair;
+  uint32_t token;       // the id of the merged string, which may be older than the merge
+  int64_t count;        // occurrences of the pair, overlapping ones included
+  int64_t tokens_left;  // symbols in the corpus after the merge
+};
+
+struct WholeToken {
+  uint32_t token;
+  int64_t count;
+  size_t merges_before;
+};
+
+// Pairs wait in a queue, by count or by score. A merge visits only the positions where its pair
+// occurred. (The method of SentencePiece's and Hugging Face's trainers: a queue of pairs and, for
+// each, where it occurs.)
+class Trainer {
+ public:
+  // `alphabet`: the strings of symbols 0, 1, …, all different.
+  Trainer(const std::vector<std::string>& alphabet, TrainerOptions options);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // `symbol_at(i)` gives the i-th of `length` symbols. Words come in the order in which they were
+  // first seen, if ties are broken by that.
+  template <typename SymbolAt>
+  void add_word(size_t length, int64_t count, SymbolAt&& symbol_at) {
+    total_ += static_cast<unsigned __int128>(length) * static_cast<uint64_t>(count);
+    if (total_ > kMaxTokens)
+      throw std::overflow_error(
+          "the corpus has more than 2^62 symbols: divide the counts by a common factor");
+    words_.add(length, count, symbol_at);
+  }
+  void reserve(size_t symbols, size_t words) { words_.reserve(symbols, words); }
+
+  // Does up to `merges` more merges; false when there is nothing left to do.
+  bool step(size_t merges);
+
+  // After the last merge: the whole words that are left, while there is room.
+  void finish() { add_whole_words(options_.min_frequency); }
+
+  const std::vector<Merge>& merges() const { return merges_; }
+  const std::vector<std::string>& tokens() const { return tokens_.all(); }
+  const std::vector<WholeToken>& whole_tokens() const { return whole_tokens_; }
+  const std::vector<uint32_t>& repeated() const { return repeated_; }
+  // Not known of huggingface, in whose queue a pair has several entries.
+  const std::vector<uint32_t>& tied() const { return tied_; }
+  int64_t initial_tokens() const { return static_cast<int64_t>(total_); }
+  bool vocabulary_full() const { return tokens_.size() >= options_.max_tokens; }
+
+  // The number of the first merge, made or missing, that the pruned words could have changed.
+  std::optional<size_t> first_affected() const { return first_affected_; }
+
+ private:
+  using Position = WordArray::Position;
+  static constexpr int64_t kMaxTokens = int64_t{1} << 62;
+
+  struct Candidate {
+    int64_t count;
+    uint32_t pair;
+    uint32_t detail;  // huggingface: which postings
+  };
+
+  void count_pairs();
+  std::optional<Candidate> best();
+  void pop();
+  void add_whole_words(int64_t least);
+  bool is_tied(const Candidate& chosen);
+  void watch_pruned(const std::optional<Candidate>& chosen);
+  std::string joined(SymbolPair pair) const;
+  bool is_forbidden(uint32_t pair) const;
+  uint32_t token_for(SymbolPair pair);
+  void merge(const Candidate& chosen);
+  void collect_positions(const Candidate& chosen);
+  void merge_all(SymbolPair pair, uint32_t chosen, uint32_t token);
+  void merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token);
+  void merge_at(Position i, Position j, uint32_t pair, uint32_t token);
+  void used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t count);
+  void merge_known_around(Position i);
+  void gain(SymbolPair pair, Position i, int64_t count);
+  void lose(SymbolPair pair, int64_t count);
+  void file_gains();
+  void queue_gains();
+
+  TrainerOptions options_;
+  WordArray words_;
+  PairTable pairs_;
+  TokenStrings tokens_;
+  std::unordered_set<std::string> forbidden_;
+  TieBreaker tie_breaker_;
+  CountQueue by_count_;
+  ScoreQueue by_score_;
+  std::vector<Merge> merges_;
+  std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
+  std::vector<uint32_t> tied_;      // the merges that the tie rule chose
+  std::vector<WholeToken> whole_tokens_;
+  size_t next_whole_ = 0;
+  std::optional<size_t> first_affected_;
+  unsigned __int128 total_ = 0;
+  int64_t tokens_left_ = 0;
+  bool counted_ = false;
+  bool repeats_string_ = false;  // the merge under way makes a string that was there before
+
+  // Of the merge under way:
+  std::vector<Position> positions_;                   // where its pair may occur
+  Neighbours before_, behind_;                        // what stands beside it
+  std::vector<std::pair<uint32_t, Position>> gains_;  // (pair, position), where a string repeats
+  std::vector<uint32_t> gained_;                      // the pairs that it brought, each once
+};
+
+}  // namespace bpe
