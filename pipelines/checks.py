@@ -109,7 +109,7 @@ def over_what_failed(counting: Counting, output: OutputSettings) -> OutputSettin
     if output.overwrite or not of_training or not training_failed(folder):
         return output
     then = read_json_object(join(directory, PLAN)) or {}
-    if then == counting.plan.to_json():
+    if not counting.plan.differences(then):
         return output if output.resume else replace(output, overwrite=True)
     try:
         parts = read_counts_manifest(directory).parts

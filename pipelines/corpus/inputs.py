@@ -18,16 +18,18 @@ import os
 import posixpath
 import re
 import stat
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.errors import InputError
-from pipelines.files.storage import check_filesystem
+from pipelines.files.storage import check_filesystem, is_local
+from pipelines.files.versions import Version, file_version
 from pipelines.output.names import PLAN, fingerprint, is_ours
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ COMPRESSION_SUFFIXES: dict[str, Compression] = {
     ".xz": "xz",
 }
 UNREADABLE_SUFFIXES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".z", ".br", ".lzma", ".sz")
+MIN_SPLIT = 8 << 20  # bytes, unless a job says otherwise
+_REQUESTS = 32  # to a store at once
 MARKERS = frozenset(
     {
         "_SUCCESS",
@@ -77,6 +81,7 @@ class InputFile:
         size: bytes as stored.
         format: how it holds documents.
         compression: how it is packed.
+        version: that was listed; None where nobody looked.
     """
 
     path: str
@@ -84,6 +89,7 @@ class InputFile:
     size: int
     format: FileFormat
     compression: Compression
+    version: Version | None = None
 
     @property
     def can_be_cut(self) -> bool:
@@ -98,7 +104,7 @@ def find_inputs(settings: InputSettings) -> list[InputFile]:
         InputError: a pattern matches nothing, a file or folder cannot be read, or a file is of a
             kind that cannot hold documents here (an archive, a compressed Parquet file).
     """
-    sizes: dict[str, int] = {}
+    listed: dict[str, Listed] = {}
     for pattern in settings.patterns:
         found = dict(_match(pattern))
         if not found and Path(pattern).is_dir():
@@ -111,13 +117,31 @@ def find_inputs(settings: InputSettings) -> list[InputFile]:
                 f"no file matches {pattern!r}: check the path; in a shell, put quotes around a "
                 "pattern; hidden files must be named in full"
             )
-        sizes.update(found)
-    paths = sorted(sizes, key=os.fsencode)
-    names = _names(paths)
-    return [
-        input_file(path, name, sizes[path], settings.format)
-        for path, name in zip(paths, names, strict=True)
+        listed.update(found)
+    paths = sorted(listed, key=os.fsencode)
+    files = [
+        input_file(path, name, listed[path].size, settings.format, version=listed[path].version)
+        for path, name in zip(paths, _names(paths), strict=True)
     ]
+    return _tagged(files, settings.split_size or MIN_SPLIT)
+
+
+def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
+    """``files``, with the tags of those in a store that several splits may read.
+
+    Lists have no tags, and to ask for each takes a request. What one split reads at one time needs
+    none: it compares the tags of its beginning and its end.
+    """
+    asked = [
+        i
+        for i, file in enumerate(files)
+        if file.can_be_cut and file.size > split_size and not is_local(file.path)
+    ]
+    with ThreadPoolExecutor(_REQUESTS) as requests:
+        versions = requests.map(file_version, [files[i].path for i in asked])
+        for i, version in zip(asked, versions, strict=True):
+            files[i] = replace(files[i], version=version)
+    return files
 
 
 def matches_any(pattern: str) -> bool:
@@ -125,7 +149,9 @@ def matches_any(pattern: str) -> bool:
     return next(_match(pattern), None) is not None
 
 
-def input_file(path: str, name: str, size: int, asked: str) -> InputFile:
+def input_file(
+    path: str, name: str, size: int, asked: str, *, version: Version | None = None
+) -> InputFile:
     """What is known of a file by its name; ``asked`` is the format, or ``auto``.
 
     Raises:
@@ -150,7 +176,14 @@ def input_file(path: str, name: str, size: int, asked: str) -> InputFile:
             f"{path}: Parquet files are compressed inside and read at random: unpack the "
             f".{compression} around it"
         )
-    return InputFile(path=path, name=name, size=size, format=format_, compression=compression)
+    return InputFile(
+        path=path,
+        name=name,
+        size=size,
+        format=format_,
+        compression=compression,
+        version=version,
+    )
 
 
 def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
@@ -184,8 +217,20 @@ def printable_name(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _match(pattern: str) -> Iterator[tuple[str, int]]:
-    """Yield (path, size) of every file that ``pattern`` stands for."""
+class Listed(NamedTuple):
+    """What a list of files says of one."""
+
+    size: int
+    version: Version
+
+    @classmethod
+    def of_status(cls, status: os.stat_result) -> Listed:
+        """What is listed of a local file."""
+        return cls(status.st_size, Version.of_status(status))
+
+
+def _match(pattern: str) -> Iterator[tuple[str, Listed]]:
+    """Yield the path, the size and the version of every file that ``pattern`` stands for."""
     try:
         if re.match(r"[a-zA-Z][-a-zA-Z0-9+.]*://", pattern):
             yield from _match_remote(pattern)
@@ -195,7 +240,7 @@ def _match(pattern: str) -> Iterator[tuple[str, int]]:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
 
 
-def _match_local(pattern: str) -> Iterator[tuple[str, int]]:
+def _match_local(pattern: str) -> Iterator[tuple[str, Listed]]:
     # Beam's local match cannot be told to take a name literally, finds nothing for a bare `*.txt`
     # and passes silently over folders it may not read; only its pattern syntax is used here.
     literal = _absolute(pattern)
@@ -208,7 +253,7 @@ def _match_local(pattern: str) -> Iterator[tuple[str, int]]:
                 f"{pattern!r} is neither a file nor a directory (a pipe or device has no size to "
                 "plan by): write it to a file first"
             )
-        yield str(literal), status.st_size
+        yield str(literal), Listed.of_status(status)
     else:
         fixed = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
         folder, slash, _ = fixed.rpartition("/")
@@ -221,7 +266,7 @@ def _absolute(path: str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow symbolic links
 
 
-def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
+def _below(root: Path, pattern: str) -> Iterator[tuple[str, Listed]]:
     """The regular files below ``root`` that match; never silent about what cannot be read."""
     matches = matcher(pattern or "**")
     folders = [""]  # below root, each with a slash behind it
@@ -243,10 +288,10 @@ def _below(root: Path, pattern: str) -> Iterator[tuple[str, int]]:
                 elif matches(relative) and is_visible(relative, pattern):
                     status = entry.stat()
                     if stat.S_ISREG(status.st_mode):
-                        yield str(root / relative), status.st_size
+                        yield str(root / relative), Listed.of_status(status)
 
 
-def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
+def _match_remote(pattern: str) -> Iterator[tuple[str, Listed]]:
     check_filesystem(pattern)
     folder = pattern.rstrip("/") + "/"
     try:
@@ -268,7 +313,7 @@ def _match_remote(pattern: str) -> Iterator[tuple[str, int]]:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
     for file in found:
         if not file.path.endswith("/"):  # what object stores show for an empty folder
-            yield file.path, int(file.size_in_bytes)
+            yield file.path, Listed(int(file.size_in_bytes), Version.of_metadata(file))
 
 
 def _without_outputs(files: list[Any], root: str) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.documents.stored import check_version
 from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import RecordError, StoppedError
 from pipelines.files import storage
@@ -114,10 +115,14 @@ class SplitReader:
 
         Raises:
             RecordError: the job may set no more of them aside.
+            ChangedFileError: the file is no longer the one that was planned.
         """
         self._bad_records += 1
         limit = self._reading.max_failures
         if self._bad_records > limit:
+            for piece in self._split.pieces:
+                if piece.path == bad.path:
+                    check_version(piece)  # half a version is the reason, not the record
             raise RecordError(too_many(describe(bad), limit))
         if self._dead is None:
             self._dead = self._open.enter_context(replacing(self._dead_path))

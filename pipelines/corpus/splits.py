@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.corpus.inputs import MIN_SPLIT
 from pipelines.errors import ConfigError
 from pipelines.output.names import STEM, part_name
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipelines.corpus.inputs import Compression, FileFormat, InputFile
+    from pipelines.files.versions import Version
 
-MIN_SPLIT = 8 << 20
 MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64
 MAX_SPLITS = 1_000_000
@@ -40,6 +41,7 @@ class FileRange:
         start: first byte of the range.
         end: first byte after it.
         file_size: bytes the file had when the plan was made.
+        version: that it had then; None where nobody looked.
     """
 
     path: str
@@ -50,6 +52,7 @@ class FileRange:
     start: int
     end: int
     file_size: int
+    version: Version | None = None
 
     @property
     def size(self) -> int:
@@ -173,4 +176,5 @@ def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:
         start=start,
         end=end,
         file_size=file.size,
+        version=file.version,
     )

@@ -336,4 +336,5 @@ def count_plan(
             **(reading.options.to_json() if reading else {}),
         },
         inputs=describe_inputs(files),
+        versions=tuple(file.version for file in files),
     )

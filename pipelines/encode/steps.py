@@ -25,7 +25,7 @@ from pipelines.running.runners import counter
 from pipelines.settings import EncodeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from bpe import Tokenizer
     from pipelines.corpus.documents import KeptColumn, ReadOptions
@@ -70,7 +70,7 @@ def part_fingerprint(split: Split, settings: Mapping[str, Any]) -> str:
     """SHA-256 (hex) of what the bytes of a split's part depend on."""
     pieces = [asdict(piece) for piece in split.pieces]
     for piece in pieces:
-        del piece["path"]  # where a corpus lies does not matter
+        del piece["path"], piece["version"]  # where a corpus lies, and since when, do not matter
     return fingerprint([split.part, split.parts, pieces, dict(settings)])
 
 
@@ -133,6 +133,14 @@ class Encoding:
     files: tuple[InputFile, ...]
     splits: tuple[Split, ...]
     plan: Plan
+
+    def parts_of(self, files: Collection[int]) -> list[str]:
+        """The names of the parts that hold something of the files of these numbers."""
+        return [
+            split.file_name()
+            for split in self.splits
+            if any(piece.file_index in files for piece in split.pieces)
+        ]
 
     def watched(self, counters_path: str | None) -> Encoding:
         """The same job, whose workers tell their progress to a file of slots."""
@@ -286,6 +294,7 @@ def plan_encoding(
             parts=(len(splits),),
             settings=job.settings,
             inputs=describe_inputs(files),
+            versions=tuple(file.version for file in files),
         ),
     )
 
@@ -374,16 +383,20 @@ def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> str:
     return encoding.id_type
 
 
-def prepare_encoding(encoding: Encoding, output: OutputSettings) -> None:
+def prepare_encoding(encoding: Encoding, output: OutputSettings) -> list[str]:
     """Make the output directory ready, the tokenizer in it included.
+
+    Returns:
+        The inputs that changed since the run that is resumed: their parts are made again.
 
     Raises:
         OutputError: the directory cannot be used.
     """
     directory = encoding.job.directory
     reads = [*(file.path for file in encoding.files), encoding.tokenizer]
-    prepare(output, encoding.plan, reads=reads)
+    changed = prepare(output, encoding.plan, reads=reads, parts_of=encoding.parts_of)
     storage.write(join(directory, TOKENIZER), encoding.tokenizer_json.encode("utf-8"))
+    return [encoding.files[index].path for index in changed]
 
 
 def tokenizer_of(job: EncodeJob) -> Tokenizer:

@@ -115,7 +115,8 @@ def count_planned(
 def _has_counts(counting: Counting) -> bool:
     """Whether an earlier run of this job finished, and left every file as it should be."""
     directory = counting.job.directory
-    if read_json_object(join(directory, PLAN)) != counting.plan.to_json():
+    then = read_json_object(join(directory, PLAN)) or {}
+    if counting.plan.differences(then) or counting.plan.changed(then):
         return False
     try:
         verify_counts(directory)

@@ -15,7 +15,7 @@ from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST
 from pipelines.output.timings import save_timing
-from pipelines.progress import NoProgress
+from pipelines.progress import NoProgress, many
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import metric, options
 from pipelines.settings import EncodeSettings, Execution
@@ -66,7 +66,12 @@ def encode(
             writes=directory,
         )
         with locked(directory):
-            prepare_encoding(planned, output)
+            if changed := prepare_encoding(planned, output):
+                progress.log(
+                    f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
+                    f"({changed[0]}): what was made of {'it' if len(changed) == 1 else 'them'} is "
+                    "made again"
+                )
             result = run_over_splits(
                 "encode", planned, add_encoding, execution=execution, progress=progress
             )

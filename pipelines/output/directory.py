@@ -12,7 +12,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,7 +39,7 @@ from pipelines.output.names import (
 from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pipelines.output.names import Plan
     from pipelines.settings import OutputSettings
@@ -58,8 +58,13 @@ _DEAD = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.jsonl")
 
 
 def prepare(
-    output: OutputSettings, plan: Plan, *, reads: Iterable[str] = (), keep: Iterable[str] = ()
-) -> None:
+    output: OutputSettings,
+    plan: Plan,
+    *,
+    reads: Iterable[str] = (),
+    keep: Iterable[str] = (),
+    parts_of: Callable[[list[int]], Iterable[str]] = lambda _: (),
+) -> list[int]:
     """Make the output directory ready for a job, and leave the plan in it.
 
     Args:
@@ -67,6 +72,11 @@ def prepare(
         plan: of the job that is about to run.
         reads: files the job reads; none of them may lie in the directory.
         keep: names in the directory that the job reads or manages itself, such as ``counts``.
+        parts_of: the parts that hold something of the inputs of these numbers: where inputs
+            changed since the run that is resumed, these are removed and made again.
+
+    Returns:
+        The numbers of these inputs.
 
     Raises:
         OutputError: the directory holds something and neither overwriting nor resuming was asked
@@ -81,9 +91,10 @@ def prepare(
     if _is_only_begun(directory, found):
         remove_ours(directory)
         found = []
+    changed: list[int] = []
     if found:
         if output.resume:
-            _check_same_job(directory, plan)
+            changed = plan.changed(_same_job(directory, plan))
         elif output.overwrite:
             remove_ours(directory)
         else:
@@ -91,10 +102,13 @@ def prepare(
         _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
     if plan.kind != "tokenizer":
         storage.remove(join(directory, MANIFEST))
+    for name in parts_of(changed):  # before the plan names the new versions: a kill must not lie
+        storage.remove(join(directory, name))
     if plan.kind == "counts":  # everything is counted again, and bad records found again
         for entry in _dead_letters(directory):
             storage.remove(join(directory, *entry.name.split("/")))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
+    return changed
 
 
 def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None:
@@ -229,7 +243,7 @@ def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
             )
 
 
-def _check_same_job(directory: str, plan: Plan) -> None:
+def _same_job(directory: str, plan: Plan) -> dict[str, Any]:
     then = read_json_object(join(directory, PLAN))
     if then is None:
         raise OutputError(
@@ -242,6 +256,7 @@ def _check_same_job(directory: str, plan: Plan) -> None:
             f"{directory}: cannot resume: it was begun as another job: "
             f"{'; '.join(different[:3])}{more}: use `overwrite`, or another directory"
         )
+    return then
 
 
 class _Claims:

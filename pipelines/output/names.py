@@ -11,9 +11,10 @@ from bpe._checksum import is_intact, with_checksum
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.files.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Kind = Literal["counts", "tokenizer", "encoded"]
 
@@ -49,12 +50,15 @@ class Plan:
         parts: the numbers after ``-of-`` in the names of the files it writes.
         settings: everything that decides the bytes it writes; JSON values.
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
+        versions: of the input files, in their order. Those of the same job may differ: parts that
+            were made of other versions are made again.
     """
 
     kind: Kind
     parts: tuple[int, ...]
     settings: Mapping[str, Any]
     inputs: Mapping[str, Any]
+    versions: Sequence[Version | None] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The plan as it stands in `PLAN`."""
@@ -65,15 +69,22 @@ class Plan:
             "parts": list(self.parts),
             "inputs": dict(self.inputs),
             "settings": dict(self.settings),
+            "versions": [version and list(version) for version in self.versions],
         }
 
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 (hex) of the plan."""
-        return fingerprint(self.to_json())
+    def changed(self, other: Mapping[str, Any]) -> list[int]:
+        """The numbers of the inputs that have other versions in a plan of the same job.
+
+        Args:
+            other: read from a file.
+        """
+        then, now = other.get("versions"), self.versions
+        if not isinstance(then, list) or len(then) != len(now):
+            return list(range(len(now)))
+        return [i for i, version in enumerate(now) if not _may_be(version, then[i])]
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """What is different in a plan that was read from a file, one phrase for each value."""
+        """What makes a plan that was read from a file another job, one phrase for each value."""
         mine = self.to_json()
         found = [
             f"{key} was {_short(other.get(key))}, is {_short(mine[key])}"
@@ -93,6 +104,13 @@ class Plan:
         if not found and other.get("parts") != mine["parts"]:
             found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
         return found
+
+
+def _may_be(version: Version | None, then: Any) -> bool:
+    try:
+        return version is not None and version.may_be(Version(int(then[0]), str(then[1])))
+    except (TypeError, ValueError, IndexError, KeyError):
+        return False
 
 
 def is_ours(directory: str) -> bool:

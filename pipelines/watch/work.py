@@ -25,6 +25,7 @@ from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.files.versions import file_version
 from pipelines.output.names import DEAD_LETTERS, PLAN, part_name, read_json_object
 from pipelines.running.runners import counters_kept
 from pipelines.watch.arrivals import stamp, state
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
+    from pipelines.files.versions import Version
     from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Arrivals
 
@@ -203,28 +205,31 @@ class Work(ABC):
         if known is not None and known.is_as(file):
             return None  # another process was quicker
         try:
+            version = file_version(file.path)
             found = storage.digest(file.path)
         except InputError as error:
             if state(file.path) is None:
                 return None  # gone again
             return self._set_aside(file, self._key(name, repr(stamp(file)), known), "", error)
-        if found.bytes != file.size_in_bytes or not _unchanged(file):
+        if found.bytes != file.size_in_bytes or not _unchanged(file, version):
             return None  # somebody writes to it: later
         if known is not None and known.sha256 == found.sha256:
             self._touched(name, file, known)
             return None
         key = self._key(name, found.sha256, known)
         try:
-            source = input_file(file.path, name, file.size_in_bytes, self._task.format)
+            source = input_file(
+                file.path, name, file.size_in_bytes, self._task.format, version=version
+            )
             with counters_kept() as counted:
                 entry = self.make(source, key)
         except (InputError, ConfigError, BpeError) as error:
-            if self._failures.stopped() or not _unchanged(file):
+            if self._failures.stopped() or not _unchanged(file, version):
                 return None
             if isinstance(error, RecordError):
                 raise
             return self._set_aside(file, key, found.sha256, error)
-        if not _unchanged(file):
+        if not _unchanged(file, version):
             self.discard(entry)
             return None
         inputs = [self._described(file, source, found.sha256)]
@@ -342,9 +347,13 @@ def _known(entry: Entry) -> dict[str, Known]:
     }
 
 
-def _unchanged(file: FileMetadata) -> bool:
+def _unchanged(file: FileMetadata, version: Version | None) -> bool:
+    """Whether a file is as it was listed, and of the version that was found then."""
     now = state(file.path)
-    return now is not None and stamp(now) == stamp(file)
+    if now is None or stamp(now) != stamp(file):
+        return False
+    is_now = file_version(file.path)
+    return version is not None and is_now is not None and version.may_be(is_now)
 
 
 def splits_of(file: InputFile, key: str, split_size: int | None) -> list[Split]:

@@ -16,7 +16,7 @@ import boto3
 from pipelines.output.names import TIMINGS
 from pipelines.settings import Execution
 from tests.faults.running import PATIENCE
-from tests.pipelines.corpora import tree
+from tests.pipelines.corpora import tree, without_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,9 @@ class Store:
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
         keys = [item["Key"] for page in pages for item in page.get("Contents", ())]
         return {
-            key.removeprefix(prefix): self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+            key.removeprefix(prefix): without_times(
+                key, self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+            )
             for key in keys
             if not key.endswith(TIMINGS)
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import time
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
 from pipelines.output.names import TIMINGS
+from tests.pipelines.corpora import without_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,20 +90,20 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
         return len(self.objects[path])
 
     def last_updated(self, path: str) -> float:
-        return 0.0
+        return self.times.get(path, 0.0)
 
     def checksum(self, path: str) -> str:
-        return str(self.size(path))
+        return hashlib.sha256(self.objects[path]).hexdigest()
 
     def metadata(self, path: str) -> FileMetadata:
-        return FileMetadata(path, self.size(path))
+        return FileMetadata(path, self.size(path), self.last_updated(path))
 
     @classmethod
     def tree(cls, directory: str) -> dict[str, bytes]:
         """Every object below ``directory`` but times, by its name in it."""
         prefix = directory.rstrip("/") + "/"
         return {
-            path.removeprefix(prefix): data
+            path.removeprefix(prefix): without_times(path, data)
             for path, data in cls.objects.items()
             if path.startswith(prefix) and not path.endswith(f"/{TIMINGS}")
         }

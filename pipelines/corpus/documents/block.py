@@ -146,13 +146,15 @@ class BadRecord:
         if source.compression != "none" or source.format == "parquet":
             begin = source.start  # the place is not one of the bytes as stored
         size = source.end - begin
+        unread = f"bytes {begin} to {source.end - 1}, as stored, were"
+        if size == source.file_size:
+            unread = "nothing of it was"
         return cls(
             name=source.name,
             path=source.path,
             place=place,
             unit="byte",
-            reason=f"{reason}: {size} bytes of it, as stored, are lost; inputs must stay as they "
-            "are while a job runs",
+            reason=f"{reason}: {unread} read: run the job again on inputs that stay as they are",
             raw=bytes(raw[:RAW_BYTES]),
             size=size,
         )

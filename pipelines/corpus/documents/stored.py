@@ -1,10 +1,13 @@
-"""One stored file, opened through Beam's filesystems and held to the size it was planned with."""
+"""One stored file, held to the size and the version that it was planned with."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-from typing import TYPE_CHECKING
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
@@ -12,6 +15,7 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.errors import InputError, JobError
 from pipelines.files.filesystems import is_local, of_client
 from pipelines.files.storage import exists
+from pipelines.files.versions import Version, file_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +24,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.corpus.splits import FileRange
+
+
+def _open(path: str) -> Any:
+    if is_local(path):
+        return Path(path).open("rb")
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 class LostFileError(InputError):
@@ -34,18 +44,48 @@ class LostFileError(InputError):
         self.reason = reason
 
 
+class ChangedFileError(InputError):
+    """A file of which another version is there than the job was planned with."""
+
+    @classmethod
+    def of(cls, path: str, then: Version, now: Version) -> ChangedFileError:
+        """The error that ``now`` is, where ``then`` was."""
+        before, after = (_time(version.modified) for version in (then, now))
+        what = f"modified {before}, now {after}" if before != after else f"modified {after}"
+        return cls(
+            f"{path} was changed or replaced while the job ran ({what}): the output would mix two "
+            "versions of it: run the job again when the file stays as it is (with `resume`, what "
+            "was made of other files is kept)"
+        )
+
+
+def _time(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    time = datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{time}.{rest:09} UTC"
+
+
+def check_version(source: FileRange) -> None:
+    """See that a file that has the planned size is the planned version, too.
+
+    Raises:
+        ChangedFileError: it is another.
+    """
+    with contextlib.suppress(LostFileError):
+        StoredFile(source).close()
+
+
 class StoredFile:
     """The bytes of a file as stored; every failure is an InputError that names the file.
 
-    Has what ``pyarrow.PythonFile`` asks of a file.
+    Has what ``pyarrow.PythonFile`` asks of a file. As a context manager it sees that all that was
+    read is of one version of the file, the one that was planned.
     """
 
     def __init__(self, source: FileRange) -> None:
         self._source = source
         try:
-            self._file = FileSystems.open(
-                source.path, compression_type=CompressionTypes.UNCOMPRESSED
-            )
+            self._file = _open(source.path)
         except FileNotFoundError as error:
             raise self._lost("is gone now") from error
         except (OSError, ValueError) as error:
@@ -58,6 +98,7 @@ class StoredFile:
             raise self._lost("is gone now") from error
         try:
             self._check_size()
+            self._version = self._check_version(source.version)
         except BaseException:
             self._file.close()
             raise
@@ -71,7 +112,11 @@ class StoredFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            if kind is None:
+                self._check_version(self._version)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Close the file."""
@@ -130,6 +175,17 @@ class StoredFile:
             self._source.path,
             f"the file had {self._source.file_size} bytes when the job was planned and {now}",
         )
+
+    def _check_version(self, then: Version | None) -> Version | None:
+        """See that the file is the version it was, and return what it is."""
+        path = self._source.path
+        if is_local(path):  # the one that is open, whatever bears its name by now
+            now: Version | None = Version.of_status(os.fstat(self._file.fileno()))
+        else:
+            now = file_version(path)
+        if then is not None and now is not None and not then.may_be(now):
+            raise ChangedFileError.of(path, then, now)
+        return now
 
     def _check_size(self) -> None:
         self.seek(0, io.SEEK_END)

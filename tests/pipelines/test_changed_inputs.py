@@ -1,0 +1,328 @@
+"""An input that changes while a job runs, or before it is resumed: never a mixture of both."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import jobs
+from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.documents.stored import ChangedFileError
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.reading import Reading, SplitReader
+from pipelines.corpus.splits import plan_splits
+from pipelines.encode.steps import plan_encoding, prepare_encoding
+from pipelines.errors import InputError
+from pipelines.progress import NoProgress
+from pipelines.running.failures import Failures
+from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
+from tests.faults.running import ended, running, until
+from tests.pipelines.corpora import (
+    ONE,
+    TWO,
+    count,
+    encode,
+    sentence,
+    small_tokenizer,
+    train,
+    tree,
+)
+from tests.pipelines.object_store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+OLD, NEW = "quick", "QUICK"
+LINES = [f"{sentence(i)} the {OLD} fox {i}" for i in range(200)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+def contents(name: str, lines: list[str]) -> bytes:
+    """A file of that name, of the same size for lines of the same size."""
+    if name.endswith(".parquet"):
+        sink = pa.BufferOutputStream()
+        table = pa.table({"text": lines})
+        pq.write_table(
+            table,
+            sink,
+            row_group_size=20,
+            compression="none",
+            use_dictionary=False,
+            write_statistics=False,
+        )
+        return bytes(sink.getvalue())
+    if name.endswith(".jsonl"):
+        return "".join(f"{json.dumps({'text': line})}\n" for line in lines).encode()
+    data = "\n".join(lines).encode()
+    return gzip.compress(data, 0, mtime=0) if name.endswith(".gz") else data
+
+
+NAMES = ["docs.jsonl", "docs.txt", "lines.txt", "docs.parquet", "lines.txt.gz"]
+
+
+class Corpus:
+    """One file, which can become another of the same size."""
+
+    def __init__(self, folder: Path, name: str, *, times: int = 1) -> None:
+        self.path = folder / "in" / name
+        self.path.parent.mkdir()
+        self.old = contents(name, LINES * times)
+        self.new = contents(name, [line.replace(OLD, NEW) for line in LINES] * times)
+        assert len(self.old) == len(self.new)
+        assert self.old != self.new
+        self.path.write_bytes(self.old)
+
+    def inputs(self, **settings: Any) -> InputSettings:
+        return InputSettings(
+            patterns=(str(self.path),),
+            split_size=3000,
+            format="lines" if "lines" in self.path.name else "auto",
+            **settings,
+        )
+
+    def edit(self) -> None:
+        """Write to the file that is there."""
+        with self.path.open("r+b") as file:
+            file.write(self.new)
+
+    def replace(self) -> None:
+        """Put another file in its place, with the time of the one before."""
+        time = self.path.stat().st_mtime_ns
+        other = self.path.with_name("other.tmp")
+        other.write_bytes(self.new)
+        os.utime(other, ns=(time, time))
+        other.replace(self.path)
+
+
+WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace]
+
+
+class When(NoProgress):
+    """Does something once, when a job is planned and nothing of it is read."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act: Callable[[], None] | None = act
+
+    def log(self, message: str) -> None:
+        if self._act is not None:
+            act, self._act = self._act, None
+            act()
+
+
+def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None]) -> None:
+    """Count or encode, and do something between planning and reading."""
+    output, progress = OutputSettings(directory=str(out)), When(act)
+    if job == "count":
+        pretokens = PretokenSettings()
+        jobs.count(
+            inputs=inputs, pretokens=pretokens, output=output, execution=ONE, progress=progress
+        )
+    else:
+        tokenizer = str(out.parent / "tokenizer.json")
+        jobs.encode(
+            inputs=inputs, tokenizer=tokenizer, output=output, execution=ONE, progress=progress
+        )
+
+
+@pytest.mark.parametrize("job", ["count", "encode"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_is_replaced_after_it_was_planned_ends_the_job(
+    tmp_path: Path, name: str, way: Callable[[Corpus], None], job: str
+) -> None:
+    small_tokenizer(tmp_path / "tokenizer.json")
+    corpus, out = Corpus(tmp_path, name), tmp_path / "out"
+    inputs = corpus.inputs(max_failures=1000)  # no bad record: there is nothing to set aside
+    with pytest.raises(InputError, match=rf"{name} was changed or replaced while the job"):
+        run_while(job, inputs, out, lambda: way(corpus))
+    assert not (out / "manifest.json").exists()
+
+
+def blocks(inputs: InputSettings, between: Callable[[], None]) -> list[str]:
+    """The texts of the first split, read in small blocks; something happens after the first."""
+    first, *_ = plan_splits(find_inputs(inputs), 6000)
+    options = ReadOptions(block_bytes=500)
+    found: list[str] = []
+    for number, block in enumerate(read_split(first, options)):
+        found += block.texts.to_pylist()
+        if number == 0:
+            between()
+    assert number > 1
+    return found
+
+
+@pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet"])
+def test_an_edit_while_a_split_is_read_is_found_at_its_end(tmp_path: Path, name: str) -> None:
+    corpus = Corpus(tmp_path, name)
+    with pytest.raises(ChangedFileError, match="run the job again"):
+        blocks(corpus.inputs(), corpus.edit)
+
+
+@pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet"])
+def test_a_split_that_was_begun_is_of_the_file_it_opened(tmp_path: Path, name: str) -> None:
+    corpus = Corpus(tmp_path, name)
+    expected = blocks(corpus.inputs(), lambda: None)
+    assert blocks(corpus.inputs(), corpus.replace) == expected
+
+
+def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, "docs.jsonl")
+    corpus.new = corpus.new.replace(b"}", b" ")
+    split, *_ = plan_splits(find_inputs(corpus.inputs()), 6000)
+    reading = Reading(directory=str(tmp_path), options=ReadOptions(block_bytes=500))
+    with SplitReader(split, reading, Failures()) as reader:
+        blocks = iter(reader)
+        next(blocks)
+        corpus.edit()
+        with pytest.raises(ChangedFileError, match="was changed or replaced"):
+            list(blocks)
+
+
+def test_a_file_replaced_after_some_parts_is_encoded_whole_by_resume(
+    tmp_path: Path, model: Path
+) -> None:
+    corpus = Corpus(tmp_path, "docs.jsonl", times=20)
+    (corpus.path.parent / "more.jsonl").write_bytes(contents("more.jsonl", LINES * 5))
+    inputs = InputSettings(patterns=(str(corpus.path.parent),), split_size=3000)
+    out = tmp_path / "out"
+    command: list[str | Path] = [
+        "encode",
+        "--input",
+        corpus.path.parent,
+        "--output",
+        out,
+        "--tokenizer",
+        model,
+    ]
+    command += ["--split-size", "3000", "--workers", "1", "--quiet"]
+    with running(*command) as process:
+        until(lambda: len(list(out.rglob("*.parquet"))) >= 4, process)
+        os.killpg(process.pid, signal.SIGSTOP)
+        corpus.replace()
+        os.killpg(process.pid, signal.SIGCONT)
+        status, (error,) = ended(process)
+    assert status == 1
+    assert "docs.jsonl was changed or replaced while the job ran" in error
+    assert "with --resume" in error
+    assert not (out / "manifest.json").exists()
+    encode(inputs, model, out, resume=True)
+    encode(inputs, model, tmp_path / "fresh")
+    assert tree(out) == tree(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_resume_makes_again_what_is_of_a_file_that_changed(
+    tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None]
+) -> None:
+    corpus = Corpus(tmp_path, name)
+    (corpus.path.parent / "more.jsonl").write_bytes(contents("more.jsonl", LINES))
+    inputs = replace(corpus.inputs(), patterns=(str(corpus.path.parent),))
+    out, counts = tmp_path / "out", tmp_path / "counts"
+    parts = encode(inputs, model, out).parts
+    count(inputs, counts)
+    (out / "manifest.json").unlink()
+    way(corpus)
+    resumed = encode(inputs, model, out, resume=True)
+    assert 0 < resumed.resumed_parts < parts
+    assert not count(inputs, counts, resume=True).resumed
+    encode(inputs, model, tmp_path / "fresh")
+    assert tree(out) == tree(tmp_path / "fresh")
+    count(inputs, tmp_path / "fresh-counts")
+    assert tree(counts) == tree(tmp_path / "fresh-counts")
+    again = encode(inputs, model, out, resume=True)
+    assert again.resumed_parts == parts
+    assert count(inputs, counts, resume=True).resumed
+
+
+def test_a_resumed_job_that_is_killed_before_it_made_them_again(
+    tmp_path: Path, model: Path
+) -> None:
+    """The plan names the new version by then, and no part of the old one may be left."""
+    corpus = Corpus(tmp_path, "docs.jsonl")
+    out = tmp_path / "out"
+    encode(corpus.inputs(), model, out)
+    corpus.edit()
+    planned = plan_encoding(
+        inputs=corpus.inputs(), tokenizer=str(model), output=OutputSettings(directory=str(out))
+    )
+    prepare_encoding(planned, OutputSettings(directory=str(out), resume=True))
+    assert encode(corpus.inputs(), model, out, resume=True).resumed_parts == 0
+    encode(corpus.inputs(), model, tmp_path / "fresh")
+    assert tree(out) == tree(tmp_path / "fresh")
+
+
+def test_only_a_time_that_changed_gives_the_same_bytes(tmp_path: Path, model: Path) -> None:
+    corpus = Corpus(tmp_path, "docs.jsonl")
+    out, trained = tmp_path / "out", tmp_path / "model"
+    encode(corpus.inputs(), model, out)
+    train(trained, inputs=corpus.inputs())
+    before, model_before = tree(out), tree(trained)
+    os.utime(corpus.path)
+    encode(corpus.inputs(), model, out, resume=True)
+    train(trained, inputs=corpus.inputs(), resume=True)
+    assert tree(out) == before
+    assert tree(trained) == model_before
+    jobs.verify(directory=str(out), inputs=corpus.inputs())
+
+
+def test_times_stand_in_the_plan_alone(tmp_path: Path, model: Path) -> None:
+    corpus = Corpus(tmp_path, "docs.jsonl")
+    made = []
+    for number in (1, 2):
+        os.utime(corpus.path, ns=(number, number * 1_000_000_007))
+        encode(corpus.inputs(), model, tmp_path / f"{number}")
+        count(corpus.inputs(), tmp_path / f"{number}" / "counts")
+        made.append(tree(tmp_path / f"{number}"))
+        (version,) = json.loads((tmp_path / f"{number}" / ".plan.json").read_bytes())["versions"]
+        assert version[0] == number * 1_000_000_007
+    assert made[0] == made[1]
+
+
+@pytest.fixture
+def stored(model: Path) -> Iterator[str]:
+    """The old version of a file in a store, and the tokenizer beside it."""
+    path = "store://bucket/in/docs.jsonl"
+    ObjectStore.objects[path] = contents("docs.jsonl", LINES)
+    ObjectStore.objects["store://bucket/tokenizer.json"] = model.read_bytes()
+    yield path
+    ObjectStore.objects.clear()
+
+
+def encode_stored(path: str, progress: NoProgress, *, resume: bool = False) -> jobs.EncodeSummary:
+    return jobs.encode(
+        inputs=InputSettings(patterns=(path,), split_size=3000),
+        tokenizer="store://bucket/tokenizer.json",
+        output=OutputSettings(directory="store://bucket/out", resume=resume),
+        execution=TWO,
+        progress=progress,
+    )
+
+
+def test_in_a_store_tags_tell_versions_of_the_same_second(stored: str) -> None:
+    def other() -> None:
+        new = contents("docs.jsonl", [line.replace(OLD, NEW) for line in LINES])
+        assert len(new) == len(ObjectStore.objects[stored])
+        ObjectStore.objects[stored] = new
+
+    with pytest.raises(InputError, match=f"{stored} was changed or replaced"):
+        encode_stored(stored, When(other))
+    assert "store://bucket/out/manifest.json" not in ObjectStore.objects
+    encode_stored(stored, NoProgress(), resume=True)
+    summary = jobs.verify(directory="store://bucket/out", inputs=InputSettings(patterns=(stored,)))
+    assert summary.documents == len(LINES)
