@@ -18,6 +18,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import TOKENIZER
+from pipelines.output.state import complete
 from pipelines.verify.joining import joined
 from pipelines.watch.reading import read_steadily
 
@@ -44,6 +45,7 @@ def decode_directory(directory: str, stream: BinaryIO) -> int:
     Raises:
         InputError: the directory is not an encoded corpus, or a file in it is damaged.
     """
+    complete(directory, "encoded")
     root = storage.located(directory)
     written = _Written()
     read_steadily(

@@ -57,6 +57,7 @@ def diff(
     set_up_logging()
     from bpe.diff import compare, fit
     from pipelines.count.directory import load_counts
+    from pipelines.output.state import complete
     from pipelines.running.failures import job_errors
 
     before, after = load_tokenizer(ctx, old), load_tokenizer(ctx, new)
@@ -64,6 +65,7 @@ def diff(
     fits = None
     if counts is not None:
         with job_errors():
+            complete(counts, "counts")
             measured = load_counts(counts)
             fits = (fit(before, measured), fit(after, measured))
     if ctx.params["json"]:

@@ -13,7 +13,7 @@ import click
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pipelines.summaries import (
         CountSummary,
@@ -34,18 +34,26 @@ def show_summary(ctx: click.Context, **summaries: Summary) -> None:
         summaries: by the name of the job. One alone is one JSON object; of several, each stands
             under its name.
     """
-    warnings = [text for summary in summaries.values() for text in _warnings(summary, ctx.params)]
-    warnings += _set_aside(summaries.values(), ctx.params)
     if ctx.params["json"]:
-        facts = {job: summary.as_dict() for job, summary in summaries.items()}
-        whole = facts if len(facts) > 1 else next(iter(facts.values()))
-        show_json({**whole, "warnings": warnings})
+        show_json(summary_json(ctx, **summaries))
         return
     for job, summary in summaries.items():
         head, *rest = _LINES[job](summary)
         click.echo("\n".join([f"{_PAST[job]:10}{head}", *(f"{'':10}{line}" for line in rest)]))
-    for line in warning_lines(warnings):
+    for line in warning_lines(_all_warnings(ctx, summaries.values())):
         click.echo(line)
+
+
+def summary_json(ctx: click.Context, **summaries: Summary) -> dict[str, Any]:
+    """What `show_summary` prints as JSON."""
+    facts = {job: summary.as_dict() for job, summary in summaries.items()}
+    whole = facts if len(facts) > 1 else next(iter(facts.values()))
+    return {**whole, "warnings": _all_warnings(ctx, summaries.values())}
+
+
+def _all_warnings(ctx: click.Context, summaries: Collection[Summary]) -> list[str]:
+    warnings = [text for summary in summaries for text in _warnings(summary, ctx.params)]
+    return [*warnings, *_set_aside(summaries, ctx.params)]
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:

@@ -89,6 +89,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         output=output,
         execution=execution,
         progress=progress,
+        then="encoded",
     )
     encoded = jobs.encode(
         inputs=inputs,

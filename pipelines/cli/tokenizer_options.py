@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,10 +53,14 @@ def tokenizer_options() -> Callable[[Any], Any]:
 
 
 def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
-    """The tokenizer of a file, with what the options say of it."""
+    """The tokenizer of a file, or of a complete directory, with what the options say of it."""
     import bpe
 
     choose(ctx, "pretokenizer", "pattern")
+    if Path(path).is_dir():
+        from pipelines.output.state import complete  # imports Beam
+
+        complete(path)
     values = ctx.params
     return bpe.Tokenizer.load(
         path,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +10,18 @@ from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
-from pipelines.cli.report import show_summary
+from pipelines.cli.report import show_json, show_summary, summary_json
 from pipelines.cli.tokenizer_options import tokenizer_options
-from pipelines.cli.verify_tokenizer import is_tokenizer, verify_tokenizer
+from pipelines.cli.verify_tokenizer import (
+    is_tokenizer_file,
+    read_tokenizer,
+    show_tokenizer,
+    verify_tokenizer,
+)
 from pipelines.settings import Execution
+
+if TYPE_CHECKING:
+    from bpe import Tokenizer
 
 
 @click.command(
@@ -34,13 +41,17 @@ bpe verify s3://bucket/ids -- --s3_endpoint_url=http://storage:9000
 @options.report_options()
 @click.pass_context
 def verify(ctx: click.Context, /, **_: Any) -> None:
-    """Check encoded output, counts, or a tokenizer.
+    """Check encoded output, counts, or a tokenizer, and that it is complete.
 
     Encoded output and counts, without --input: every part against the manifest (sizes, SHA-256,
     rows, tokens). With --input, given as when the output was made: also that every document of the
     corpus is there once and decodes to its own bytes (or encodes to the same ids, where the
     tokenizer loses text), or that counting the corpus again gives the same. (Encoded output knows
     how its documents were read; for counts, --format and its like are given again.)
+
+    A directory of bpe train or bpe run: its counts, tokenizer and encoded corpus, each in full.
+    Output that is not finished is an error: a job that was killed, or a file that is missing or
+    of another run.
 
     A tokenizer file, of any format that bpe convert knows: it is read in full (with training.json,
     where training left one beside it), and each token that cannot be encoded to itself is listed.
@@ -50,22 +61,50 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
 
     Exit status 0: all is right; 1: something is not, and what is named.
     """
-    if is_tokenizer(Path(ctx.params["path"])):
+    path = ctx.params["path"]
+    if is_tokenizer_file(path):
         if beam_args(ctx):
             raise click.UsageError(
                 "a tokenizer file is read without Beam: leave out what stands after --", ctx
             )
-        verify_tokenizer(ctx)
-        return
+        _refuse_input(ctx)
+        found = verify_tokenizer(read_tokenizer(ctx, path), path)
+        show_tokenizer(ctx, found)
+        ctx.exit(1 if found["unreachable"] else 0)
     inputs = options.input_settings(ctx) if ctx.params["input"] else None
+    execution = Execution(beam_args=beam_args(ctx))
     set_up_logging()
     with loading():
         from pipelines import jobs
 
-    summary = jobs.verify(
-        directory=ctx.params["path"],
-        inputs=inputs,
-        execution=Execution(beam_args=beam_args(ctx)),
-        progress=options.progress(ctx),
-    )
-    show_summary(ctx, verify=summary)
+    outputs = jobs.outputs(directory=path, execution=execution)
+    if all(output.kind == "tokenizer" for output in outputs):
+        _refuse_input(ctx)
+    results: dict[str, dict[str, Any]] = {}
+    as_json = ctx.params["json"]
+    tokenizer: Tokenizer | None = None
+    for output in outputs:
+        if output.kind == "tokenizer":
+            tokenizer = read_tokenizer(ctx, path)
+            results["tokenizer"] = found = verify_tokenizer(tokenizer, path)
+            if not as_json:
+                show_tokenizer(ctx, found)
+            continue
+        summary = jobs.verify(
+            directory=output.directory,
+            inputs=inputs,
+            execution=execution,
+            progress=options.progress(ctx),
+            tokenizer=tokenizer,
+        )
+        results[summary.kind] = summary_json(ctx, verify=summary)
+        if not as_json:
+            show_summary(ctx, verify=summary)
+    if as_json:
+        show_json(results if len(results) > 1 else next(iter(results.values())))
+    ctx.exit(1 if results.get("tokenizer", {}).get("unreachable") else 0)
+
+
+def _refuse_input(ctx: click.Context) -> None:
+    if ctx.params["input"]:
+        raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)

@@ -19,52 +19,71 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 TOKENIZER = "tokenizer.json"
+TRAINING = "training.json"
 _ENDINGS = (".json", ".txt", ".tiktoken", ".model")
 
 
-def is_tokenizer(path: Path) -> bool:
-    """Whether this is a tokenizer file, or a directory that holds one and no job's output."""
-    if path.is_dir():
-        held = (TOKENIZER, "vocab.json")
-        return not (path / "manifest.json").exists() and any((path / n).exists() for n in held)
-    return path.is_file() or path.name.endswith(_ENDINGS)
+def is_tokenizer_file(path: str) -> bool:
+    """Whether this is a local file, or is named as one of a tokenizer is."""
+    local = Path(path)
+    return not local.is_dir() and (local.is_file() or local.name.endswith(_ENDINGS))
 
 
-def verify_tokenizer(ctx: click.Context) -> None:
-    """Print what is found; exit with status 1 where a token is unreachable.
+def verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
+    """Check a tokenizer that was read from ``path``; return what was found, as JSON values.
 
     A token is *unreachable* where merging its bytes does not end in it: no text has it. It is
     *cut* where it can be merged, but the text that it stands for is cut in several pre-tokens, so
     that it stands in longer ones, if anywhere.
     """
-    if ctx.params["input"]:
-        raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
-    path = ctx.params["path"]
-    tokenizer = load_tokenizer(ctx, path)
-    _check_training(Path(path))
     unreachable = tokenizer.unreachable()
-    summary = {
+    return {
         "tokenizer": path,
         "tokens": len(tokenizer),
         "merges": len(tokenizer.merges),
         "unreachable": _described(tokenizer, unreachable),
         "cut": _described(tokenizer, _cut_apart(tokenizer, without=set(unreachable))),
     }
+
+
+def show_tokenizer(ctx: click.Context, found: dict[str, Any]) -> None:
+    """Print what `verify_tokenizer` has found."""
     if ctx.params["json"]:
-        show_json(summary)
+        show_json(found)
     else:
-        click.echo(_as_text(summary))
-    if unreachable:
-        ctx.exit(1)
+        click.echo(_as_text(found))
 
 
-def _check_training(path: Path) -> None:
-    """Read what the training told, where it stands beside the file that the training wrote."""
+def read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
+    """The tokenizer of a file or a directory; ``training.json``, where it is beside, is read too.
+
+    Raises:
+        BpeError: one of them is damaged.
+        JobError: one of them cannot be read.
+    """
     from bpe.training import Training
 
-    beside = training_file(str(path))
-    if beside.is_file() and (path.is_dir() or path.name == TOKENIZER):
+    if "://" in path:
+        return _load_from_store(path)
+    tokenizer = load_tokenizer(ctx, path)
+    beside = training_file(path)
+    if beside.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
         Training.load(beside)
+    return tokenizer
+
+
+def _load_from_store(directory: str) -> Tokenizer:
+    from bpe.training import Training
+    from pipelines.encode import tokenizer_files
+    from pipelines.files import storage
+    from pipelines.running.failures import job_errors
+
+    root = storage.located(directory)
+    with job_errors():
+        data = storage.read_if_there(beside := storage.join(root, TRAINING))
+        if data is not None:
+            Training.read(data, where=beside)
+        return tokenizer_files.load_tokenizer(storage.join(root, TOKENIZER))
 
 
 def _cut_apart(tokenizer: Tokenizer, *, without: set[int]) -> list[int]:

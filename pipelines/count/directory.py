@@ -19,6 +19,7 @@ from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import MANIFEST
+from pipelines.output.state import complete
 from pipelines.watch import log
 from pipelines.watch.reading import read_steadily
 
@@ -101,10 +102,8 @@ def _read_manifest(root: str, directory: str) -> CountsManifest | None:
     path = join(root, MANIFEST)
     data = storage.read_if_there(path)
     if data is None:
-        raise InputError(
-            f"{directory} holds no counts: it has no {MANIFEST}: name a directory made by "
-            "bpe count (one that was interrupted can be finished with `resume`)"
-        )
+        complete(directory, "counts")
+        raise InputError(f"{path} was removed while it was read: try again")
     return None if _is_watched(data) else CountsManifest.from_json(data, where=path)
 
 

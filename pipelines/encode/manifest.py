@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe._checksum import CHECKSUM, with_checksum
@@ -16,10 +15,10 @@ from pipelines.output.names import (
     DEAD_LETTERS,
     MANIFEST,
     TOKENIZER,
-    TRAINING,
     part_name,
     read_manifest_object,
 )
+from pipelines.output.state import complete
 from pipelines.settings import RowSettings
 from pipelines.watch import log
 
@@ -384,21 +383,5 @@ def _path(directory: str) -> str:
 def _read(directory: str) -> dict[str, Any]:
     path = _path(directory)
     if not storage.exists(path):
-        root = storage.located(directory)
-        if storage.is_local(root) and not Path(root).is_dir():
-            raise InputError(f"{directory}: there is no such directory")
-        if storage.exists(storage.join(root, TRAINING)):
-            if not storage.exists(storage.join(root, TOKENIZER)):
-                raise InputError(
-                    f"{directory} holds {TRAINING}, but {TOKENIZER} is missing: repeat its bpe "
-                    "train with `resume`, which keeps the counts and trains again"
-                )
-            raise InputError(
-                f"{directory} holds a tokenizer, not counts or token ids: name what bpe count or "
-                "bpe encode made (counts of a training are in its folder counts)"
-            )
-        raise InputError(
-            f"{directory}: no {MANIFEST}: no finished job left its output here (an interrupted one "
-            "can be finished with `resume`)"
-        )
+        complete(directory, "counts", "encoded")
     return read_manifest_object(path)

@@ -11,6 +11,7 @@ from bpe.errors import BpeError
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.output.state import complete
 
 # What helps where an encoded corpus has lost the tokenizer that lay in its directory.
 PUT_BACK = (
@@ -28,10 +29,12 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
 
     Raises:
         ConfigError: its filesystem cannot be used here.
-        InputError: it cannot be read, or is not a tokenizer.
+        InputError: it cannot be read, is not a tokenizer, or a directory that is not complete.
     """
     try:
         if storage.is_local(path):
+            if Path(path).is_dir():
+                complete(path)
             return Tokenizer.load(path, pretokenizer=pretokenizer)
         storage.check_filesystem(path)
         # The library reads local files.

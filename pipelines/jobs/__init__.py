@@ -12,7 +12,7 @@ from pipelines.jobs.counting import count
 from pipelines.jobs.decoding import decode
 from pipelines.jobs.encoding import encode
 from pipelines.jobs.training import train
-from pipelines.jobs.verifying import verify
+from pipelines.jobs.verifying import outputs, verify
 from pipelines.settings import CountSettings, CountsInput, EncodeSettings
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 
@@ -30,6 +30,7 @@ __all__ = [
     "count",
     "decode",
     "encode",
+    "outputs",
     "train",
     "verify",
 ]

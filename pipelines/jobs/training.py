@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.checks import over_what_failed
 from pipelines.count.steps import plan_counting
@@ -22,6 +22,7 @@ from pipelines.output.directory import (
 )
 from pipelines.output.lock import locked
 from pipelines.output.names import COUNTS, MANIFEST, TOKENIZER
+from pipelines.output.state import complete
 from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
@@ -56,6 +57,7 @@ def train(
     output: OutputSettings,
     execution: Execution,
     progress: Progress | None = None,
+    then: Literal["encoded"] | None = None,
 ) -> TrainSummary:
     """Train a tokenizer on a corpus, or on counts that were made before.
 
@@ -70,6 +72,8 @@ def train(
         output: the directory.
         execution: where the work is done.
         progress: told how far it is.
+        then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it: the directory is
+            not complete before.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -104,7 +108,9 @@ def train(
             special_tokens=pretokens.special_tokens,
             training=training,
         )
-        plan = training_plan(job, counting.plan if counting else None)
+        for source in counts if counting is None else ():
+            complete(source.directory, "counts")
+        plan = replace(training_plan(job, counting.plan if counting else None), then=then)
         reads = [file.path for file in counting.files] if counting else []
         counted = [c.directory for c in job.counts if c.directory != inner.directory]
         check_job(execution, progress, reads=[*reads, *counted], writes=directory)

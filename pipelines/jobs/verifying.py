@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
+from pipelines.errors import VerificationError
 from pipelines.files import storage
+from pipelines.output.state import complete, complete_outputs
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import use_filesystems
@@ -20,8 +22,28 @@ from pipelines.watch.reading import read_steadily
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
+    from pipelines.output.state import Output
     from pipelines.progress import Progress
     from pipelines.settings import InputSettings
+
+
+def outputs(
+    *,
+    directory: str,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+) -> tuple[Output, ...]:
+    """All that a job has made in a directory: counts, tokenizer, encoded corpus, as far as begun.
+
+    Args:
+        directory: that a job has written to.
+        execution: says what Beam's filesystems need.
+
+    Raises:
+        JobError: there is nothing, or something of it is not complete.
+    """
+    with job_errors():
+        use_filesystems(execution)
+        return complete_outputs(directory)
 
 
 def verify(
@@ -30,6 +52,7 @@ def verify(
     inputs: InputSettings | None = None,
     execution: Execution = Execution(),  # noqa: B008  # immutable
     progress: Progress | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> VerifySummary:
     """Check counts or an encoded corpus against the manifest, and against its inputs if given.
 
@@ -38,6 +61,7 @@ def verify(
         inputs: the corpus, given as when the output was made.
         execution: says what Beam's filesystems need; the work is done in this process.
         progress: told how far it is.
+        tokenizer: that a corpus must have been encoded with; None: any.
 
     Raises:
         VerificationError: something is not as it must be; the message names what and where.
@@ -47,9 +71,16 @@ def verify(
     progress = progress or NoProgress()
     with job_errors():
         use_filesystems(execution)
+        complete(directory, "counts", "encoded")
         kind, checksum = read_kind(directory)
         if kind == "encoded":
             totals, parts = _verify_encoded(directory, inputs, progress)
+            sha256 = totals.pop("tokenizer_sha256")
+            if tokenizer is not None and tokenizer.sha256 != sha256:
+                raise VerificationError(
+                    f"{directory} was encoded with another tokenizer than the one beside it: "
+                    "encode it again"
+                )
         else:
             totals, parts = _verify_counts(directory, inputs, progress)
     return VerifySummary(
@@ -78,6 +109,7 @@ def _verify_encoded(
     totals = manifest.totals
     facts = {
         "kind": "encoded",
+        "tokenizer_sha256": manifest.tokenizer_sha256,
         "lossless": tokenizer.lossless,
         "documents": totals.documents,
         "bytes": totals.text_bytes,

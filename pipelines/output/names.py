@@ -29,6 +29,7 @@ DEAD_LETTERS = "dead-letters"
 COUNTS = "counts"
 ENCODED = "encoded"  # where bpe run puts it
 PROGRAM = "beam-bpe"
+THEN = "then"  # of a plan
 STEM = "part"
 
 
@@ -52,6 +53,8 @@ class Plan:
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
         versions: of the input files, in their order. Those of the same job may differ: parts that
             were made of other versions are made again.
+        then: what the same command makes next, in a folder of the directory, which is not complete
+            before; it makes no other job of this one.
     """
 
     kind: Kind
@@ -59,9 +62,11 @@ class Plan:
     settings: Mapping[str, Any]
     inputs: Mapping[str, Any]
     versions: Sequence[Version | None] = ()
+    then: Kind | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The plan as it stands in `PLAN`."""
+        then = {} if self.then is None else {THEN: self.then}
         return {
             "program": PROGRAM,
             "version": 1,
@@ -70,6 +75,7 @@ class Plan:
             "inputs": dict(self.inputs),
             "settings": dict(self.settings),
             "versions": [version and list(version) for version in self.versions],
+            **then,
         }
 
     def changed(self, other: Mapping[str, Any]) -> list[int]:

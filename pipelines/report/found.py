@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipelines.compare.result import is_comparison
-from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import COUNTS, ENCODED, MANIFEST, TOKENIZER, TRAINING, read_json_object
-from pipelines.watch.log import COUNTS_KIND
+from pipelines.output.names import TOKENIZER, TRAINING
+from pipelines.output.state import complete_outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ def find(path: str) -> Found:
     """What ``path`` holds: a directory that a job has written to, a tokenizer or a comparison.
 
     Raises:
-        InputError: it holds none of it.
+        InputError: it holds none of it, or not all of what was begun there.
         ConfigError: its filesystem cannot be used here.
     """
     directory = storage.located(path)
@@ -49,41 +48,22 @@ def find(path: str) -> Found:
         return Found(
             directory=directory, tokenizer=join(directory, name), training=_present(training)
         )
-    kind = _kind(directory)
+    outputs = {output.kind: output for output in complete_outputs(directory)}
     tokenizer = _present(join(directory, TOKENIZER))
-    if kind == "counts":
-        return Found(directory=directory, counts=directory)
-    if kind == "encoded":
-        return Found(directory=directory, tokenizer=tokenizer, encoded=directory)
-    counts, encoded = join(directory, COUNTS), join(directory, ENCODED)
-    found = Found(
+    trained = tokenizer is not None and "tokenizer" in outputs
+    return Found(
         directory=directory,
         tokenizer=tokenizer,
-        training=_present(join(directory, TRAINING)) if tokenizer else None,
-        counts=counts if _kind(counts) == "counts" else None,
-        encoded=encoded if _kind(encoded) == "encoded" else None,
+        training=_present(join(directory, TRAINING)) if trained else None,
+        counts=outputs["counts"].directory if "counts" in outputs else None,
+        encoded=outputs["encoded"].directory if "encoded" in outputs else None,
     )
-    if found == Found(directory=directory):
-        raise InputError(
-            f"{path} holds no tokenizer.json, counts or encoded corpus: name a directory that bpe "
-            "count, train, encode or run has made (an interrupted job can be finished with "
-            "`resume`), a tokenizer file, or one that bpe compare --output has written"
-        )
-    return found
 
 
 def _is_file(path: str) -> bool:
     """Whether it is a file that says by its name to be a tokenizer."""
     name = path.rpartition("/")[2]
     return name.endswith((".json", ".tiktoken")) and storage.exists(path)
-
-
-def _kind(directory: str) -> str | None:
-    value = read_json_object(join(directory, MANIFEST)) or {}
-    kind = value.get("kind")
-    if kind == COUNTS_KIND:
-        return "counts"
-    return kind if isinstance(kind, str) else None
 
 
 def _present(path: str | None) -> str | None:

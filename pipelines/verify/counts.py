@@ -20,7 +20,7 @@ from pipelines.count.steps import CountJob, count_block, counted_inputs
 from pipelines.errors import InputError, VerificationError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import DEAD_LETTERS
+from pipelines.output.names import DEAD_LETTERS, is_ours
 from pipelines.progress import SlotWriter
 from pipelines.verify.encoded import check_names
 from pipelines.watch import log
@@ -55,7 +55,6 @@ def verify_counts(
             counts, dead, records = _of_parts(root)
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
-    # Counts that were added up in memory and saved have failures, but no dead letters.
     if dead and records != counts.totals.failures:
         raise VerificationError(
             f"{join(root, DEAD_LETTERS)} holds {records} bad records, the manifest says "
@@ -75,6 +74,12 @@ def _of_parts(root: str) -> _Found:
     if manifest.totals.failures:
         found = storage.entries(join(root, DEAD_LETTERS))
         dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in found]
+        # Counts that were added up in memory and saved have failures, but no dead letters.
+        if not dead and is_ours(root):
+            raise VerificationError(
+                f"{join(root, DEAD_LETTERS)} is missing: the manifest says that "
+                f"{manifest.totals.failures} bad records were set aside: count again"
+            )
     check_names(root, expected={part.file for part in manifest.parts}, dead=set(dead))
     return load_counts(root), dead, _records(root, dead)
 

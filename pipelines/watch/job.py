@@ -26,6 +26,7 @@ from pipelines.output.directory import (
 )
 from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes, read_json_object
+from pipelines.output.state import complete
 from pipelines.progress import NoProgress
 from pipelines.running.failures import job_errors
 from pipelines.running.runners import options
@@ -370,6 +371,7 @@ def _reading_then(directory: str) -> Any:
 
 
 def _check_baseline(directory: str, tokenizer: Any) -> None:
+    complete(directory, "counts")
     manifest = read_counts_manifest(directory)
     if manifest.pretokenizer != tokenizer.pretokenizer:
         raise ConfigError(

@@ -78,7 +78,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     trained({"ab": 1}, 1, pretokenizer="words").save(tmp_path / "words.json")
     assert "pretokenizer: " in run("diff", "old.json", "words.json", cwd=tmp_path).stdout
     assert (
-        "holds no counts"
+        "no finished job left its output here"
         in run(
             *("diff", "old.json", "new.json", "--counts", str(tmp_path)), cwd=tmp_path, status=1
         ).stderr

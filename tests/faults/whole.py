@@ -70,6 +70,7 @@ class WholeJob:
             training=TrainSettings(vocab_size=VOCABULARY),
             output=OutputSettings(directory=output),
             execution=execution,
+            then="encoded",
         )
         encoded = jobs.encode(
             inputs=inputs,

@@ -59,7 +59,7 @@ def test_line_separators_in_texts_do_not_cut_lines(tmp_path: Path) -> None:
 def test_what_is_no_encoded_corpus_is_refused(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text"])
     count(corpus.inputs(), tmp_path / "counts")
-    for name, message in ((".", "no manifest"), ("nowhere", "no such"), ("counts", "manifest")):
+    for name, message in ((".", "no manifest"), ("nowhere", "no such"), ("counts", "holds counts")):
         with pytest.raises(InputError, match=message):
             jobs.decode(directory=str(tmp_path / name), stream=io.BytesIO())
 

@@ -277,7 +277,7 @@ def test_settings_are_checked_before_anything_is_counted(corpus: Corpus, tmp_pat
 
 
 def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no counts"):
+    with pytest.raises(InputError, match="no finished job left its output here"):
         train(tmp_path / "model", counts=(CountsInput(directory=str(tmp_path)),))
     assert not (tmp_path / "model").exists()
     count(corpus.inputs(), tmp_path / "c1")

@@ -1,0 +1,213 @@
+"""What a directory holds, and whether it is complete: one answer, which every command asks for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import InputError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import (
+    COUNTS,
+    DEAD_LETTERS,
+    ENCODED,
+    MANIFEST,
+    PLAN,
+    PROGRAM,
+    THEN,
+    TOKENIZER,
+    TRAINING,
+    read_json_object,
+    read_manifest_object,
+)
+from pipelines.watch import log
+from pipelines.watch.remove import WATCH_KEY
+
+if TYPE_CHECKING:
+    from pipelines.output.names import Kind
+
+_KINDS: tuple[Kind, ...] = ("counts", "tokenizer", "encoded")
+_FOLDERS = (COUNTS, ENCODED)  # in the directory of a training or of `bpe run`
+_PART = re.compile(r"(part|train|validation)-.+-of-[0-9]+.*\.(parquet|jsonl)")
+_RESUME = "(an interrupted one can be finished with `resume`)"
+_REPEAT = "(a watch goes on when its command is repeated)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a directory holds.
+
+    Attributes:
+        directory: where it is.
+        kind: what a job made, or began to make, in it; None: nothing says so.
+        problem: the error that the directory is, where it holds output that is not complete.
+        inner: what the folders ``counts`` and ``encoded`` hold, beside a tokenizer.
+    """
+
+    directory: str
+    kind: Kind | None
+    problem: str | None = None
+    inner: tuple[Output, ...] = ()
+
+
+def inspect(directory: str) -> Output:
+    """What ``directory`` holds; on an object store, one that does not exist holds nothing.
+
+    The plan says what a job makes there, also before it has made anything; the manifest what is
+    complete, also where hidden files were left behind. They must agree.
+
+    Raises:
+        InputError: there is no such directory.
+    """
+    root = storage.located(directory)
+    if storage.is_local(root) and not Path(root).is_dir():
+        raise InputError(f"{directory}: there is no such directory")
+    plan = _plan(root)
+    kind, problem = _state(root, directory, plan)
+    return Output(
+        directory=directory,
+        kind=kind,
+        problem=problem,
+        inner=_inner(root, directory, plan) if kind in ("tokenizer", None) else (),
+    )
+
+
+def complete(directory: str, *kinds: Kind) -> Output:
+    """What ``directory`` holds; whether its folders are complete is not asked.
+
+    Args:
+        directory: of any filesystem.
+        kinds: what it must be one of; none given: anything, or nothing of ours.
+
+    Raises:
+        InputError: it is not complete, or something else.
+    """
+    output = inspect(directory)
+    if output.problem is not None:
+        raise InputError(output.problem)
+    if kinds and output.kind not in kinds:
+        raise InputError(_other(directory, output.kind, kinds))
+    return output
+
+
+def complete_outputs(directory: str) -> tuple[Output, ...]:
+    """All that a job has made in ``directory``, in the order in which it is made.
+
+    Raises:
+        InputError: something of it is not complete, or nothing is there.
+    """
+    output = complete(directory, *_KINDS)
+    for inner in output.inner:
+        if inner.problem is not None:
+            raise InputError(inner.problem)
+    counts = [inner for inner in output.inner if inner.kind == "counts"]
+    return (*counts, output, *(inner for inner in output.inner if inner not in counts))
+
+
+def _plan(root: str) -> dict[str, Any]:
+    plan = read_json_object(join(root, PLAN)) or {}
+    return plan if plan.get("program") == PROGRAM and plan.get("kind") in _KINDS else {}
+
+
+def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
+    """What was made in a directory, and why it is not complete."""
+    planned: Kind | None = plan.get("kind")
+    path = join(root, MANIFEST)
+    if not storage.exists(path):
+        if planned in ("counts", "encoded"):
+            return planned, _unfinished(name, watched=_watches(plan))
+        return _tokenizer_state(root, name, planned)
+    try:
+        manifest = read_manifest_object(path)
+    except InputError as error:
+        return planned, str(error)
+    kind, watched = _kind_of(manifest)
+    if kind is None and not _parts(root):
+        kind, problem = _tokenizer_state(root, name, planned)
+        if kind == "tokenizer":  # whose manifest it is, is not ours to know
+            return kind, problem
+    if kind is None:
+        return planned, f"{path}: not a manifest of counts or of an encoded corpus"
+    if planned is not None and (planned, _watches(plan)) != (kind, watched):
+        begun = f"{planned}{' by a watch' if _watches(plan) else ''}"
+        return planned, (
+            f"{path} is of {kind}{' by a watch' if watched else ''}, and {join(root, PLAN)} says "
+            f"that {begun} were begun here: it is the manifest of another directory: remove it"
+        )
+    return kind, None
+
+
+def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind | None, str | None]:
+    """What is in a directory without a manifest of ours, in which no corpus is read or written."""
+    if planned is None and _parts(root):
+        return None, _unfinished(name)
+    if storage.exists(join(root, TOKENIZER)):
+        return "tokenizer", None
+    if storage.exists(join(root, TRAINING)):
+        return "tokenizer", (
+            f"{name} holds {TRAINING}, but {TOKENIZER} is missing: repeat its bpe train with "
+            "`resume`, which keeps the counts and trains again"
+        )
+    if planned is not None:
+        return "tokenizer", (
+            f"{name}: no {TOKENIZER}: no finished training left its tokenizer here {_RESUME}"
+        )
+    return ("tokenizer" if storage.exists(join(root, "vocab.json")) else None), None
+
+
+def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
+    found = []
+    for folder in _FOLDERS:
+        inner, path = join(root, folder), join(name, folder)
+        begun = _plan(inner)
+        kind, problem = _state(inner, path, begun)
+        if folder == ENCODED and plan.get(THEN) == "encoded" and kind is None:
+            kind, problem = "encoded", _unfinished(path)
+        if kind == folder or problem is not None:
+            found.append(Output(directory=path, kind=kind, problem=problem))
+    return tuple(found)
+
+
+def _unfinished(name: str, *, watched: bool = False) -> str:
+    help_ = _REPEAT if watched else _RESUME
+    return f"{name}: no {MANIFEST}: no finished job left its output here {help_}"
+
+
+def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
+    if kind is None:
+        return (
+            f"{name}: no {MANIFEST}: no finished job left its output here: name a directory that "
+            f"bpe count, train, encode or run has made {_RESUME}"
+        )
+    if kind == "tokenizer":
+        return (
+            f"{name} holds a tokenizer, not counts or token ids: name what bpe count or bpe encode "
+            "made (counts of a training are in its folder counts)"
+        )
+    wanted = {"counts": "counts (of bpe count)", "encoded": "token ids (of bpe encode)"}
+    named = " or ".join(wanted.get(one, one) for one in kinds)
+    return f"{name} holds {wanted[kind]}: name a directory of {named}"
+
+
+def _kind_of(manifest: dict[str, Any]) -> tuple[Kind | None, bool]:
+    """What a manifest is of, and whether files are taken as they arrive."""
+    kind = manifest.get("kind")
+    if kind in ("counts", log.COUNTS_KIND):
+        return "counts", kind == log.COUNTS_KIND
+    return ("encoded", log.WATCH in manifest) if kind == "encoded" else (None, False)
+
+
+def _watches(plan: dict[str, Any]) -> bool:
+    settings = plan.get("settings")
+    return isinstance(settings, dict) and WATCH_KEY in settings
+
+
+def _parts(root: str) -> bool:
+    """Whether something is there that only a job that reads a corpus leaves."""
+    below = [root, join(root, "data"), join(root, DEAD_LETTERS)]
+    folders = [one for one in below if not storage.is_local(root) or Path(one).is_dir()]
+    names = [entry.name for folder in folders for entry in storage.entries(folder)]
+    return any(_PART.fullmatch(name) for name in names)
