@@ -43,7 +43,7 @@ test-scale: install ## partial counts of 20 million distinct pre-tokens, merged 
 	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q tests/benchmarks/test_merge_step.py
 
 cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m cluster setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.cluster setup
 
 test-cluster: test-runners test-faults fuzz ## all of any cluster and any fault: about two hours
 
@@ -105,7 +105,7 @@ bench-foundation: install ## memory and speed of count, train and encode; benchm
 clean: ## back to a fresh clone
 	rm -rf $(VENV) $(BENCH) build dist demo *.egg-info bpe/_native*.so benchmarks/data
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
-	find bpe pipelines tests scripts benchmarks cluster -name __pycache__ -prune -exec rm -rf {} +
+	find bpe pipelines tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \

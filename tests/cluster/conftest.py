@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import cache, prism, workers
-from cluster.flink import Flink, JobServer, flags, start_local
-from cluster.processes import wait_until
-from cluster.setup import missing_tools
+from tests.cluster import cache, prism, workers
+from tests.cluster.flink import Flink, JobServer, flags, start_local
 from tests.cluster.jobs import Job, Submission, write_corpus
 from tests.cluster.package import Package
+from tests.cluster.processes import wait_until
+from tests.cluster.setup import missing_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cluster.processes import Program
+    from tests.cluster.processes import Program
 
 _COMPUTES = 20  # clock ticks: a fifth of a second
 

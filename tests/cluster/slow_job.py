@@ -10,9 +10,9 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cluster.processes import ProgramError, wait_until
 from tests.cli.process import BPE, environment
 from tests.cluster.jobs import HERE
+from tests.cluster.processes import ProgramError, wait_until
 from tests.pipelines.corpora import sentence, tree
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import cache
-from cluster.processes import HOST, Program, ProgramError, free_ports, is_running, wait_until
 from tests.cli.process import ROOT
+from tests.cluster import cache
+from tests.cluster.processes import HOST, Program, ProgramError, free_ports, is_running, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ time.sleep(600)
 DRIVER = """
 import sys, time
 from pathlib import Path
-from cluster.processes import Program
+from tests.cluster.processes import Program
 Program("parent", [sys.executable, "-c", sys.argv[1]], folder=Path(sys.argv[2]))
 time.sleep(600)
 """

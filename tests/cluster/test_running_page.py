@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import service
 from tests.cli.pages import blocks
 from tests.cli.process import ROOT
+from tests.cluster import service
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ NOT_OF_A_CLONE = (
 
 def commands() -> list[str]:
     """The five, as typed."""
-    (block,) = (one for one in blocks(PAGE) if "-m cluster start" in one.text)
+    (block,) = (one for one in blocks(PAGE) if "-m tests.cluster start" in one.text)
     lines = [line.removeprefix("$ ") for line in block.text.splitlines()]
     assert len(lines) == 5
     return lines

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import cache
+from tests.cluster import cache
 from tests.cluster.jobs import Submission
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster import service
-from cluster.processes import free_ports
+from tests.cluster import service
 from tests.cluster.jobs import Job, Submission
+from tests.cluster.processes import free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path

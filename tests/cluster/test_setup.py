@@ -56,7 +56,7 @@ def test_a_go_that_cannot_build_what_is_needed_is_named_with_the_remedy(
 ) -> None:
     if version is not None:
         add_go(tmp_path, version)
-    done = without_tools(tmp_path, "cluster", "setup", GOTOOLCHAIN=told)
+    done = without_tools(tmp_path, "tests.cluster", "setup", GOTOOLCHAIN=told)
     assert done.returncode == 1
     assert "java is missing" in done.stderr  # so that nothing is brought in any case
     assert "mvn is missing" in done.stderr

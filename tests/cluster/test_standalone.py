@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster.processes import wait_until
+from tests.cluster.processes import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,17 +18,17 @@ import pytest
 from apache_beam.portability.api import beam_job_api_pb2 as api
 from apache_beam.portability.api import beam_job_api_pb2_grpc
 
-from cluster import flink, workers
-from cluster.processes import wait_until
 from tests.cli.process import BPE, bpe, environment
+from tests.cluster import flink, workers
 from tests.cluster.jobs import Submission
+from tests.cluster.processes import wait_until
 from tests.pipelines.corpora import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cluster.processes import Program
     from tests.cluster.jobs import Job
+    from tests.cluster.processes import Program
 
 SLOW = ("--pattern", r"\w|\W", "--split-size", "100KB")  # a pattern of one's own, in Python
 PATIENCE = 300.0

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from cluster.service import Layout
 from pipelines.cli.command import beam_args
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
@@ -20,6 +19,7 @@ from pipelines.cli.train import train
 from pipelines.submission.workers import workers_of
 from tests.cli.pages import blocks
 from tests.cli.process import ROOT, bpe
+from tests.cluster.service import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster import cache
+from tests.cluster import cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

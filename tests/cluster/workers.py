@@ -7,8 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from cluster import cache
-from cluster.processes import HOST, Program, free_ports
+from tests.cluster import cache
+from tests.cluster.processes import HOST, Program, free_ports
 
 _POOL = Path(__file__).with_name("pool.py")
 
@@ -82,7 +82,7 @@ def start_pool(
 def environment(**changes: str) -> dict[str, str]:
     """Ours, in which ``python`` is this Python and finds the package of this checkout."""
     path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    root = str(Path(__file__).resolve().parent.parent)
+    root = str(Path(__file__).resolve().parents[2])
     return {
         **os.environ,
         "PATH": os.pathsep.join(path),

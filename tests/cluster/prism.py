@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cluster import cache
-from cluster.processes import HOST, Program, free_ports
+from tests.cluster import cache
+from tests.cluster.processes import HOST, Program, free_ports
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster.guard import descendants
+from tests.cluster.guard import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +69,7 @@ class Program:
                 stderr=log,
                 start_new_session=True,
             )
-        assert self._guard.stdout is not None  # noqa: S101  # for the type checker
+        assert self._guard.stdout is not None  # for the type checker
         with self._guard.stdout as said:
             number = said.readline()
         if not number:
@@ -98,7 +98,7 @@ class Program:
 
     def stop(self) -> None:
         """Take it and all it started down."""
-        assert self._guard.stdin is not None  # noqa: S101
+        assert self._guard.stdin is not None
         self._guard.stdin.close()
         self._guard.wait()
 

@@ -8,9 +8,9 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cluster import cache
-from cluster.processes import HOST, Program, free_ports, wait_until
-from cluster.setup import java
+from tests.cluster import cache
+from tests.cluster.processes import HOST, Program, free_ports, wait_until
+from tests.cluster.setup import java
 
 if TYPE_CHECKING:
     from pathlib import Path

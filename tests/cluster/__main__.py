@@ -1,4 +1,4 @@
-"""The command line: ``python -m cluster``."""
+"""The command line: ``python -m tests.cluster``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NoReturn
 
 import click
 
-from cluster import cache, service
-from cluster.processes import ProgramError
-from cluster.service import Layout, ServiceError
-from cluster.setup import SetupError, missing_tools, set_up
+from tests.cluster import cache, service
+from tests.cluster.processes import ProgramError
+from tests.cluster.service import Layout, ServiceError
+from tests.cluster.setup import SetupError, missing_tools, set_up
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,7 +49,7 @@ def start(*, taskmanagers: int, slots: int) -> None:
 jobs:  bpe … {options}
 watch: http://127.0.0.1:{layout.web}
 logs:  {service.folder()}
-stop:  python -m cluster stop"""
+stop:  python -m tests.cluster stop"""
     )
 
 

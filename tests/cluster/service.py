@@ -20,9 +20,9 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from cluster import cache, workers
-from cluster.flink import Flink, JobServer, flags
-from cluster.processes import HOST, wait_until
+from tests.cluster import cache, workers
+from tests.cluster.flink import Flink, JobServer, flags
+from tests.cluster.processes import HOST, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,7 @@ def start(layout: Layout) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ServiceError(
-                "a cluster is running: stop it first (python -m cluster stop)"
+                "a cluster is running: stop it first (python -m tests.cluster stop)"
             ) from error
         lock.truncate(0)
         _start(layout, lock)
@@ -108,7 +108,7 @@ def _start(layout: Layout, lock: TextIO) -> None:
     log = folder() / "service.log"
     with log.open("ab") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cluster", "serve", json.dumps(asdict(layout))],
+            [sys.executable, "-m", "tests.cluster", "serve", json.dumps(asdict(layout))],
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
