@@ -1,6 +1,7 @@
 """Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
 
 from bpe import presets
+from bpe._native import TIES
 from bpe.cache import CacheUse
 from bpe.counts import PretokenCounts
 from bpe.counts.texts import count_pretokens
@@ -23,7 +24,7 @@ from bpe.normalize import NORMALIZERS
 from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.sizes import VocabularySize, common_root, vocabulary_sizes
 from bpe.tokenizer import Tokenizer
-from bpe.train import TIES, train
+from bpe.train import train
 from bpe.training import TrainedMerge, Training
 
 __all__ = [

@@ -59,6 +59,8 @@ def word_characters(data: Readable, offsets: Readable) -> tuple[Buffer, Buffer, 
         Both, and the number of the first word that is not UTF-8, if there is one.
     """
 
+TIES: tuple[str, ...]  # the rules that choose among equally good pairs
+
 class Trainer:
     """The merge loop over words of symbols."""
 

@@ -7,9 +7,9 @@ The core (``bpe/native/train/trainer.h``) does what ``bpe.reference.train`` does
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
-from bpe._native import Trainer
+from bpe._native import TIES, Trainer
 from bpe._trained import TrainedFrom, trained_tokenizer
 from bpe._training_words import Alphabet, TrainingWords, make_alphabet
 from bpe.counts import PretokenCounts
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from bpe.tokenizer import Tokenizer
-
-Ties = Literal["bytes-min", "bytes-max", "id-min", "huggingface", "first-seen"]
-TIES: tuple[str, ...] = get_args(Ties)
-"""The rules that choose among equally good pairs."""
 
 _MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
 _MAX_VOCAB = 1 << 31

@@ -15,6 +15,7 @@
 
 #include "count/count_run.h"
 #include "table/hash.h"
+#include "table/word_key.h"
 #include "table/zeroed_array.h"
 
 namespace bpe {
@@ -58,15 +59,7 @@ class Arena {
 
 class CountTable {
  public:
-  // A pre-token with its hash. Up to 15 bytes: the bytes themselves, little-endian, zeros after
-  // them, the size in the last byte. Longer: its address, then its size with kLong in the last.
-  struct Key {
-    uint64_t low, high, hash;
-
-    bool is_long() const { return high >> 56 == SortKey::kLong; }
-    size_t size() const { return is_long() ? high & kSizeMask : high >> 56; }
-    const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(low); }
-  };
+  using Key = WordKey;
 
   explicit CountTable(bool ordered) : ordered_(ordered) { resize(kSmallest); }
 
@@ -79,32 +72,7 @@ class CountTable {
 
   // `readable` is the end of the bytes that may be read after the key's.
   Key make_key(const uint8_t* begin, const uint8_t* end, const uint8_t* readable) const {
-    const size_t size = static_cast<size_t>(end - begin);
-    Key key;
-    if (size > SortKey::kPrefix) {
-      key.low = reinterpret_cast<uint64_t>(begin);
-      key.high = (uint64_t{SortKey::kLong} << 56) | size;
-      key.hash = hash_long(begin, size, seeds_);
-      return key;
-    }
-    if (readable - begin >= 16) {
-      key.low = load_le64(begin);
-      key.high = load_le64(begin + 8);
-      if (size < 8) {
-        key.low &= (uint64_t{1} << (8 * size)) - 1;
-        key.high = 0;
-      } else {
-        key.high &= (uint64_t{1} << (8 * (size - 8))) - 1;
-      }
-    } else {
-      uint8_t padded[16] = {};
-      std::memcpy(padded, begin, size);
-      key.low = load_le64(padded);
-      key.high = load_le64(padded + 8);
-    }
-    key.high |= uint64_t{size} << 56;
-    key.hash = hash_words(key.low, key.high, seeds_);
-    return key;
+    return Key(begin, static_cast<size_t>(end - begin), readable, seeds_);
   }
 
   void prefetch(const Key& key) const { __builtin_prefetch(&entries_[key.hash & mask_], 1); }
@@ -149,7 +117,6 @@ class CountTable {
 
  private:
   static constexpr size_t kSmallest = 1024;
-  static constexpr uint64_t kSizeMask = (uint64_t{1} << 56) - 1;
 
   struct Entry : Key {
     int64_t count;  // 0 in a free entry

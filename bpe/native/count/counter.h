@@ -139,7 +139,7 @@ class Counter {
     Place place{-1, 0};
     for (size_t row = 0; row < column.rows(); ++row) {
       const Bytes text = column[row];
-      const uint8_t* p = text.data();
+      const uint8_t* const p = text.data();
       const uint8_t* const text_end = p + text.size();
       if (!Ordered || place.document != places[row]) {
         total += place.position;
@@ -150,14 +150,12 @@ class Counter {
         ++place.position;
         continue;
       }
-      while (p != text_end) {
-        size_t which = 0;
-        const uint8_t* const cut = special_.find(p, text_end, which);
-        Scanner<S> scanner(p, cut);
+      const auto count = [&](const uint8_t* from, const uint8_t* to) {
+        Scanner<S> scanner(from, to);
         for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
           batch.push(begin, end, text_end, place);
-        p = cut == text_end ? text_end : cut + special_.tokens()[which].size();
-      }
+      };
+      special_.cut(p, text_end, count, [](size_t, const uint8_t*) {});
     }
     batch.flush();
     return total + place.position;

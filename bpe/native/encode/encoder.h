@@ -216,16 +216,13 @@ class Encoder {
 
   template <Scheme S>
   void encode_text(Bytes text, const Cutter& cutter, Run& run) const {
-    const uint8_t* p = text.data();
-    const uint8_t* const end = p + text.size();
-    while (p != end) {
-      size_t which = 0;
-      const uint8_t* const cut = cutter.matcher.find(p, end, which);
-      encode_segment<S>({p, cut}, end, run);
-      if (cut == end) return;
-      run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
-      p = cut + cutter.matcher.tokens()[which].size();
-    }
+    const uint8_t* const end = text.data() + text.size();
+    cutter.matcher.cut(
+        text.data(), end,
+        [&](const uint8_t* from, const uint8_t* to) { encode_segment<S>({from, to}, end, run); },
+        [&](size_t which, const uint8_t*) {
+          run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
+        });
   }
 
   // Never inlined: with one caller alone, the compiler inlines the scanner here.

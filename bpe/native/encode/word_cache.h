@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "table/hash.h"
+#include "table/word_key.h"
 #include "table/zeroed_array.h"
 
 namespace bpe {
@@ -24,18 +25,12 @@ class WordCache {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  static constexpr size_t kMaxShort = 15;          // bytes of a word that lies in its entry
   static constexpr size_t kMaxInline = 4;          // ids that lie in the entry
   static constexpr size_t kMaxBytes = 1024;        // longer words are not worth the memory
   static constexpr size_t kMostEntries = 1 << 20;  // 32 MiB
 
-  // A word of up to 15 bytes: they, zeros behind them, and their number in the last byte. A longer
-  // one: its hash, and its size with kLong in the last byte.
-  struct Key {
-    uint64_t low, high, hash;
-
-    bool is_long() const { return high >> 56 == kLong; }
-  };
+  // Of a long word, which may move, `low` is the hash.
+  using Key = WordKey;
 
   // With room for so many words, and about as many again before it grows.
   explicit WordCache(size_t words = 0) {
@@ -44,24 +39,9 @@ class WordCache {
 
   // [word, word + size) is not empty; bytes behind it up to `readable` may be read.
   Key key(const uint8_t* word, size_t size, const uint8_t* readable) const {
-    Key key;
-    if (size > kMaxShort) [[unlikely]] {
-      key.hash = hash_long(word, size, seeds_);
+    Key key(word, size, readable, seeds_);
+    if (key.is_long()) [[unlikely]]
       key.low = key.hash;
-      key.high = (kLong << 56) | size;
-      return key;
-    }
-    if (readable - word >= 16) [[likely]] {
-      key.low = load_le64(word) & load_le64(kKeep.data() + 16 - size);
-      key.high = load_le64(word + 8) & load_le64(kKeep.data() + 24 - size);
-    } else {
-      uint8_t padded[16] = {};
-      std::memcpy(padded, word, size);
-      key.low = load_le64(padded);
-      key.high = load_le64(padded + 8);
-    }
-    key.high |= uint64_t{size} << 56;
-    key.hash = hash_words(key.low, key.high, seeds_);
     return key;
   }
 
@@ -126,7 +106,6 @@ class WordCache {
   }
 
  private:
-  static constexpr uint64_t kLong = 0xFF;
   static constexpr uint32_t kUnused = UINT32_MAX;
   static constexpr size_t kFewest = 1 << 12;
   static constexpr size_t kMostMemory = size_t{4} << 20;  // words of 4 bytes: 16 MiB
@@ -144,13 +123,6 @@ class WordCache {
   };
   static_assert(sizeof(Entry) == 32);
 
-  // 16 bytes of ones, then zeros: from 16 - size on, as many ones as a word has bytes.
-  static constexpr std::array<uint8_t, 32> kKeep = [] {
-    std::array<uint8_t, 32> keep{};
-    for (size_t i = 0; i < 16; ++i) keep[i] = 0xFF;
-    return keep;
-  }();
-
   void place(const Entry& entry, uint64_t hash) {
     size_t i = hash & mask_;
     while (!entries_[i].is_free()) i = (i + 1) & mask_;
@@ -164,8 +136,9 @@ class WordCache {
     end_ = entries_.data() + capacity;
     for (size_t i = 0; i < old.size(); ++i)
       if (const Entry& entry = old[i]; !entry.is_free())
-        place(entry,
-              entry.high >> 56 == kLong ? entry.low : hash_words(entry.low, entry.high, seeds_));
+        place(entry, entry.high >> 56 == WordKey::kLong
+                         ? entry.low
+                         : hash_words(entry.low, entry.high, seeds_));
   }
 
   void forget() {

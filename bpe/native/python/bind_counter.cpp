@@ -85,13 +85,13 @@ Buffer find_special(const SpecialMatcher& matcher, const py::buffer& data) {
   const View<uint8_t> text(data);
   const py::gil_scoped_release release;
   std::vector<int64_t> found;
-  const uint8_t* p = text.begin();
-  size_t which = 0;
-  while ((p = matcher.find(p, text.end(), which)) != text.end()) {
-    const int64_t begin = p - text.begin();
-    p += matcher.tokens()[which].size();
-    found.insert(found.end(), {begin, p - text.begin(), static_cast<int64_t>(which)});
-  }
+  matcher.cut(
+      text.begin(), text.end(), [](const uint8_t*, const uint8_t*) {},
+      [&](size_t which, const uint8_t* token) {
+        const int64_t begin = token - text.begin();
+        const auto size = static_cast<int64_t>(matcher.tokens()[which].size());
+        found.insert(found.end(), {begin, begin + size, static_cast<int64_t>(which)});
+      });
   return Buffer(std::move(found));
 }
 
@@ -103,17 +103,14 @@ py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) 
     const py::gil_scoped_release release;
     for (size_t row = 0; row < column.rows(); ++row) {
       const Bytes text = column[row];
-      const uint8_t* const end = text.data() + text.size();
-      for (const uint8_t* p = text.data(); p != end;) {
-        size_t which = 0;
-        const uint8_t* const cut = matcher.find(p, end, which);
-        if (cut != p) {
-          data.insert(data.end(), p, cut);
-          offsets.push_back(static_cast<int64_t>(data.size()));
-          rows.push_back(static_cast<int64_t>(row));
-        }
-        p = cut == end ? end : cut + matcher.tokens()[which].size();
-      }
+      matcher.cut(
+          text.data(), text.data() + text.size(),
+          [&](const uint8_t* from, const uint8_t* to) {
+            data.insert(data.end(), from, to);
+            offsets.push_back(static_cast<int64_t>(data.size()));
+            rows.push_back(static_cast<int64_t>(row));
+          },
+          [](size_t, const uint8_t*) {});
     }
   }
   return py::make_tuple(Buffer(std::move(data)), Buffer(std::move(offsets)),

@@ -120,6 +120,7 @@ Buffer column(const Trainer& trainer, Get&& get) {
 }  // namespace
 
 void bind_trainer(py::module_& module) {
+  module.attr("TIES") = py::tuple(py::cast(kTiesNames));
   module.def("word_characters", &word_characters, py::arg("data"), py::arg("offsets"));
   py::class_<Trainer>(module, "Trainer")
       .def(py::init(&make_trainer), py::kw_only(), py::arg("alphabet"), py::arg("ties"),

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "table/names.h"
 
 namespace bpe {
 
@@ -17,12 +17,7 @@ inline constexpr std::array<std::string_view, 9> kSchemeNames = {
     "gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none"};
 
 inline Scheme scheme_from_name(std::string_view name) {
-  std::string valid;
-  for (size_t i = 0; i < kSchemeNames.size(); ++i) {
-    if (kSchemeNames[i] == name) return static_cast<Scheme>(i);
-    valid.append(i == 0 ? "" : ", ").append(kSchemeNames[i]);
-  }
-  throw std::invalid_argument("unknown pre-tokenizer '" + std::string(name) + "'; valid: " + valid);
+  return from_name<Scheme>(name, kSchemeNames, "pre-tokenizer");
 }
 
 // Calls f with the scheme as a constant of type std::integral_constant<Scheme, S>.

@@ -33,6 +33,24 @@ class SpecialMatcher {
   // The tokens, in the order they were given; `which` of find() counts in it.
   const std::vector<std::string>& tokens() const { return tokens_; }
 
+  // Calls on_text(begin, end) for what lies between the special tokens of [p, end), where that is
+  // not empty, and on_token(which, begin) for each token, in order.
+  template <class OnText, class OnToken>
+  void cut(const uint8_t* p, const uint8_t* end, OnText&& on_text, OnToken&& on_token) const {
+    while (p != end) {
+      size_t which = 0;
+      const uint8_t* const token = find(p, end, which);
+      if (token != p) on_text(p, token);
+      if (token == end) return;
+      on_token(which, token);
+      p = token + tokens_[which].size();
+    }
+  }
+
+ private:
+  static constexpr uint32_t kRoot = 0;
+  static constexpr uint32_t kNone = UINT32_MAX;
+
   // Where the next special token begins, and which one it is; `end` where there is none.
   const uint8_t* find(const uint8_t* p, const uint8_t* end, size_t& which) const {
     if (tokens_.empty()) return end;
@@ -55,10 +73,6 @@ class SpecialMatcher {
       }
     }
   }
-
- private:
-  static constexpr uint32_t kRoot = 0;
-  static constexpr uint32_t kNone = UINT32_MAX;
 
   // The children of a node are the nodes [first, first + children), ordered by their byte.
   struct Node {

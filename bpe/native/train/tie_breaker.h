@@ -2,10 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <stdexcept>
-#include <string>
+#include <string_view>
 
+#include "table/names.h"
 #include "train/pair_table.h"
 #include "train/token_strings.h"
 #include "train/word_array.h"
@@ -14,14 +15,29 @@ namespace bpe {
 
 enum class Ties : uint8_t { bytes_min, bytes_max, id_min, huggingface, first_seen };
 
-inline Ties ties_from_name(const std::string& name) {
-  if (name == "bytes-min") return Ties::bytes_min;
-  if (name == "bytes-max") return Ties::bytes_max;
-  if (name == "id-min") return Ties::id_min;
-  if (name == "huggingface") return Ties::huggingface;
-  if (name == "first-seen") return Ties::first_seen;
-  throw std::invalid_argument("unknown tie rule '" + name + "'");
+inline constexpr std::array<std::string_view, 5> kTiesNames = {"bytes-min", "bytes-max", "id-min",
+                                                               "huggingface", "first-seen"};
+
+inline Ties ties_from_name(std::string_view name) {
+  return from_name<Ties>(name, kTiesNames, "tie rule");
 }
+
+// What a rule changes beside the order of ties. Hugging Face's BpeTrainer differs from the textbook
+// in three ways, and its merges cannot be had without them.
+struct TiePolicy {
+  // A queue entry stands for the occurrences that one merge brought: with it, only their words are
+  // merged. So a pair may wait more than once, every pair waits, and occurrences are never dropped.
+  bool queues_occurrences = false;
+  // The count of a pair that is merged stays, and the pair comes back with it.
+  bool keeps_merged_count = false;
+  // A pair that is a merge already and comes up again is merged only when it is chosen again.
+  bool delays_known_merges = false;
+
+  static constexpr TiePolicy of(Ties ties) {
+    if (ties == Ties::huggingface) return {true, true, true};
+    return {};
+  }
+};
 
 // A rule, and what it must look at. It refers to its arguments, which must outlive it.
 class TieBreaker {
@@ -30,6 +46,7 @@ class TieBreaker {
       : ties_(ties), tokens_(tokens), words_(words), pairs_(pairs) {}
 
   Ties rule() const { return ties_; }
+  TiePolicy policy() const { return TiePolicy::of(ties_); }
 
   // A pair that waits to be merged. Detail, first_seen: where the pair occurs first; huggingface:
   // which of its postings.

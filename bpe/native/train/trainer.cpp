@@ -9,10 +9,10 @@ namespace bpe {
 
 namespace {
 
-// Pairs that occur fewer times are not queued. Hugging Face's queue keeps rare pairs, which
-// matters when they come back; and where words were pruned, rare pairs are to be compared with.
+// Pairs that occur fewer times are not queued, unless they may come back; and where words were
+// pruned, rare pairs are to be compared with.
 int64_t least_queued(const TrainerOptions& options) {
-  if (options.ties == Ties::huggingface) return 0;
+  if (TiePolicy::of(options.ties).queues_occurrences) return 0;
   return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
 }
 
@@ -23,13 +23,14 @@ constexpr size_t kAhead = 16;
 
 Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
     : options_(std::move(options)),
+      policy_(TiePolicy::of(options_.ties)),
       tokens_(alphabet),
       forbidden_(options_.forbidden.begin(), options_.forbidden.end()),
       tie_breaker_(options_.ties, tokens_, words_, pairs_),
       by_count_(tie_breaker_, pairs_, least_queued(options_)),
       by_score_(tie_breaker_, pairs_, std::max<int64_t>(options_.min_frequency, 1)) {
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
-  if (options_.by_score && (options_.ties == Ties::huggingface || options_.pruned > 0))
+  if (options_.by_score && (policy_.queues_occurrences || options_.pruned > 0))
     throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
 }
 
@@ -123,7 +124,7 @@ void Trainer::add_whole_words(int64_t least) {
 // Whether another pair is as good as the chosen one, which is out of the queue by now. Older
 // entries of that one go too: once it is merged, it does not occur.
 bool Trainer::is_tied(const Candidate& chosen) {
-  if (options_.ties == Ties::huggingface) return false;
+  if (policy_.queues_occurrences) return false;
   if (options_.by_score) {
     while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
     return by_score_.is_as_good_as_top(chosen.pair);
@@ -174,8 +175,7 @@ void Trainer::merge(const Candidate& chosen) {
   const SymbolPair pair = pairs_[chosen.pair].pair;
   const uint32_t token = token_for(pair);
   collect_positions(chosen);
-  // Hugging Face's may come back with its old count, and where it occurred.
-  if (options_.ties != Ties::huggingface) pairs_.drop_postings(chosen.pair);
+  if (!policy_.queues_occurrences) pairs_.drop_postings(chosen.pair);
   pairs_[chosen.pair].merge = static_cast<uint32_t>(merges_.size());
   merges_.push_back({pair, token, chosen.count, 0});
   if (repeats_string_)
@@ -196,8 +196,7 @@ void Trainer::collect_positions(const Candidate& chosen) {
     positions_.insert(positions_.end(), postings.begin(), postings.end());
   std::sort(positions_.begin(), positions_.end());
   positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
-  if (options_.ties != Ties::huggingface) return;
-  // Its queue entries know only the words in which their own occurrences came up.
+  if (!policy_.queues_occurrences) return;
   const Postings& own = chosen.detail == 0 ? first : (*later)[chosen.detail - 1];
   std::unordered_set<uint32_t> words;
   for (const Position i : std::span(own.begin(), own.end())) words.insert(words_.word_of_slot(i));
@@ -263,7 +262,7 @@ void Trainer::merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token)
   for (const Position i : positions_) {
     if (!occurs(words_, pair, i)) continue;
     merge_at(i, words_.after(i), chosen, token);
-    if (options_.ties != Ties::huggingface) merge_known_around(i);
+    if (!policy_.delays_known_merges) merge_known_around(i);
   }
   file_gains();
 }
@@ -282,9 +281,7 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
 
 // So many occurrences of a pair have become a token.
 void Trainer::used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t count) {
-  // Hugging Face's trainer leaves the count of the pair it merges as it was, and meets it again
-  // with that count if the pair comes back.
-  if (options_.ties != Ties::huggingface) pairs_[chosen].count -= count;
+  if (!policy_.keeps_merged_count) pairs_[chosen].count -= count;
   tokens_left_ -= count;
   if (options_.by_score) {
     by_score_.count_symbol(pair.left, -count);
@@ -316,7 +313,7 @@ void Trainer::merge_known_around(Position i) {
 
 void Trainer::lose(SymbolPair pair, int64_t count) {
   const uint32_t found = pairs_.find(pair);
-  if ((pairs_[found].count -= count) == 0 && options_.ties != Ties::huggingface)
+  if ((pairs_[found].count -= count) == 0 && !policy_.queues_occurrences)
     pairs_.drop_postings(found);
 }
 

@@ -119,6 +119,7 @@ class Trainer {
   void queue_gains();
 
   TrainerOptions options_;
+  TiePolicy policy_;
   WordArray words_;
   PairTable pairs_;
   TokenStrings tokens_;
