@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
+.PHONY: help install test test-shared test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -35,6 +35,9 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations
 
 test: install ## the tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)
+
+test-shared: install ## only the tests that need the shared data (../shared, or BPE_SHARED=DIR)
+	$(PYTEST) -m "shared and not long"
 
 test-long: install ## every test, none on a sample, but those of test-runners and test-faults
 	BPE_LONG=1 $(PYTEST) -m "long or not long" --ignore=tests/cluster --ignore=tests/faults --ignore=tests/watch

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from hypothesis import settings
 
-from tests.shared_data import LONG
+from tests.shared_data import LONG, shared_test
+
+_LONG_SECONDS = 3600
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -19,3 +22,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("patient", deadline=None, max_examples=200 if LONG else 40)
 settings.register_profile("brief", deadline=None, max_examples=10)
 settings.load_profile("patient")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give long tests, and all of ``make test-long``, more time than pyproject.toml does."""
+    for item in items:
+        if (LONG or item.get_closest_marker("long")) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_LONG_SECONDS))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell `shared_file` whether the test may use it, before its fixtures are set up."""
+    shared_test.set(item.get_closest_marker("shared") is not None)

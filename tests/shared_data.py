@@ -1,8 +1,9 @@
-"""Where the real corpora and vocabularies lie, for tests that use them when they are there."""
+"""Where the real corpora and vocabularies lie, for tests marked ``shared``."""
 
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,11 +12,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BPE_SHARED", ROOT.parent / "shared"))
+# Whether the running test is marked ``shared``.
+shared_test = ContextVar("shared_test", default=False)
 LONG = bool(os.environ.get("BPE_LONG"))  # make test-long: all of what make test takes samples of
 
 
 def shared_file(relative: str) -> Path:
-    """The path of a shared data file; skips the calling test where it is absent."""
+    """The path of a shared data file; skips the calling test where it is absent.
+
+    Raises:
+        LookupError: the test is not marked ``shared``, so that ``make test-shared`` would miss it.
+    """
+    if not shared_test.get():
+        raise LookupError(f"mark the test with @pytest.mark.shared: it reads {relative}")
     path = SHARED / relative
     if not path.exists():
         pytest.skip(f"no shared data here: {relative} (set BPE_SHARED to its folder)")

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import results
 from benchmarks.cells import Ratio
-from benchmarks.corpora import ROOT
+from benchmarks.corpora import ENGLISH, ROOT, column, text_bytes
 from benchmarks.processes import ContenderError
 from benchmarks.rounds import measure
 from benchmarks.work import Contender, Work
@@ -69,8 +69,11 @@ def test_equal_outputs_are_timed_in_rounds_and_make_a_table(tmp_path: Path) -> N
 
 
 def test_different_outputs_end_the_bench_before_anything_is_timed() -> None:
+    texts = column(ENGLISH, 20_000)
+    more = text_bytes(texts) + 1  # of a corpus whose documents may be longer than that
+    assert len(column(ENGLISH, more)) == len(texts) + 1
     ours = encoder("beam-bpe", who="beam-bpe", size=20_000)
-    theirs = encoder("tiktoken", who="tiktoken", size=40_000)
+    theirs = encoder("tiktoken", who="tiktoken", size=more)
     lines: list[str] = []
     with pytest.raises(ContenderError, match=r"outputs differ.*: beam-bpe / tiktoken "):
         measure(work(ours, theirs), rounds=1, say=lines.append)

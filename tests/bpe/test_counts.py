@@ -278,6 +278,7 @@ def test_real_text_counts_as_the_reference(pretokenizer: str) -> None:
     assert list(counts.items()) == sorted(expected.items())
 
 
+@pytest.mark.shared
 def test_ten_languages_count_as_the_reference() -> None:
     table = pq.read_table(shared_file("corpora/multi.parquet"), columns=["text"])
     texts = table["text"].slice(0, 400)

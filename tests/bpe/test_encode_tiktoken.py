@@ -66,6 +66,7 @@ def check(pair: tuple[bpe.Tokenizer, tiktoken.Encoding], texts: Iterable[str]) -
         assert tokenizer.decode(ids) == text
 
 
+@pytest.mark.shared
 def test_a_published_file_knows_its_pretokenizer_and_special_tokens(
     published: tuple[bpe.Tokenizer, tiktoken.Encoding],
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_published_file_knows_its_pretokenizer_and_special_tokens(
     assert tokenizer.max_id == encoding.max_token_value
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("corpus", ["en", "multi"])
 def test_documents_of_the_corpora(
     published: tuple[bpe.Tokenizer, tiktoken.Encoding], corpus: str
@@ -89,6 +91,7 @@ def test_documents_of_the_corpora(
             assert np.array_equal(rows[i].values.to_numpy(), row), texts[i].as_py()[:100]
 
 
+@pytest.mark.shared
 @given(text=strings())
 @settings(deadline=None)
 def test_hard_text_with_a_published_vocabulary(
@@ -126,6 +129,7 @@ def test_special_tokens(small: tuple[bpe.Tokenizer, tiktoken.Encoding]) -> None:
     assert tokenizer.encode(text) == encoding.encode_ordinary(text)
 
 
+@pytest.mark.shared
 def test_the_merges_of_gpt2_are_the_only_ones_its_ranks_can_make() -> None:
     ranks = bpe.Tokenizer.load(shared_file("vocabs/r50k_base.tiktoken"))
     published = bpe.Tokenizer.load(shared_file("vocabs/gpt2_vocab.json"))

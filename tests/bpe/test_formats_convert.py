@@ -105,6 +105,7 @@ def test_from_every_format_to_every_other_and_back(
         assert (tmp_path / "back" / first).read_bytes() == (tmp_path / first).read_bytes()
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     ("source", "target", "published"),
     [
@@ -126,6 +127,7 @@ def test_published_ranks_are_written_byte_for_byte(
     same_ids(tokenizer, again.encode)
 
 
+@pytest.mark.shared
 def test_the_published_pair_from_the_published_ranks(tmp_path: Path) -> None:
     bpe.Tokenizer.load(shared_file("vocabs/r50k_base.tiktoken")).save(tmp_path / "vocab.json")
     theirs = json.loads(shared_file("vocabs/gpt2_vocab.json").read_text("utf-8"))
@@ -198,6 +200,7 @@ def test_files_that_tokenizers_trained_and_saved(tmp_path: Path) -> None:
     same_ids(ours, lambda text: encoding.encode(text, disallowed_special=()))
 
 
+@pytest.mark.shared
 def test_files_that_transformers_saved(tmp_path: Path) -> None:
     shared_file("vocabs/gpt2_vocab.json")
     theirs = GPT2TokenizerFast(
@@ -211,6 +214,7 @@ def test_files_that_transformers_saved(tmp_path: Path) -> None:
     assert ours.encode(text, allowed_special="all") == theirs(text)["input_ids"]
 
 
+@pytest.mark.shared
 def test_special_tokens_by_name(tmp_path: Path) -> None:
     path = shared_file("vocabs/cl100k_base.tiktoken")
     one = bpe.Tokenizer.load(path, special_tokens=["<|endofprompt|>"])

@@ -116,6 +116,7 @@ def test_any_merges(table: MergeTable, text: str, whole: bool) -> None:
     assert ids(huggingface(ours), text) == ours.encode(text)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("name", ["gpt2_vocab.json", "cl100k_base.tiktoken", "o200k_base.tiktoken"])
 @pytest.mark.parametrize("corpus", ["en", "multi"])
 def test_published_vocabularies(name: str, corpus: str, tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_source_code_is_cut_as_by_tiktoken(name: str, probes: dict[str, list[Pro
         check(name, without_long_runs(source.decode("utf-8", "replace")), probes[name])
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("corpus", ["en", "multi"])
 @pytest.mark.parametrize("name", SCHEMES)
 def test_real_text_is_cut_as_by_tiktoken(

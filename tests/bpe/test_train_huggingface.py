@@ -48,6 +48,7 @@ def train_ours(
     return model["vocab"], [tuple(merge) for merge in model["merges"]]
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(("corpus", "vocab_size"), [("en", 32_000), ("multi", 8_000)])
 def test_shared_corpora(corpus: str, vocab_size: int) -> None:
     texts = shared_rows(corpus, sample=400)["text"].to_pylist()

@@ -109,6 +109,7 @@ def test_counts_pruned_before_they_are_added(
     check(train(full, max_merges=merges), train(pruned, max_merges=merges))
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("model", [ByteLevel(), CharacterLevel()])
 def test_a_corpus(model: Model) -> None:
     """In English text, a lead over the next pair is soon less than what rare words hold."""

@@ -93,6 +93,7 @@ def test_truncated_is_trained_with_that_size(
         assert len(small) == point.vocab_size
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("ties", TIES)
 def test_a_corpus(ties: str) -> None:
     texts = pq.read_table(shared_file("corpora/en.parquet"), columns=["text"])["text"][:2000]

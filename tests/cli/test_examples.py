@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import bpe as library
-from pipelines.cli.main import bpe as group
+from pipelines.cli.commands import bpe as group
 from tests.cli.conftest import TEXTS
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT
@@ -79,7 +79,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+PUBLISHED = re.compile(r"\b\w+_base\.tiktoken")
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(example, marks=[pytest.mark.shared] if PUBLISHED.search(example) else [])
+        for example in EXAMPLES
+    ],
+)
 def test_an_example_runs(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str
 ) -> None:
@@ -88,7 +97,7 @@ def test_an_example_runs(
     here = tmp_path / "here"
     shutil.copytree(folder, here)
     monkeypatch.chdir(here)
-    for name in re.findall(r"\b\w+_base\.tiktoken", example):
+    for name in PUBLISHED.findall(example):
         if not LONG:
             pytest.skip("of a published vocabulary: make test-long")
         shutil.copy(shared_file(f"vocabs/{name}"), here / name)

@@ -41,6 +41,7 @@ def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa
     return pa.table({"id": pa.chunked_array(ids), "text": pa.chunked_array(texts)})
 
 
+@pytest.mark.shared
 def test_parquet() -> None:
     path = shared_file("corpora/multi.parquet")
     corpus = pq.read_table(path, columns=["id", "text"])
@@ -48,6 +49,7 @@ def test_parquet() -> None:
         assert read_back(path, split_size).equals(corpus)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("plain", [True, False], ids=["escaped", "utf-8"])
 def test_jsonl(tmp_path: Path, corpus: pa.Table, plain: bool) -> None:
     path = tmp_path / "f.jsonl"
@@ -58,6 +60,7 @@ def test_jsonl(tmp_path: Path, corpus: pa.Table, plain: bool) -> None:
         assert read_back(path, split_size).equals(corpus)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("compression", ["none", "gz", "zst"])
 def test_lines(tmp_path: Path, corpus: pa.Table, compression: Compression) -> None:
     text = "\n".join(corpus["text"].to_pylist()).removesuffix("\n")
