@@ -1,5 +1,5 @@
 // What only the core of `make sanitize` and `make fuzz` has, for tests/bpe/sanitized.py to call
-// through ctypes: which branches an input takes, and leaks on purpose.
+// through ctypes: which branches an input takes, how many, and leaks on purpose.
 
 #include <Python.h>
 
@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kPlaces = std::size_t{1} << 16;
 std::uint8_t passed[kPlaces];
+thread_local std::uint64_t steps = 0;
 
 }  // namespace
 
@@ -23,7 +24,11 @@ __attribute__((visibility("hidden"))) void __sanitizer_cov_trace_pc() {
                      reinterpret_cast<std::uintptr_t>(&passed);
   std::uint8_t& count = passed[(place * 0x9E3779B97F4A7C15) >> 48];
   count += count < 255;
+  ++steps;
 }
+
+// How many branches this thread has taken in the core since it began.
+__attribute__((visibility("default"))) std::uint64_t bpe_steps() { return steps; }
 
 // 65,536 numbers: how often each place was passed, 255 for more.
 __attribute__((visibility("default"))) std::uint8_t* bpe_coverage() { return passed; }

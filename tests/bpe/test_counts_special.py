@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bpe.errors import SpecialTokenError
 from bpe.special import SpecialCutter, check_special_tokens
 from tests.bpe.count_texts import byte_texts, special_tokens
+from tests.bpe.steps import assert_linear, counts_steps
 
 Parts = list[tuple[int, int, int | None]]
 
@@ -61,12 +62,21 @@ def test_overlaps_and_edges(tokens: list[bytes], text: bytes, parts: Parts) -> N
     assert list(SpecialCutter(tokens).cut(text)) == parts
 
 
-def test_hostile_text_takes_linear_time() -> None:
-    """A search that begins again at every byte would need 10^12 steps here."""
+def test_a_token_of_a_megabyte() -> None:
     size = 1_000_000
     token = b"a" * size + b"b"
     assert list(SpecialCutter([token]).cut(b"a" * size + b"c")) == [(0, size + 1, None)]
     assert list(SpecialCutter([token]).cut(b"a" + token)) == [(0, 1, None), (1, size + 2, 0)]
+
+
+@counts_steps
+def test_text_that_is_nearly_a_token_takes_linear_work() -> None:
+    """A search that begins again at every byte would be quadratic."""
+
+    def work(size: int) -> None:
+        list(SpecialCutter([b"a" * size + b"b"]).cut(b"a" * 2 * size + b"c"))
+
+    assert_linear(work, 50_000)
 
 
 def test_thousands_of_tokens() -> None:

@@ -16,6 +16,7 @@ import bpe
 from bpe.errors import EncodingError
 from bpe.pretokenize import LOSSY
 from bpe.reference.encode import encode as reference_encode
+from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources, strings
 from tests.bpe.vocabularies import BYTES, SPECIAL, MergeTable, merge_tables, small_tokenizer
 
@@ -212,34 +213,51 @@ def test_what_is_not_special_cannot_be_allowed() -> None:
         small_tokenizer().encode("a", allowed_special="<|endoftext|>")
 
 
-# Long pieces: each of these would run for hours if anything were quadratic.
+# Long pieces.
+
+LONG_PIECES = {
+    "one letter": b"a" * MEGABYTE,
+    "spaces": b" " * MEGABYTE,
+    "letters": bytes(RANDOM.choices(b"abcdefghijklmnopqrstuvwxyz", k=MEGABYTE)),
+    "bytes": RANDOM.randbytes(MEGABYTE),
+    "almost special": b"<|end" * (MEGABYTE // 5),
+}
 
 
 @pytest.mark.parametrize("name", ["none", "gpt2"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"a" * MEGABYTE,
-        b" " * MEGABYTE,
-        bytes(RANDOM.choices(b"abcdefghijklmnopqrstuvwxyz", k=MEGABYTE)),
-        RANDOM.randbytes(MEGABYTE),
-        b"<|end" * (MEGABYTE // 5),
-    ],
-    ids=["one letter", "spaces", "letters", "bytes", "almost special"],
-)
+@pytest.mark.parametrize("text", LONG_PIECES.values(), ids=LONG_PIECES)
 def test_a_piece_of_a_megabyte(name: str, text: bytes) -> None:
     tokenizer = small_tokenizer(name)
     ids = tokenizer.encode(text, allowed_special="all")
     assert tokenizer.decode_bytes(ids) == text
 
 
-def test_doubling_merges_on_a_megabyte() -> None:
+@counts_steps
+@pytest.mark.parametrize("name", ["none", "gpt2"])
+@pytest.mark.parametrize("text", LONG_PIECES.values(), ids=LONG_PIECES)
+def test_long_pieces_take_linear_work(name: str, text: bytes) -> None:
+    tokenizer = small_tokenizer(name)
+    assert_linear(lambda size: tokenizer.encode(text[:size], allowed_special="all"), 50_000)
+
+
+def doubling_merges() -> bpe.Tokenizer:
     tokens = [*BYTES, *(b"a" * 2**k for k in range(1, 16))]
     merges = [(id_, id_, id_ + 1) for id_ in range(256, len(tokens) - 1)]
-    tokenizer = bpe.Tokenizer(
+    return bpe.Tokenizer(
         tokens=tokens, merges=[(97, 97, 256), *merges], pretokenizer=bpe.Pretokenizer("none")
     )
-    assert tokenizer.encode("a" * (MEGABYTE + 3)) == [len(tokens) - 1] * 32 + [256, 97]
+
+
+def test_doubling_merges_on_a_megabyte() -> None:
+    tokenizer = doubling_merges()
+    last = len(tokenizer) - 1
+    assert tokenizer.encode("a" * (MEGABYTE + 3)) == [last] * 32 + [256, 97]
+
+
+@counts_steps
+def test_doubling_merges_take_linear_work() -> None:
+    tokenizer = doubling_merges()
+    assert_linear(lambda size: tokenizer.encode(b"a" * size), 50_000)
 
 
 # Arrow.

@@ -9,6 +9,7 @@ import pytest
 
 import bpe
 from bpe import PretokenCounts, SpecialTokenError, Tokenizer, TrainingError, train
+from tests.bpe.steps import assert_linear, counts_steps
 
 TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
 
@@ -207,13 +208,28 @@ def test_progress_counts_merges() -> None:
     assert {total for _, total in seen} == {2000}
 
 
+ALPHABETS = [b"a", b"abcdefghijklmnopqrstuvwxyz", bytes(range(256))]
+
+
+def letters_of(alphabet: bytes, size: int) -> bytes:
+    return bytes(random.Random(7).choices(alphabet, k=size))
+
+
 @pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("letters", [b"a", b"abcdefghijklmnopqrstuvwxyz", bytes(range(256))])
+@pytest.mark.parametrize("letters", ALPHABETS)
 def test_a_pretoken_of_a_megabyte(ties: str, letters: bytes) -> None:
-    """Quadratic work would take hours here."""
-    word = bytes(random.Random(7).choices(letters, k=1_000_000))
+    word = letters_of(letters, 1_000_000)
     tokenizer = trained({word: 1}, merges=744, ties=ties)
     assert tokenizer.training is not None
     tokens = tokenizer.encode(word)
     assert len(tokens) == tokenizer.training.tokens
     assert tokenizer.decode_bytes(tokens) == word
+
+
+@counts_steps
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("letters", ALPHABETS)
+def test_a_long_pretoken_takes_linear_work(ties: str, letters: bytes) -> None:
+    assert_linear(
+        lambda size: trained({letters_of(letters, size): 1}, merges=244, ties=ties), 50_000
+    )
