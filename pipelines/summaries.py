@@ -166,6 +166,8 @@ class WatchSummary(_Summary):
         inputs: files that were taken, over all runs.
         new_inputs: of this run.
         failed_inputs: files that cannot be read.
+        outdated_inputs: files that changed after their counts were added up: the counts are of
+            what they held before.
         stopped: ``signal``, ``asked`` (the time that was given is over) or ``end``.
     """
 
@@ -175,4 +177,5 @@ class WatchSummary(_Summary):
     inputs: int
     new_inputs: int
     failed_inputs: int
+    outdated_inputs: int = 0
     stopped: str

@@ -154,6 +154,10 @@ def _watched(summary: WatchSummary) -> list[str]:
     units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
     files = f"{many(summary.inputs, 'file')}, {summary.new_inputs:,} of them new"
     failed = f"; {summary.failed_inputs:,} cannot be read" if summary.failed_inputs else ""
+    if summary.outdated_inputs:
+        failed += (
+            f"; {summary.outdated_inputs:,} changed after they were counted (old text counted)"
+        )
     return [
         f"{_corpus(summary)}: {units}",
         f"{near(summary.output)}: {files}{failed}; {duration(summary.seconds)}",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 FAN_IN = 16
 _AT_ONCE = 8  # sets of a level that are made before anything else has its turn
+_OUTDATED = "it was changed after it was counted: the counts are of what it held before"
 _LARGE = 64 << 20  # bytes of a file whose set has all shards
 
 
@@ -161,8 +162,7 @@ class CountWork(Work):
         with self._lock:
             self._bad -= entry["bad"]
         noted = [(id_, one) for id_, one in alone if one["set"] is None]
-        reason = "it was changed after it was counted: the counts are of what it held before"
-        entry.update(self.nothing(key), failed=reason, revision=entry["revision"])
+        entry.update(self.nothing(key), failed=_OUTDATED, revision=entry["revision"])
         entry["replaces"] = [id_ for id_, _ in noted]
         log.write_entry(self.directory, digest_id(key, "noted"), entry)
         self._remove(noted)
@@ -317,6 +317,11 @@ def write_head(directory: str, job: CountJob) -> None:
         log.WATCH: True,
     }
     storage.write(join(directory, MANIFEST), manifest_bytes(head))
+
+
+def is_outdated(entry: Entry) -> bool:
+    """Whether an entry only notes that its input changed after its counts were added up."""
+    return bool(entry["failed"] == _OUTDATED)
 
 
 def holds_last(entry: Entry) -> tuple[bool, int, str]:

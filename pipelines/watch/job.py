@@ -186,6 +186,7 @@ def watch_count(
             stopped = place.watch(CountTask(job=job, reading=reading, **place.for_task), keeper)
         entries = log.read_log(place.directory).values()
     sums = [entry["totals"] for entry in entries]
+    outdated = sum(map(counting.is_outdated, entries))
     return WatchSummary(
         output=place.directory,
         kind="counts",
@@ -195,7 +196,8 @@ def watch_count(
         tokens=sum(one["pretokens"] for one in sums),
         inputs=sum(len(entry["inputs"]) for entry in entries if entry["failed"] is None),
         new_inputs=keeper.taken,
-        failed_inputs=sum(entry["failed"] is not None for entry in entries),
+        failed_inputs=sum(entry["failed"] is not None for entry in entries) - outdated,
+        outdated_inputs=outdated,
         stopped=stopped,
         seconds=time.monotonic() - began,
     )

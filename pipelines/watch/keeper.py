@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 _COMPACT = 64  # entries at least that are moved at once
 _POLL = 1.0
+_NAMED = 20  # files in one warning
 _AGAIN = 30.0  # seconds from one move to the next that has no other reason than replaced parts
 
 
@@ -152,8 +153,19 @@ class Keeper(ABC):
         if made:
             files = f"{many(len(made), 'file')} ({inputs:,} in all)"
             self._progress.log(f"{self._name}: {files}: {self.told(made)}")
+        outdated = [entry["inputs"][0]["name"] for entry in came if counting.is_outdated(entry)]
+        if outdated:
+            more = len(outdated) - _NAMED
+            _LOGGER.warning(
+                "%s: %s changed after the counts were added up, which cannot be undone: %s%s: the "
+                "counts are of what was there before; count into a new directory for new counts",
+                self._name,
+                many(len(outdated), "file"),
+                ", ".join(sorted(outdated)[:_NAMED]),
+                f" and {more:,} more" if more > 0 else "",
+            )
         for entry in came:
-            if entry["failed"] is not None:
+            if entry["failed"] is not None and not counting.is_outdated(entry):
                 _LOGGER.warning("%s: set aside: %s", self._name, entry["failed"])
 
     def _is_idle(self, idle: float) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines import jobs
-from pipelines.cli.main import bpe as group
+from pipelines.cli.commands import bpe as group
 from pipelines.errors import ConfigError, OutputError, RecordError, VerificationError
 from pipelines.report import report
 from pipelines.settings import (
@@ -25,8 +25,11 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
+from pipelines.watch import log
+from pipelines.watch.counting import FAN_IN
 from pipelines.watch.job import watch_count, watch_encode
 from pipelines.watch.settings import WatchSettings
+from tests.cli.process import bpe
 from tests.pipelines.corpora import small_tokenizer
 from tests.watch.drops import WAIT, running, taken, wait_for
 
@@ -140,6 +143,29 @@ def test_counts_of_a_file_that_changes_are_counted_again(folder: Path) -> None:
     verify(folder)
     report(str(folder / "out"))
     assert '<section id="pre-tokens">' in (folder / "out" / "report.html").read_text("utf-8")
+
+
+def test_files_that_changed_after_their_counts_were_added_up_are_named(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(1, FAN_IN):
+        write(folder, f"b{number:02}", ["lazy dog"])
+    assert count(folder).outdated_inputs == 0
+    (only,) = log.read_log(str(folder / "out")).values()
+    assert len(only["inputs"]) == FAN_IN
+    caplog.clear()
+    changed = [f"b{number:02}" for number in (3, 5, 9)]
+    for name in changed:
+        write(folder, name, ["something else"])
+    summary = count(folder)
+    assert (summary.outdated_inputs, summary.failed_inputs) == (3, 0)
+    warnings = [one.getMessage() for one in caplog.records if "changed" in one.getMessage()]
+    assert 1 <= len(warnings) <= 3  # those that are found at once stand in one
+    for name in changed:
+        assert sum(f"{name}.jsonl" in warning for warning in warnings) == 1
+    done = bpe(*COUNT, "--stop-idle", "0.4", cwd=folder)
+    assert "; 3 changed after they were counted (old text counted);" in done.stdout
+    assert "cannot be read" not in done.stdout
 
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
