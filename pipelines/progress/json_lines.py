@@ -65,7 +65,7 @@ class JsonProgress(Watched):
             fields |= {now.unit: now.done, f"total_{now.unit}": now.total}
         left = now.seconds_left if event == "running" else None
         fields["seconds_left"] = None if left is None else round(left, 1)
-        said = ": ".join(filter(None, [event, now.measures()]))
+        said = ": ".join(filter(None, [event, now.measures(), now.stall()]))
         self._write(json_line("INFO", f"{stage.name}: {said}", **fields))
 
     def _write(self, line: str) -> None:

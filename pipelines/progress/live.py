@@ -11,6 +11,8 @@ from pipelines.progress.slots import add_slots, make_slots
 from pipelines.progress.stage import Stage
 from pipelines.progress.text import duration, many, size_text
 
+# A runner elsewhere tells what it has counted every few seconds, within a bundle too.
+_STALLED = 60.0
 _TELLING = 0.02  # of the merges: what comes before says little of those behind
 
 
@@ -18,7 +20,8 @@ _TELLING = 0.02  # of the merges: what comes before says little of those behind
 class Snapshot:
     """How far a step is at one moment; ``seconds`` since it began, sizes in bytes.
 
-    ``state`` is what a runner elsewhere calls it, which is all there may be to say.
+    ``state`` is what a runner elsewhere calls it, which is all there may be to say; ``unchanged``
+    is for how many seconds that runner has told of no new work.
     """
 
     seconds: float
@@ -31,6 +34,12 @@ class Snapshot:
     unit: str = "merges"
     why: str = ""
     state: str = ""
+    unchanged: float = 0.0
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the workers of a runner elsewhere seem to do nothing, with work left."""
+        return bool(self.state) and self.unchanged >= _STALLED and self.fraction != 1.0
 
     @property
     def _unmeasured(self) -> bool:
@@ -54,6 +63,8 @@ class Snapshot:
     @property
     def seconds_left(self) -> float | None:
         """An estimate from the speed so far; None before there is one."""
+        if self.is_stalled:
+            return None
         if self.total and self.done < _TELLING * self.total:
             return None  # merges begin slowly
         if self.total:
@@ -85,11 +96,23 @@ class Snapshot:
             parts.append("all by an earlier run")
         return ", ".join(parts)
 
+    def stall(self) -> str:
+        """What it means that nothing moves, as one phrase; empty where something does."""
+        if not self.is_stalled:
+            return ""
+        return (
+            f"no progress for {duration(self.unchanged)}: if a worker was lost, the job waits for "
+            "slots until you start another (docs/running.md: When something dies); the runner's "
+            "page shows which tasks are scheduled"
+        )
+
     def running(self) -> str:
         """The step under way, as one phrase."""
         if self._unmeasured:
             return f"{self.state.lower()} for {duration(self.seconds)}"
         share = "" if self.fraction is None else f"{self.fraction:.0%}: "
+        if self.is_stalled:
+            return f"{share}{self.measures()}; {self.stall()}"
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         if self.fraction == 1.0:
             left = ", finishing"
@@ -106,6 +129,8 @@ class LiveStage(Stage):
         self._began = time.monotonic()
         self._advanced = (0, 0)
         self._observed = (0, 0, 0)
+        self._seen = (0, 0, 0)  # at the last change, which was then:
+        self._changed = self._began
         self._state = ""
         self._why = ""
 
@@ -141,6 +166,7 @@ class LiveStage(Stage):
 
     def snapshot(self) -> Snapshot:
         """Add the slots up."""
+        now = time.monotonic()
         documents = size = kept = 0
         if self.counters_path is not None:
             with contextlib.suppress(OSError):
@@ -148,8 +174,10 @@ class LiveStage(Stage):
         done, total = self._advanced
         if self._observed[1] > size:  # two views of the same work: the one that is ahead
             documents, size, kept = self._observed
+        if self._seen != (documents, size, kept):
+            self._seen, self._changed = (documents, size, kept), now
         return Snapshot(
-            seconds=time.monotonic() - self._began,
+            seconds=now - self._began,
             documents=documents,
             bytes=size,
             kept_bytes=kept,
@@ -159,6 +187,7 @@ class LiveStage(Stage):
             unit=self._unit,
             why=self._why,
             state=self._state,
+            unchanged=now - self._changed,
         )
 
     def close(self) -> None:

@@ -7,11 +7,12 @@ import re
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli.main import bpe as group
+from pipelines.cli.commands import bpe as group
 from pipelines.progress import (
     BarProgress,
     LineProgress,
@@ -23,6 +24,7 @@ from pipelines.progress import (
     size_text,
 )
 from pipelines.progress.json_lines import JsonProgress
+from pipelines.progress.live import LiveStage
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
@@ -132,6 +134,37 @@ def test_an_estimate_waits_until_there_is_something_to_go_by() -> None:
     assert Snapshot(seconds=1.0, done=1, total=2744).seconds_left is None
     assert Snapshot(seconds=2.0, done=686, total=2744).running().endswith(", 6.0 s left")
     assert Snapshot(seconds=2.0, done=2744, total=2744).running().endswith(" merges, finishing")
+
+
+def test_a_job_elsewhere_that_does_not_move_is_not_estimated() -> None:
+    quarter: dict[str, Any] = {"bytes": 1_000_000, "documents": 9, "total_bytes": 4_000_000}
+    moving = Snapshot(seconds=90.0, state="RUNNING", unchanged=59.0, **quarter)
+    assert moving.running().endswith(" left")
+    still = Snapshot(seconds=90.0, state="RUNNING", unchanged=61.0, **quarter)
+    assert still.seconds_left is None
+    assert still.running().startswith("25%: 9 documents, 1.00 MB of 4.00 MB read, ")
+    assert "; no progress for 1 min 1 s: if a worker was lost, the job waits for slots" in (
+        still.running()
+    )
+    here = Snapshot(seconds=90.0, unchanged=61.0, **quarter)  # one split may take that long
+    assert here.running().endswith(" left")
+    over = Snapshot(seconds=90.0, state="RUNNING", unchanged=61.0, bytes=9, total_bytes=9)
+    assert over.running().endswith(", finishing")
+
+
+def test_what_moves_is_what_workers_and_runners_tell() -> None:
+    stage = LiveStage("encode", 4_000, unit="merges")
+    stage.observe(state="RUNNING", documents=1, bytes=10)
+    time.sleep(0.01)
+    assert stage.snapshot().unchanged == 0.0
+    time.sleep(0.01)
+    stage.observe(state="RUNNING", documents=1, bytes=10)
+    assert stage.snapshot().unchanged >= 0.01
+    stage.set_slots(1)
+    with SlotWriter(stage.counters_path, 0) as slot:
+        slot.update(documents=2, bytes=20)
+    assert stage.snapshot().unchanged == 0.0
+    stage.close()
 
 
 def test_a_step_that_fails_says_so() -> None:
