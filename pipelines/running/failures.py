@@ -80,6 +80,8 @@ def as_job_error(error: BaseException) -> JobError:
             "out of memory: use fewer `workers`, or a smaller `split_size` (a record of "
             f"gigabytes needs several times its size): {one_line(error)}"
         )
+    if isinstance(error, grpc.FutureTimeoutError):
+        return _unreached()
     if isinstance(error, grpc.RpcError):
         detail = error.details() if isinstance(error, grpc.Call) else error
         return JobError(
@@ -87,6 +89,19 @@ def as_job_error(error: BaseException) -> JobError:
             "there; when it has ended, `resume` finishes what is left"
         )
     return JobError(f"the job failed: {type(error).__name__}: {one_line(error)}")
+
+
+def is_proxied() -> bool:
+    """Whether gRPC may look for this machine behind a proxy."""
+    return any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy"))
+
+
+def _unreached() -> JobError:
+    """The error for a worker that Beam started in this process, and waited for in vain."""
+    why = "the machine is overloaded: use fewer `workers`, or try again with `resume`"
+    if is_proxied():
+        why = "a proxy is set (http_proxy): except this machine from it with no_proxy=localhost"
+    return JobError(f"Beam did not reach its own worker on this machine within 60 s: {why}")
 
 
 def error_in(error: BaseException, logged: Iterable[str] = ()) -> JobError:
@@ -104,6 +119,8 @@ def error_in(error: BaseException, logged: Iterable[str] = ()) -> JobError:
                     return found
         if type(error) is RuntimeError:
             causes = [cause for text in said if (cause := first_cause(text))]
+            if any("FutureTimeoutError" in cause for cause in causes):
+                return _unreached()
             if causes:
                 return JobError(f"the job failed: {causes[0]}")
     return as_job_error(error)

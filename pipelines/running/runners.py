@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
+import grpc
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import (
@@ -33,7 +34,7 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.progress import Stage
-from pipelines.running.failures import Failures, error_in, job_errors, one_line
+from pipelines.running.failures import Failures, error_in, is_proxied, job_errors, one_line
 from pipelines.running.local_workers import local_runner
 from pipelines.submission.logs import job_log
 from pipelines.submission.submit import ready
@@ -142,7 +143,7 @@ def run(
     """
     made = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
     if workers_of(made).kind == "local":
-        return _run_here(build, made)
+        return _run_here(build, made, say=say)
     cloud = made.view_as(GoogleCloudOptions)
     cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     return _run_there(build, made, execution=execution, stage=stage, say=say)
@@ -193,7 +194,10 @@ def observe(result: Any, stage: Stage) -> None:
 
 
 def _run_here(
-    build: Callable[[beam.Pipeline, Failures], None], made: PipelineOptions
+    build: Callable[[beam.Pipeline, Failures], None],
+    made: PipelineOptions,
+    *,
+    say: Callable[[str], None],
 ) -> beam.runners.runner.PipelineResult:
     """Run a pipeline in this process."""
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
@@ -208,10 +212,8 @@ def _run_here(
             if folder
             else contextlib.nullcontext() as runner,
         ):
-            pipeline = beam.Pipeline(runner=runner, options=made)
-            build(pipeline, failures)
             try:
-                result = pipeline.run()
+                result = _started(build, made, runner=runner, failures=failures, say=say)
                 state = _finished(result)
             except Exception as error:
                 raise failures.first() or error_in(error) from error
@@ -226,6 +228,30 @@ def _run_here(
     finally:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(
+    build: Callable[[beam.Pipeline, Failures], None],
+    made: PipelineOptions,
+    *,
+    runner: Any,
+    failures: Failures,
+    say: Callable[[str], None],
+) -> beam.runners.runner.PipelineResult:
+    """Start a pipeline; once more where Beam did not reach its own worker in this process in time.
+
+    Nothing has been done then: workers are started before the first step.
+    """
+    for last in (is_proxied(), True):
+        pipeline = beam.Pipeline(runner=runner, options=made)
+        build(pipeline, failures)
+        try:
+            return pipeline.run()
+        except grpc.FutureTimeoutError:
+            if last or failures.stopped():
+                raise
+            say("Beam's local runner did not reach its worker within 60 s: starting it again")
+    raise AssertionError  # the last turn returns or raises
 
 
 def _send_whole_elements() -> None:

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
+import grpc
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
@@ -20,6 +21,7 @@ from pipelines.errors import ConfigError, InputError, JobError, OutputError, Rec
 from pipelines.running.failures import Failures, WorkerError, error_in, job_errors
 from pipelines.running.runners import options, run
 from pipelines.settings import Execution
+from tests.cli.process import bpe as run_bpe
 from tests.cli.process import environment
 
 if TYPE_CHECKING:
@@ -183,6 +185,57 @@ def test_an_element_that_is_slow_to_write_arrives_whole(tmp_path: Path) -> None:
 
     run(build, execution=MODES["multi_threading"], pieces=2)
     assert result.read_text() == "key [1, 2]"
+
+
+def add_numbers(pipeline: beam.Pipeline, _: Failures) -> None:
+    pipeline | beam.Create([1, 2, 3]) | beam.CombineGlobally(sum)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_worker_that_is_not_reached_in_time_is_started_again(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Beam gives up after 60 s; here it does sooner, on a port where nobody listens."""
+    for name in ("grpc_proxy", "https_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    ready, left = grpc.channel_ready_future, [None] * times
+
+    class Impatient:
+        def result(self, *, timeout: int) -> None:
+            assert timeout == 60
+            ready(grpc.insecure_channel("127.0.0.1:9")).result(timeout=0.01)
+
+    monkeypatch.setattr(
+        grpc, "channel_ready_future", lambda to: (left.pop(), Impatient())[1] if left else ready(to)
+    )
+    said: list[str] = []
+
+    def start() -> object:
+        return run(add_numbers, execution=MODES["multi_threading"], pieces=2, say=said.append)
+
+    if times == 1:
+        start()
+    else:
+        with pytest.raises(JobError, match=r"did not reach its own worker .*overloaded"):
+            start()
+    assert said == ["Beam's local runner did not reach its worker within 60 s: starting it again"]
+
+
+@pytest.mark.long
+def test_a_proxy_between_beam_and_its_worker_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some words\n" * 1000)
+    done = run_bpe(
+        *("count", "--input", "a.txt", "--format", "lines", "--output", "counts"),
+        *("--workers", "2", "--split-size", "2000", "-q"),
+        cwd=tmp_path,
+        status=1,
+        http_proxy="http://127.0.0.1:9",
+        no_proxy="",
+    )
+    assert done.stderr == (
+        "bpe: error: Beam did not reach its own worker on this machine within 60 s: a proxy is set "
+        "(http_proxy): except this machine from it with no_proxy=localhost\n"
+    )
 
 
 def test_without_a_file_a_failure_is_raised() -> None:
