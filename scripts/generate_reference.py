@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.command import Described, JobCommand, option_keys
-from pipelines.cli.main import bpe
+from pipelines.cli.commands import bpe
 
 if TYPE_CHECKING:
     from pipelines.config import Key

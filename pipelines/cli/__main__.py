@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from pipelines.cli.main import main
+from pipelines.cli import main
 
 sys.exit(main())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.cli.interrupts import ended_by_interrupts
 from pipelines.cli.logs import is_json
 from pipelines.progress import draws_on
 
@@ -28,7 +29,8 @@ def loading() -> Iterator[None]:
     first, enabled = gc.get_freeze_count() == 0, gc.isenabled()
     gc.disable()
     try:
-        yield
+        with ended_by_interrupts():
+            yield
     finally:
         if first:  # later, what an earlier job left could be frozen too
             gc.freeze()

@@ -61,6 +61,19 @@ def log_line(level: str, message: str) -> str:
     return json_line(level, message).rstrip("\n")
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a record says more than the error of the command will.
+
+    Where Beam did not reach its own worker, it logs a failure to close what it never opened.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None:
+        if type(error).__name__ == "FutureTimeoutError":
+            return False
+        error = error.__context__
+    return True
+
+
 def set_up_logging() -> None:
     """Show warnings, not what Beam tells at INFO; call it before Beam is imported.
 
@@ -75,6 +88,7 @@ def set_up_logging() -> None:
         formatter = JsonFormatter()
         logging.captureWarnings(capture=True)
     handler.setFormatter(formatter)
+    handler.addFilter(_is_news)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     # It warns of each job server that it starts and stops.
     logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_IMPORTED = ("pipelines.cli.main", "pipelines.jobs", "apache_beam", "pyarrow.parquet")
+_IMPORTED = ("pipelines.cli.commands", "pipelines.jobs", "apache_beam", "pyarrow.parquet")
 _STREAMS = 3
 _LONGEST = 1 << 20  # bytes of a command line and an environment
 

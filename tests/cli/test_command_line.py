@@ -9,7 +9,7 @@ import pytest
 
 import bpe as library
 from pipelines.cli import options, train_options
-from pipelines.cli.main import bpe as commands
+from pipelines.cli.commands import bpe as commands
 from tests.cli.process import bpe, environment
 
 if TYPE_CHECKING:

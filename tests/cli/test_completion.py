@@ -19,7 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pipelines.cli.main import bpe as group
+from pipelines.cli.commands import bpe as group
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT, bpe, environment
 

@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -353,3 +354,40 @@ def test_interrupting_a_job_ends_it_with_a_line(tmp_path: Path) -> None:
     assert "Traceback" not in said
     assert output == ""
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    "module", ["click", "yaml", "numpy", "grpc", "apache_beam", "apache_beam.coders", "pyarrow"]
+)
+def test_interrupting_an_import_ends_with_a_line(tmp_path: Path, module: str) -> None:
+    (tmp_path / "a.txt").write_text("some words")
+    start = f"""
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from pipelines.cli import main
+sys.exit(main())
+"""
+    arguments = ("count", "--input", "a.txt", "--output", "counts")
+    for extra, line in (
+        ((), "bpe: error: interrupted\n"),
+        (("--log-format", "json"), '"level": "ERROR", "message": "interrupted"}\n'),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", start, *arguments, *extra],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 130, done.stderr
+        assert done.stderr.endswith(line)
+        assert done.stderr.count("\n") == 1
+        assert not (tmp_path / "counts").exists()

@@ -165,7 +165,7 @@ def test_an_installation_has_the_presets(tmp_path: Path) -> None:
 
 
 def test_every_command_that_trains_or_counts_takes_one() -> None:
-    from pipelines.cli.main import bpe as commands  # noqa: PLC0415
+    from pipelines.cli.commands import bpe as commands  # noqa: PLC0415
 
     taking = {
         name

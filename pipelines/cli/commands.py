@@ -1,4 +1,4 @@
-"""The entry point: commands, exit statuses, and one line for whatever goes wrong.
+"""All commands: exit statuses, and one line for whatever goes wrong.
 
 Exit status: 0 done, 1 the job failed, 2 the command line or the configuration is wrong, 130 it was
 interrupted from the keyboard, 143 it was terminated (SIGTERM) while
@@ -29,6 +29,7 @@ from pipelines.cli.decode import decode
 from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
 from pipelines.cli.html_report import report
+from pipelines.cli.interrupts import INTERRUPTED
 from pipelines.cli.logs import choose_format, log_line
 from pipelines.cli.run import run
 from pipelines.cli.show import show
@@ -40,8 +41,6 @@ from pipelines.errors import Interrupted, JobError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 class _InOrder(click.Group):
