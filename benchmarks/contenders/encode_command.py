@@ -55,7 +55,9 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     tokenizer = vocabularies.tokenizer_json("r50k_base")
     with TemporaryDirectory(dir=DATA) as folder:
         measures = measured(command(name, source, tokenizer, Path(folder)), check=check)
-        digest = parquet_digest(sorted(Path(folder).glob("part-*.parquet")))
+        digest = parquet_digest(
+            sorted([*Path(folder).glob("part-*"), *Path(folder).glob("data/train-*")])
+        )
     return Report(
         digest=digest,
         measures=measures,

@@ -1,4 +1,4 @@
-"""Counts on a local disk: a directory of Parquet parts and ``manifest.json``."""
+"""Counts on a local disk: Parquet parts in ``data/``, and ``manifest.json``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bpe._native import CountRun, merge_runs
 from bpe.counts.files import counts_part, read_part, shard_bytes
-from bpe.counts.manifest import MANIFEST_NAME, CountsManifest, check_shards, is_part_name
+from bpe.counts.manifest import DATA, MANIFEST_NAME, CountsManifest, check_shards, is_part_name
 from bpe.errors import CountsError
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ def write_counts(directory: Path, run: CountRun, manifest: CountsManifest, *, sh
     """
     check_shards(shards)
     directory.mkdir(parents=True, exist_ok=True)
-    before = _files_of_counts(directory)
+    before = _parts_of_counts(directory)
+    data_is_new = not (directory / DATA).exists()
+    (directory / DATA).mkdir(exist_ok=True)
     parts = []
     try:
         for shard, part_run in enumerate(run.split(shards)):
@@ -35,8 +37,10 @@ def write_counts(directory: Path, run: CountRun, manifest: CountsManifest, *, sh
     except BaseException:
         for name in {part.file for part in parts} - before:
             (directory / name).unlink(missing_ok=True)
+        if data_is_new:
+            (directory / DATA).rmdir()
         raise
-    for name in before - {MANIFEST_NAME, *(part.file for part in parts)}:
+    for name in before - {part.file for part in parts}:
         (directory / name).unlink(missing_ok=True)
 
 
@@ -72,24 +76,30 @@ def read_counts(directory: Path) -> tuple[CountRun, CountsManifest]:
     return merge_runs(runs), manifest
 
 
-def _files_of_counts(directory: Path) -> set[str]:
-    """The names in a directory that is empty or holds counts; raises CountsError otherwise."""
+def _parts_of_counts(directory: Path) -> set[str]:
+    """The parts in a directory that is empty or holds counts; raises CountsError otherwise."""
     names = {entry.name for entry in directory.iterdir()}
     if not names:
         return names
-    path = directory / MANIFEST_NAME
+    path, data = directory / MANIFEST_NAME, directory / DATA
     if MANIFEST_NAME not in names:
         raise CountsError(
             f"{directory} is not empty and holds no finished counts: name another, or delete it"
         )
     CountsManifest.from_json(path.read_bytes(), where=str(path))
-    ours = (MANIFEST_NAME, _temporary(path).name)
-    others = [name for name in names if name not in ours and not is_part_name(name.strip(".~"))]
+    if data.is_symlink():
+        raise CountsError(
+            f"{data} is a link, which may lead out of {directory}: remove it, or name another "
+            "directory"
+        )
+    parts = {entry.name for entry in data.iterdir()} if data.is_dir() else set()
+    others = names - {MANIFEST_NAME, _temporary(path).name, DATA}
+    others |= {f"{DATA}/{name}" for name in parts if not is_part_name(name.strip(".~"))}
     if others:
         raise CountsError(
             f"{directory} holds other files than counts, like {min(others)!r}: name another"
         )
-    return names
+    return {f"{DATA}/{name}" for name in parts}
 
 
 def _temporary(path: Path) -> Path:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bpe._arrow import int64_bytes
 from bpe._native import Buffer, CountRun
-from bpe.counts.manifest import CountsPart, part_name
+from bpe.counts.manifest import CountsPart, shard_file
 from bpe.errors import CountsError
 
 _COUNTS = (("pretoken", pa.large_binary()), ("count", pa.int64()))
@@ -125,7 +125,7 @@ def shard_bytes(run: CountRun) -> bytes:
 def counts_part(data: bytes, *, rows: int, shard: int, shards: int) -> CountsPart:
     """What the manifest says about the file of a shard."""
     digest = hashlib.sha256(data).hexdigest()
-    return CountsPart(part_name(shard, shards), rows, len(data), digest)
+    return CountsPart(shard_file(shard, shards), rows, len(data), digest)
 
 
 def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: str) -> CountRun:

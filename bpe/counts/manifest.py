@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 MANIFEST_NAME = "manifest.json"
 MAX_SHARDS = 99_999
 KIND = "counts"
-VERSION = 1
+VERSION = 2  # 1 had its parts beside the manifest
+DATA = "data"  # the folder of the parts
 
 _PART = re.compile(r"part-(\d{5})-of-(\d{5})\.parquet")
 
 
-def part_name(shard: int, shards: int) -> str:
-    """The file name of a shard: ``part-00000-of-00016.parquet``."""
-    return f"part-{shard:05d}-of-{shards:05d}.parquet"
+def shard_file(shard: int, shards: int) -> str:
+    """The file of a shard below its directory: ``data/part-00000-of-00016.parquet``."""
+    return f"{DATA}/part-{shard:05d}-of-{shards:05d}.parquet"
 
 
 def is_part_name(name: str) -> bool:
-    """Whether a file of this name can be a part."""
+    """Whether a file of this name in the folder ``data`` can be a part."""
     return _PART.fullmatch(name) is not None
 
 
@@ -162,7 +163,7 @@ class CountsManifest:
         if version != VERSION:
             raise CountsError(
                 f"{where} has version {version}, this library reads {VERSION}: "
-                "use the release of beam-bpe that wrote it, or count again"
+                "use the release of beam-bpe that wrote it, or count again to another directory"
             )
         try:
             manifest = cls(
@@ -234,7 +235,7 @@ def _check_parts(parts: Sequence[CountsPart], where: str) -> None:
     if not 1 <= len(parts) <= MAX_SHARDS:
         raise CountsError(f"{where} names {len(parts)} parts; there must be 1 to {MAX_SHARDS}")
     for shard, part in enumerate(parts):
-        expected = part_name(shard, len(parts))
+        expected = shard_file(shard, len(parts))
         if part.file != expected:
             raise CountsError(f"{where}: part {shard} is {part.file!r}, it must be {expected!r}")
 

@@ -42,7 +42,7 @@ bpe count --watch 'landing/*.jsonl' --output counts
 def count(ctx: click.Context, /, **_: Any) -> None:
     """Count the pre-tokens (words, roughly) of a corpus.
 
-    Writes DIR/part-00000-of-00016.parquet and so on (columns pretoken and count), and
+    Writes DIR/data/part-00000-of-00016.parquet and so on (columns pretoken and count), and
     DIR/manifest.json. Tokenizers of any vocabulary size can then be trained without reading the
     corpus again, and the counts of several corpora can be trained on together:
     bpe train --counts DIR --counts OTHER.

@@ -50,7 +50,7 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
 def encode(ctx: click.Context, /, **_: Any) -> None:
     """Turn a corpus into Parquet token ids, a row for each document unless asked otherwise.
 
-    Writes DIR/part-00000-of-00042.parquet and so on (columns id, those kept, input_ids,
+    Writes DIR/data/train-00000-of-00042.parquet and so on (columns id, those kept, input_ids,
     num_tokens; with --max-tokens also chunk_index, with --pack documents instead of id and those
     kept), and DIR/manifest.json last: where it stands, the job is complete. Special tokens that
     occur in documents are encoded as plain text. An empty document keeps its row, with an empty

@@ -12,7 +12,7 @@ from pipelines.corpus.reading import check_failures
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import DEAD_LETTERS, read_json_object
+from pipelines.output.names import DEAD_LETTERS, parse_part, read_json_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -105,11 +105,12 @@ def _dead_letters(job: CompareJob, records: int) -> list[dict[str, Any]]:
     if not records:
         return []
     folder = join(job.directory, DEAD_LETTERS)
-    names = [entry.name for entry in storage.entries(folder) if entry.name.startswith("part-")]
-    check_failures(records, job.reading, [f"{DEAD_LETTERS}/{name}" for name in names])
+    files = [f"{DEAD_LETTERS}/{entry.name}" for entry in storage.entries(folder)]
+    files = [file for file in files if parse_part(file)]
+    check_failures(records, job.reading, files)
     shown: list[dict[str, Any]] = []
-    for name in names:
-        for line in storage.read(join(folder, name)).splitlines():
+    for file in files:
+        for line in storage.read(join(job.directory, file)).splitlines():
             if len(shown) == _SHOWN_FAILURES:
                 return shown
             letter = json.loads(line)

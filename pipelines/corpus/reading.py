@@ -19,7 +19,6 @@ from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import RecordError, StoppedError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
-from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import SlotWriter
 from pipelines.running.runners import counter
 
@@ -136,12 +135,12 @@ class SplitReader:
         if written is None:
             return None
         return DeadLetters.of(
-            self._split.file_name("jsonl"), records=self._bad_records, written=written
+            self._split.dead_letters_file, records=self._bad_records, written=written
         )
 
     @property
     def _dead_path(self) -> str:
-        return join(self._reading.directory, DEAD_LETTERS, self._split.file_name("jsonl"))
+        return join(self._reading.directory, self._split.dead_letters_file)
 
 
 def text_bytes(texts: pa.Array) -> int:

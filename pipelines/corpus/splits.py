@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.corpus.inputs import MIN_SPLIT
 from pipelines.errors import ConfigError
-from pipelines.output.names import STEM, part_name
+from pipelines.output.names import MAX_PARTS, dead_letters_file, part_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64
-MAX_SPLITS = 1_000_000
 SEVERAL = 4
 
 
@@ -70,17 +69,23 @@ class Split:
         part: its number.
         parts: how many there are.
         pieces: what to read.
-        stem: how the names of its files begin.
+        key: names the input of a watch in the names of its files; empty in a batch job.
     """
 
     part: int
     parts: int
     pieces: tuple[FileRange, ...]
-    stem: str = STEM
+    key: str = ""
 
-    def file_name(self, suffix: str = "parquet") -> str:
-        """The name of the file that is made of the split."""
-        return part_name(self.part, self.parts, suffix, stem=self.stem)
+    @property
+    def file(self) -> str:
+        """The part of an encoded corpus that is made of the split, below the output directory."""
+        return part_file(self.part, self.parts, self.key)
+
+    @property
+    def dead_letters_file(self) -> str:
+        """The file of its bad records, below the output directory."""
+        return dead_letters_file(self.part, self.parts, self.key)
 
     @property
     def size(self) -> int:
@@ -102,24 +107,24 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
 
     Args:
         files: the inputs in their sorted order.
-        split_size: target bytes of a split; None follows the corpus (`default_split_size`).
+        split_size: target bytes of a split; None follows the corpus (`default_split_size`), and
+            grows until there are at most `MAX_PARTS` splits.
 
     Returns:
         The splits in the order of the files; their parts are numbered from 0.
 
     Raises:
-        ConfigError: ``split_size`` is not positive, or makes more than a million splits.
+        ConfigError: ``split_size`` is not positive, or makes more than `MAX_PARTS` splits.
     """
     files = list(files)
     if split_size is None:
-        split_size = default_split_size(sum(file.size for file in files))
+        split_size = _fitting_size(files, default_split_size(sum(file.size for file in files)))
     if split_size < 1:
         raise ConfigError(f"split size {split_size} is not a positive number of bytes")
-    expected = sum(file.size // split_size for file in files if file.can_be_cut)
-    if expected > MAX_SPLITS:
+    if (splits := _count_splits(files, split_size)) > MAX_PARTS:
         raise ConfigError(
-            f"split size {split_size} cuts the input into more than {MAX_SPLITS} splits: "
-            "choose a larger one"
+            f"`split_size` {split_size} cuts the input into {splits:,} splits, and there may be "
+            f"{MAX_PARTS:,}: {_fitting_size(files, split_size)} bytes fit"
         )
 
     groups: list[list[FileRange]] = []
@@ -142,6 +147,28 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
         Split(part=part, parts=len(groups), pieces=tuple(group))
         for part, group in enumerate(groups)
     ]
+
+
+def _count_splits(files: Sequence[InputFile], split_size: int) -> int:
+    """How many splits `plan_splits` makes."""
+    splits, room = 0, -1
+    for file in files:
+        if file.can_be_cut and file.size > split_size:
+            splits += -(-file.size // split_size)
+            room = -1
+        elif file.size <= room:
+            room -= file.size
+        else:
+            splits += 1
+            room = split_size - file.size
+    return splits
+
+
+def _fitting_size(files: Sequence[InputFile], split_size: int) -> int:
+    """``split_size``, doubled until it makes at most `MAX_PARTS` splits."""
+    while _count_splits(files, split_size) > MAX_PARTS:
+        split_size *= 2
+    return split_size
 
 
 def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile | None:

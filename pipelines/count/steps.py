@@ -24,6 +24,7 @@ from bpe.counts.manifest import (
     CountsPart,
     Totals,
     check_shards,
+    shard_file,
 )
 from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
@@ -34,7 +35,7 @@ from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, part_name
+from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, parse_part
 from pipelines.running.runners import counter
 from pipelines.settings import SHARDS, CountSettings
 
@@ -199,7 +200,7 @@ def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | 
         counts, losses = prune(counts, job.prune_below)
         yield losses
     data = shard_bytes(counts)
-    storage.write(join(job.directory, part_name(shard, job.shards)), data)
+    storage.write(join(job.directory, shard_file(shard, job.shards)), data)
     counter("distinct_pretokens_written").inc(len(counts))
     counter("parquet_bytes_written").inc(len(data))
     counter("parts_written").inc()
@@ -252,9 +253,9 @@ def write_manifest(
         prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
     )
     if reading is not None and manifest.totals.failures > reading.max_failures:
-        dead = storage.entries(join(job.directory, DEAD_LETTERS))
-        names = [f"{DEAD_LETTERS}/{entry.name}" for entry in dead if entry.name.startswith("part-")]
-        check_failures(manifest.totals.failures, reading, names)
+        entries = storage.entries(join(job.directory, DEAD_LETTERS))
+        dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in entries]
+        check_failures(manifest.totals.failures, reading, [d for d in dead if parse_part(d)])
     remove_temporaries(job.directory)
     text = manifest.to_json()
     storage.write(join(job.directory, MANIFEST), text.encode("utf-8"))

@@ -12,10 +12,11 @@ from pipelines.encode.rows import Dropped
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.output.names import (
-    DEAD_LETTERS,
     MANIFEST,
     TOKENIZER,
-    part_name,
+    dead_letters_file,
+    parse_part,
+    part_file,
     read_manifest_object,
 )
 from pipelines.output.state import complete
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pipelines.encode.parts import FinishedPart
 
 KIND = "encoded"
-VERSION = 3
+VERSION = 4  # 3 had its parts beside the manifest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,10 +254,13 @@ def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
         InputError: something in it is missing or of the wrong type.
     """
     path = _path(directory)
-    if value.get("kind") != KIND or value.get("version") != VERSION:
+    kind, version = value.get("kind"), value.get("version")
+    if kind != KIND:
+        raise InputError(f"{path}: kind {kind!r}: not the manifest of an encoded corpus")
+    if version != VERSION:
         raise InputError(
-            f"{path}: kind {value.get('kind')!r}, version {value.get('version')!r}: this is not "
-            f"the manifest of an encoded corpus of version {VERSION}"
+            f"{path} has version {version!r}, this release reads {VERSION}: use the release of "
+            "beam-bpe that wrote it, or encode the corpus again to another directory"
         )
     try:
         manifest = EncodedManifest(
@@ -294,18 +298,17 @@ def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
     if manifest.id_type not in ("uint16", "uint32"):
         raise ValueError(f"id_type {manifest.id_type!r}")
     if manifest.watched:
-        for name in [part.file for part in manifest.parts]:
-            if not log.is_part(name):
-                raise ValueError(f"a part is {name!r}")
-        for letters in manifest.dead_letters:
-            if not log.is_part(letters.file.removeprefix(f"{DEAD_LETTERS}/")):
-                raise ValueError(f"dead letters {letters.file!r}")
+        files = [part.file for part in manifest.parts]
+        for file in (*files, *(letters.file for letters in manifest.dead_letters)):
+            name = parse_part(file)
+            if name is None or not name.key:
+                raise ValueError(f"a part is {file!r}")
         return
     parts = len(manifest.parts)
     for number, part in enumerate(manifest.parts):
-        if part.file != part_name(number, parts):
+        if part.file != part_file(number, parts):
             raise ValueError(f"part {number} is {part.file!r}")
-    dead = {f"{DEAD_LETTERS}/{part_name(number, parts, 'jsonl')}" for number in range(parts)}
+    dead = {dead_letters_file(number, parts) for number in range(parts)}
     if unknown := {letters.file for letters in manifest.dead_letters} - dead:
         raise ValueError(f"dead letters {min(unknown)!r}")
 

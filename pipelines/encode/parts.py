@@ -24,7 +24,6 @@ from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_CO
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import Written, join
-from pipelines.output.names import DEAD_LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,14 +63,9 @@ class DeadLetters:
     sha256: str
 
     @classmethod
-    def of(cls, name: str, *, records: int, written: Written) -> DeadLetters:
-        """The file ``name`` in the folder of dead letters."""
-        return cls(
-            file=f"{DEAD_LETTERS}/{name}",
-            records=records,
-            bytes=written.bytes,
-            sha256=written.sha256,
-        )
+    def of(cls, file: str, *, records: int, written: Written) -> DeadLetters:
+        """What the manifest says of dead letters that were written."""
+        return cls(file=file, records=records, bytes=written.bytes, sha256=written.sha256)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +98,13 @@ class FinishedPart:
     """A part under its final name: the split it is of, what is in it, and the file itself."""
 
     split: Split
-    file: str
     contents: Contents
     written: Written
+
+    @property
+    def file(self) -> str:
+        """Its name below the output directory."""
+        return self.split.file
 
 
 class _Footer(io.RawIOBase):
@@ -320,9 +318,8 @@ def finished_part(directory: str, split: Split, *, fingerprint: str) -> Finished
         split: that the part is of.
         fingerprint: what the part must have been made from.
     """
-    file = split.file_name()
     try:
-        with storage.open_binary(join(directory, file)) as source:
+        with storage.open_binary(join(directory, split.file)) as source:
             place, footer = _self_description(source)
             contents = _contents(footer)
             if contents.fingerprint != fingerprint:
@@ -330,12 +327,12 @@ def finished_part(directory: str, split: Split, *, fingerprint: str) -> Finished
             written = _written(source, place + len(_SELF))
         if (dead := contents.dead_letters) is not None:
             # The name is made here: what a file says is never used as a path.
-            found = storage.digest(join(directory, DEAD_LETTERS, split.file_name("jsonl")))
+            found = storage.digest(join(directory, split.dead_letters_file))
             if found != Written(bytes=dead.bytes, sha256=dead.sha256):
                 return None
     except (InputError, ValueError, OSError):
         return None
-    return FinishedPart(split=split, file=file, contents=contents, written=written)
+    return FinishedPart(split=split, contents=contents, written=written)
 
 
 def _self_description(source: Any) -> tuple[int, bytes]:

@@ -20,7 +20,7 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
 from pipelines.output.directory import prepare, remove_temporaries
-from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_name
+from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_file
 from pipelines.running.runners import counter
 from pipelines.settings import EncodeSettings
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Of a part: another number makes parts of an earlier release be written again. Verifying goes by
 # it too, so it changes together with the version of the manifest.
-LAYOUT = 3
+LAYOUT = 4
 
 
 def part_settings(
@@ -137,7 +137,7 @@ class Encoding:
     def parts_of(self, files: Collection[int]) -> list[str]:
         """The names of the parts that hold something of the files of these numbers."""
         return [
-            split.file_name()
+            split.file
             for split in self.splits
             if any(piece.file_index in files for piece in split.pieces)
         ]
@@ -169,14 +169,13 @@ def encode_split(
         RecordError: one bad record more than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    file = split.file_name()
     layout = row_layout(
         job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
     )
     encoder = SplitEncoder(tokenizer, split, layout=layout)
     maker = row_maker(layout)
     with (
-        replacing(join(job.directory, file)) as sink,
+        replacing(join(job.directory, split.file)) as sink,
         PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
         SplitReader(split, job.reading, failures) as reader,
     ):
@@ -201,7 +200,7 @@ def encode_split(
     use = encoder.cache_use
     counter("cache_hits").inc(use.hits)
     counter("cache_misses").inc(use.misses)
-    return FinishedPart(split=split, file=file, contents=contents, written=sink.written())
+    return FinishedPart(split=split, contents=contents, written=sink.written())
 
 
 def count_written(part: FinishedPart) -> None:
@@ -244,7 +243,7 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
         job.reading,
         [letters.file for letters in manifest.dead_letters],
     )
-    expected = [part_name(part, job.parts) for part in range(job.parts)]
+    expected = [part_file(part, job.parts) for part in range(job.parts)]
     if [part.file for part in manifest.parts] != expected:
         raise JobError(
             f"the runner returned {len(manifest.parts)} parts of {job.parts}: "

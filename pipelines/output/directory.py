@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,12 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import (
     COUNTS,
+    DATA,
     DEAD_LETTERS,
     ENCODED,
     MANIFEST,
     PLAN,
+    PLAN_VERSION,
     PROGRAM,
     REPORT,
     REPORT_MARK,
@@ -34,6 +35,7 @@ from pipelines.output.names import (
     TRAINING,
     is_ours,
     json_bytes,
+    parse_part,
     read_json_object,
 )
 from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
@@ -52,9 +54,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "encoded": (PLAN, TOKENIZER, MANIFEST, TIMINGS),
 }
 _COMMANDS = {"counts": "bpe count", "tokenizer": "bpe train", "encoded": "bpe encode"}
-_INPUT = r"(?:[0-9a-f]{20}-)?"  # of a part that is named after its input
-_PART = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.parquet")
-_DEAD = re.compile(rf"part-{_INPUT}[0-9]{{5,}}-of-([0-9]{{5,}})\.jsonl")
+_FOLDERS = (DATA, DEAD_LETTERS)
 
 
 def prepare(
@@ -84,10 +84,12 @@ def prepare(
     """
     directory = storage.located(output.directory)
     refuse_inputs_inside(directory, reads)
+    if plan.kind != "tokenizer":
+        refuse_links(directory, _FOLDERS)
     storage.make_directory(directory)
+    refuse_earlier_layout(directory)
     remove_temporaries(directory)
-    found = [entry for entry in storage.entries(directory) if entry.name not in set(keep)]
-    found += _dead_letters(directory)
+    found = _contents(directory, keep)
     if _is_only_begun(directory, found):
         remove_ours(directory)
         found = []
@@ -105,8 +107,8 @@ def prepare(
     for name in parts_of(changed):  # before the plan names the new versions: a kill must not lie
         storage.remove(join(directory, name))
     if plan.kind == "counts":  # everything is counted again, and bad records found again
-        for entry in _dead_letters(directory):
-            storage.remove(join(directory, *entry.name.split("/")))
+        for entry in _inside(directory, DEAD_LETTERS):
+            storage.remove(join(directory, entry.name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
     return changed
 
@@ -122,14 +124,31 @@ def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None
         OutputError: it holds something, or cannot be listed.
     """
     directory = storage.located(output.directory)
+    refuse_earlier_layout(directory)
     found = [
         entry
-        for entry in storage.entries(directory)
-        if storage.is_temporary(entry.name) is None and entry.name not in set(keep)
+        for entry in _contents(directory, keep)
+        if storage.is_temporary(entry.name.rpartition("/")[2]) is None
     ]
-    found += _dead_letters(directory)
     if found and not (_is_only_begun(directory, found) or output.overwrite or output.resume):
         raise occupied(directory, found)
+
+
+def refuse_earlier_layout(directory: str) -> None:
+    """Refuse counts or token ids of a release that laid its parts beside the manifest.
+
+    Raises:
+        OutputError: they are.
+    """
+    plan = read_json_object(join(directory, PLAN)) or {}
+    laid_out = plan.get("program") == PROGRAM and plan.get("kind") in ("counts", "encoded")
+    version = plan.get("version")
+    if laid_out and isinstance(version, int) and version != PLAN_VERSION:
+        raise OutputError(
+            f"{directory} holds the output of another release of beam-bpe, in layout {version} "
+            f"(this release writes {PLAN_VERSION}): remove it and run the job again, or choose "
+            "another directory"
+        )
 
 
 def training_failed(directory: str) -> bool:
@@ -153,10 +172,7 @@ def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
     if kind != "counts":
         return kinds.keys() <= set(_FILES[kind])
     claims = _Claims(directory)
-    return all(
-        name == DEAD_LETTERS if of == "directory" else of == "file" and claims.hold(name)
-        for name, of in kinds.items()
-    )
+    return all(of == "file" and claims.hold(name) for name, of in kinds.items())
 
 
 def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
@@ -198,14 +214,12 @@ def _made_by(directory: str, names: set[str]) -> tuple[str | None, bool]:
 
 
 def remove_temporaries(directory: str) -> None:
-    """Remove what writers that were killed left half written, here and in ``dead-letters``."""
-    for folder in (directory, join(directory, DEAD_LETTERS)):
-        if folder != directory and not is_folder(directory, DEAD_LETTERS):
-            continue
-        for entry in storage.entries(folder):
-            name = storage.is_temporary(entry.name)
-            if entry.kind == "file" and name is not None and _is_name_of_ours(name):
-                storage.remove(join(folder, entry.name))
+    """Remove the temporary files of writers that were killed."""
+    for entry in _contents(directory):
+        folder, slash, base = entry.name.rpartition("/")
+        name = storage.is_temporary(base)
+        if entry.kind == "file" and name is not None and _is_name_of_ours(folder + slash + name):
+            storage.remove(join(directory, entry.name))
 
 
 def remove_ours(directory: str) -> None:
@@ -213,15 +227,16 @@ def remove_ours(directory: str) -> None:
     if is_watched(directory):
         refuse_links(directory, FOLDERS)
         remove_watched(directory)
-    found = [*storage.entries(directory), *_dead_letters(directory)]
+    found = _contents(directory)
     claims = _Claims(directory)
     # The manifest goes first: without it, nobody takes the rest for a finished job.
     for entry in sorted(found, key=lambda entry: (entry.name != MANIFEST, entry.name == PLAN)):
         if entry.kind == "file" and claims.hold(entry.name):
             storage.remove(join(directory, entry.name))
-    if storage.is_local(directory) and is_folder(directory, DEAD_LETTERS):
-        with contextlib.suppress(OSError):  # it holds something that is not ours
-            Path(directory, DEAD_LETTERS).rmdir()
+    for folder in _FOLDERS:
+        if storage.is_local(directory) and is_folder(directory, folder):
+            with contextlib.suppress(OSError):  # it holds something that is not ours
+                Path(directory, folder).rmdir()
 
 
 def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
@@ -278,16 +293,15 @@ class _Claims:
 
     def hold(self, name: str) -> bool:
         """Whether the file ``name``, relative to the directory, is ours."""
-        folder, _, base = name.rpartition("/")
+        path = join(self._directory, name)
         if name == REPORT:
-            return is_report(join(self._directory, name))
-        match = (_DEAD if folder == DEAD_LETTERS else _PART).fullmatch(base)
-        if match is None:
+            return is_report(path)
+        part = parse_part(name)
+        if part is None:
             return name in self._files
-        if int(match[1]) in self._parts:
+        if part.parts in self._parts:
             return True
-        path = join(self._directory, *name.split("/"))
-        return _is_dead_letters(path) if folder else _is_part(path)
+        return _is_dead_letters(path) if name.startswith(f"{DEAD_LETTERS}/") else _is_part(path)
 
 
 def _is_part(path: str) -> bool:
@@ -322,17 +336,14 @@ def _is_dead_letters(path: str) -> bool:
 def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resume: bool) -> None:
     """Refuse what a reader of the directory would take for output of this job."""
     foreign = []
-    for entry in [*storage.entries(directory), *_dead_letters(directory)]:
+    for entry in _contents(directory):
         name = entry.name
-        match = (_DEAD if name.startswith(f"{DEAD_LETTERS}/") else _PART).fullmatch(
-            name.removeprefix(f"{DEAD_LETTERS}/")
-        )
-        of_this_job = name in _FILES[plan.kind] or (match and int(match[1]) in plan.parts)
+        part = parse_part(name)
+        of_this_job = name in _FILES[plan.kind] or (part and part.parts in plan.parts)
         if name in keep or (resume and entry.kind == "file" and of_this_job):
             continue
-        if name == DEAD_LETTERS and entry.kind == "directory":
-            continue
-        like_a_part = plan.kind != "tokenizer" and name.endswith(".parquet")
+        in_data = name.endswith(".parquet") or name.startswith(f"{DATA}/")
+        like_a_part = plan.kind != "tokenizer" and in_data
         if like_a_part or name in _FILES[plan.kind] or name.startswith(DEAD_LETTERS):
             foreign.append(name)
     if foreign:
@@ -343,12 +354,19 @@ def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resum
         )
 
 
-def _dead_letters(directory: str) -> list[storage.Entry]:
-    if not is_folder(directory, DEAD_LETTERS):
+def _contents(directory: str, keep: Iterable[str] = ()) -> list[storage.Entry]:
+    """What a directory holds but ``keep``; what is in its `_FOLDERS` is ``FOLDER/NAME``."""
+    folders = [folder for folder in _FOLDERS if is_folder(directory, folder)]
+    top = [entry for entry in storage.entries(directory) if entry.name not in {*keep, *folders}]
+    return top + [entry for folder in folders for entry in _inside(directory, folder)]
+
+
+def _inside(directory: str, folder: str) -> list[storage.Entry]:
+    if not is_folder(directory, folder):
         return []
     return [
-        storage.Entry(name=f"{DEAD_LETTERS}/{entry.name}", kind=entry.kind, size=entry.size)
-        for entry in storage.entries(join(directory, DEAD_LETTERS))
+        storage.Entry(name=f"{folder}/{entry.name}", kind=entry.kind, size=entry.size)
+        for entry in storage.entries(join(directory, folder))
     ]
 
 
@@ -375,8 +393,7 @@ def is_folder(directory: str, name: str) -> bool:
 
 
 def _is_name_of_ours(name: str) -> bool:
-    fixed = {file for files in _FILES.values() for file in files}
-    return name in fixed or bool(_PART.fullmatch(name) or _DEAD.fullmatch(name))
+    return name in {file for files in _FILES.values() for file in files} or bool(parse_part(name))
 
 
 def _listed(names: Iterable[str]) -> str:

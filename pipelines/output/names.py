@@ -1,13 +1,20 @@
-"""What a job leaves in its directory: the names of its files, and the plan that says what it is."""
+"""What a job leaves in its directory: the names of its files, and the plan that says what it is.
+
+An encoded directory is laid out as a dataset repository of the Hugging Face hub: readers such as
+``datasets.load_dataset`` take ``data/train-*`` and no other file. They read numbers of exactly five
+digits, which limits the parts of one split name to `MAX_PARTS`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe._checksum import is_intact, with_checksum
+from bpe.counts import manifest as counts_manifest
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -26,20 +33,64 @@ TIMINGS = ".timings.json"
 REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
+DATA = counts_manifest.DATA  # where the parts are, of token ids as of counts
 COUNTS = "counts"
 ENCODED = "encoded"  # where bpe run puts it
 PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
-STEM = "part"
+PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
+TRAIN = "train"  # the split name of encoded rows
+MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
+_NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
+_DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
+_DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
 
 
-def part_name(part: int, parts: int, suffix: str = "parquet", *, stem: str = STEM) -> str:
-    """The name of a part's file.
+def part_file(part: int, parts: int, key: str = "") -> str:
+    """The file of a part of an encoded corpus, below the output directory.
 
-    >>> part_name(3, 42)
-    'part-00003-of-00042.parquet'
+    Args:
+        part: its number.
+        parts: how many there are.
+        key: 20 hexadecimal digits that name the input of a watch; empty in a batch job.
+
+    >>> part_file(3, 42)
+    'data/train-00003-of-00042.parquet'
     """
-    return f"{stem}-{part:05d}-of-{parts:05d}.{suffix}"
+    return f"{DATA}/{TRAIN}-{_numbers(part, parts, key)}.parquet"
+
+
+def dead_letters_file(part: int, parts: int, key: str = "") -> str:
+    """The file of a split's bad records, below the output directory.
+
+    >>> dead_letters_file(3, 42)
+    'dead-letters/part-00003-of-00042.jsonl'
+    """
+    return f"{DEAD_LETTERS}/part-{_numbers(part, parts, key)}.jsonl"
+
+
+def _numbers(part: int, parts: int, key: str) -> str:
+    return f"{part:05d}-of-{parts:05d}" + (f"-{key}" if key else "")
+
+
+@dataclass(frozen=True)
+class PartName:
+    """What the name of a part, or of dead letters, says: how many parts, and the key of a watch."""
+
+    parts: int
+    key: str
+
+
+def parse_part(file: str) -> PartName | None:
+    """What the name of a file below the output directory says; None if no job gives such a name.
+
+    ``data/validation-…``, for held-out rows, is such a name.
+
+    >>> parse_part("data/train-00003-of-00042.parquet")
+    PartName(parts=42, key='')
+    """
+    match = _DATA_FILE.fullmatch(file) or _DEAD_FILE.fullmatch(file)
+    return PartName(int(match["parts"]), match["key"] or "") if match else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +120,7 @@ class Plan:
         then = {} if self.then is None else {THEN: self.then}
         return {
             "program": PROGRAM,
-            "version": 1,
+            "version": PLAN_VERSION,
             "kind": self.kind,
             "parts": list(self.parts),
             "inputs": dict(self.inputs),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import (
     COUNTS,
+    DATA,
     DEAD_LETTERS,
     ENCODED,
     MANIFEST,
@@ -20,6 +20,7 @@ from pipelines.output.names import (
     THEN,
     TOKENIZER,
     TRAINING,
+    parse_part,
     read_json_object,
     read_manifest_object,
 )
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _KINDS: tuple[Kind, ...] = ("counts", "tokenizer", "encoded")
 _FOLDERS = (COUNTS, ENCODED)  # in the directory of a training or of `bpe run`
-_PART = re.compile(r"(part|train|validation)-.+-of-[0-9]+.*\.(parquet|jsonl)")
 _RESUME = "(an interrupted one can be finished with `resume`)"
 _REPEAT = "(a watch goes on when its command is repeated)"
 
@@ -207,7 +207,9 @@ def _watches(plan: dict[str, Any]) -> bool:
 
 def _parts(root: str) -> bool:
     """Whether something is there that only a job that reads a corpus leaves."""
-    below = [root, join(root, "data"), join(root, DEAD_LETTERS)]
-    folders = [one for one in below if not storage.is_local(root) or Path(one).is_dir()]
-    names = [entry.name for folder in folders for entry in storage.entries(folder)]
-    return any(_PART.fullmatch(name) for name in names)
+    return any(
+        parse_part(f"{folder}/{entry.name}")
+        for folder in (DATA, DEAD_LETTERS)
+        if not storage.is_local(root) or Path(root, folder).is_dir()
+        for entry in storage.entries(join(root, folder))
+    )

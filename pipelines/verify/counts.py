@@ -91,7 +91,7 @@ def _of_sets(root: str, entries: Sequence[Entry]) -> _Found:
 
 
 def _records(root: str, dead: Sequence[str]) -> int:
-    return sum(storage.read(join(root, *name.split("/"))).count(b"\n") for name in dead)
+    return sum(storage.read(join(root, name)).count(b"\n") for name in dead)
 
 
 def _compare(

@@ -28,12 +28,11 @@ from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import DEAD_LETTERS, TOKENIZER
+from pipelines.output.names import DATA, DEAD_LETTERS, TOKENIZER, parse_part
 from pipelines.progress import SlotWriter
 from pipelines.settings import cores
 from pipelines.verify.rows import PartComparison, PartRows
 from pipelines.watch.arrivals import Arrivals, Place
-from pipelines.watch.log import is_part
 from pipelines.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def verify_encoded(
         counters_path=counters_path,
     )
     for letters in manifest.dead_letters:
-        _check_file(join(root, *letters.file.split("/")), letters.bytes, letters.sha256)
+        _check_file(join(root, letters.file), letters.bytes, letters.sha256)
     with ThreadPoolExecutor(cores()) as pool:
         pending = [
             pool.submit(_check_part, encoded, number) for number in range(len(manifest.parts))
@@ -152,14 +151,14 @@ def check_names(
         VerificationError: there is one.
     """
     found = [(entry.name, entry.name) for entry in storage.entries(directory)]
-    found += [
-        (f"{DEAD_LETTERS}/{entry.name}", entry.name)
-        for entry in storage.entries(join(directory, DEAD_LETTERS))
-    ]
+    for folder in (DATA, DEAD_LETTERS):
+        inside = storage.entries(join(directory, folder))
+        found += [(f"{folder}/{entry.name}", entry.name) for entry in inside]
     for name, base in found:
-        if watched and (is_part(base) or storage.is_temporary(base) is not None):
+        named = parse_part(name)
+        if watched and ((named and named.key) or storage.is_temporary(base) is not None):
             continue  # of a file that is taken at the moment
-        extra = name.endswith(".parquet") or name.startswith(f"{DEAD_LETTERS}/")
+        extra = name.endswith(".parquet") or "/" in name
         if storage.is_temporary(base) is not None:
             raise VerificationError(
                 f"{join(directory, name)} is half written: a job is at work here, or was killed"
@@ -261,7 +260,7 @@ def _check_origin(encoded: _Encoded, number: int, contents: Contents, path: str)
         raise VerificationError(
             f"{path}: it was made from other inputs or with other settings than the manifest says"
         )
-    name = f"{DEAD_LETTERS}/{manifest.parts[number].file.removesuffix('.parquet')}.jsonl"
+    name = encoded.splits[number].dead_letters_file
     stated = [letters for letters in manifest.dead_letters if letters.file == name]
     if stated != ([contents.dead_letters] if contents.dead_letters else []):
         raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
@@ -276,8 +275,8 @@ def _compare(encoded: _Encoded, number: int, rows: PartRows, slot: SlotWriter) -
         tokenizer=encoded.tokenizer,
     )
     failures = comparison.run(rows, part, slot)
-    name = part.file.removesuffix(".parquet") + ".jsonl"
-    stated = sum(d.records for d in manifest.dead_letters if d.file == f"{DEAD_LETTERS}/{name}")
+    name = encoded.splits[number].dead_letters_file
+    stated = sum(d.records for d in manifest.dead_letters if d.file == name)
     if failures != stated:
         raise VerificationError(
             f"{rows.path}: its input has {failures} bad records, the manifest says {stated}"
@@ -290,9 +289,7 @@ def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[S
         _check_inputs(manifest, files)
     index = -1
     splits = []
-    of_input = Counter(
-        part.file.rpartition("-of-")[0].rpartition("-")[0] for part in manifest.parts
-    )
+    seen: Counter[str] = Counter()
     for number, part in enumerate(manifest.parts):
         pieces = []
         for piece in part.inputs:
@@ -315,15 +312,18 @@ def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[S
                     file_size=source.size,
                 )
             )
-        stem, _, place = part.file.rpartition("-of-")[0].rpartition("-")
+        name = parse_part(part.file)
+        if name is None:  # `read_encoded` has refused it
+            raise VerificationError(f"the manifest names a part {part.file!r}")
         splits.append(
             Split(
-                part=int(place) if manifest.watched else number,
-                parts=of_input[stem],
+                part=seen[name.key] if manifest.watched else number,
+                parts=name.parts,
                 pieces=tuple(pieces),
-                stem=stem,
+                key=name.key,
             )
         )
+        seen[name.key] += 1
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"

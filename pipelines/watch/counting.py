@@ -23,7 +23,7 @@ from pipelines.encode.parts import DeadLetters
 from pipelines.errors import JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import DEAD_LETTERS, MANIFEST, manifest_bytes
+from pipelines.output.names import MANIFEST, manifest_bytes
 from pipelines.watch import log
 from pipelines.watch.log import SETS, digest_id
 from pipelines.watch.work import Known, Task, Work, dead_letters_json, splits_of
@@ -130,9 +130,9 @@ class CountWork(Work):
         return totals
 
     def _dead_letters(self, split: Split, records: int) -> list[Any]:
-        name = split.file_name("jsonl")
-        written = storage.digest(join(self.directory, DEAD_LETTERS, name))
-        return dead_letters_json(DeadLetters.of(name, records=records, written=written))
+        file = split.dead_letters_file
+        written = storage.digest(join(self.directory, file))
+        return dead_letters_json(DeadLetters.of(file, records=records, written=written))
 
     @override
     def commit(self, entry: Entry, before: Known | None) -> None:
@@ -181,7 +181,7 @@ class CountWork(Work):
     def discard(self, entry: Entry) -> None:
         remove_set(self.directory, entry)
         for letters in entry["dead_letters"]:
-            storage.remove(join(self.directory, *letters["file"].split("/")))
+            storage.remove(join(self.directory, letters["file"]))
 
 
 def set_path(directory: str, key: str) -> str:
@@ -193,7 +193,7 @@ def remove_set(directory: str, entry: Entry) -> None:
     """Remove the shard set of an entry, its manifest first."""
     if entry["set"] is None:
         return
-    storage.remove_directory(set_path(directory, entry["set"]))
+    log.remove_shards(directory, entry["set"])
 
 
 def clean(directory: str) -> None:
@@ -203,20 +203,16 @@ def clean(directory: str) -> None:
     when its set is taken away: the input is counted again.
     """
     keys = log.set_names(directory)
-    found = [
-        f"{DEAD_LETTERS}/{one.name}"
-        for one in storage.entries(join(directory, DEAD_LETTERS))
-        if one.kind == "file" and log.is_part(one.name)
-    ]
+    found = log.files_in(directory)
     reader = log.LogReader(directory)
     entries = reader.read()
     for id_ in reader.all.keys() - entries.keys():
         log.remove_entry(directory, id_)  # another one replaces it
     for key in set(keys) - {entry["set"] for entry in entries.values()}:
-        storage.remove_directory(set_path(directory, key))
+        log.remove_shards(directory, key)
     letters = {one["file"] for entry in entries.values() for one in entry["dead_letters"]}
     for file in set(found) - letters:
-        storage.remove(join(directory, *file.split("/")))
+        storage.remove(join(directory, file))
     for id_, entry in reader.read().items():
         is_one = entry["set"] is not None and len(entry["inputs"]) == 1
         if is_one and not storage.exists(join(set_path(directory, entry["set"]), MANIFEST)):

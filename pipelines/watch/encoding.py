@@ -16,7 +16,7 @@ from pipelines.encode.steps import count_written, encode_split, tokenizer_of
 from pipelines.errors import ConfigError
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import DEAD_LETTERS, MANIFEST, TOKENIZER, manifest_bytes
+from pipelines.output.names import MANIFEST, TOKENIZER, manifest_bytes
 from pipelines.settings import EncodeSettings
 from pipelines.watch import log
 from pipelines.watch.arrivals import state
@@ -163,26 +163,17 @@ def clean(directory: str) -> None:
     A killed job leaves the first. A job elsewhere that has lost its command may write an entry just
     when its parts are taken away: the input is encoded again.
     """
-    there = _parts_in(directory)
+    there = set(log.files_in(directory))
     kept = log.compact(directory).values()
     gone = there - {file for entry in kept for file in log.files_of(entry)}
     for file in gone:
-        storage.remove(join(directory, *file.split("/")))
-    there = _parts_in(directory)
+        storage.remove(join(directory, file))
+    there = set(log.files_in(directory))
     kept = log.compact(directory).values()
     lost = [entry for entry in kept if not there.issuperset(log.files_of(entry))]
     for entry in lost:
         _LOGGER.warning("%s: its parts are not there any more", entry["inputs"][0]["name"])
     log.drop(directory, lost)
-
-
-def _parts_in(directory: str) -> set[str]:
-    return {
-        f"{folder}/{entry.name}" if folder else entry.name
-        for folder in ("", DEAD_LETTERS)
-        for entry in storage.entries(join(directory, folder) if folder else directory)
-        if entry.kind == "file" and log.is_part(entry.name)
-    }
 
 
 def settled_columns(

@@ -19,6 +19,7 @@ from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import (
     occupied,
+    refuse_earlier_layout,
     refuse_inputs_inside,
     refuse_links,
     remove_ours,
@@ -306,6 +307,7 @@ class _Watched:
         refuse_inputs_inside(directory, [f"{root.rstrip('/')}/", *reads])
         refuse_links(directory, FOLDERS)
         storage.make_directory(directory)
+        refuse_earlier_layout(directory)
         remove_temporaries(directory)
         found = storage.entries(directory)
         if found and output.overwrite:

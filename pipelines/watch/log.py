@@ -26,8 +26,11 @@ from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import (
+    DATA,
+    DEAD_LETTERS,
     MANIFEST,
     manifest_bytes,
+    parse_part,
     read_json_object,
     read_manifest_object,
 )
@@ -40,8 +43,7 @@ SETS = "sets"
 DRIFT = "drift"
 COUNTS_KIND = "watched-counts"
 WATCH = "watch"  # of a manifest: what it says of each input beside its parts
-VERSION = 1
-_PART = re.compile(r"part-[0-9a-f]{20}-[0-9]{5,}-of-[0-9]{5,}\.(parquet|jsonl)")
+VERSION = 2
 _SERIES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 _KEY = re.compile(r"[0-9a-f]{20}")
 _ENTRY = re.compile(r"[0-9a-f]{20}(-[0-9a-f]{20})?\.json")
@@ -71,9 +73,20 @@ def digest_id(*texts: str) -> str:
     return hashlib.sha256(data).hexdigest()[:20]
 
 
-def is_part(name: str) -> bool:
-    """Whether a file of this name is a part, or dead letters, of one input."""
-    return _PART.fullmatch(name) is not None
+def files_in(directory: str) -> list[str]:
+    """The parts and dead letters of inputs that lie in a directory, whoever names them."""
+    found = [
+        f"{folder}/{entry.name}"
+        for folder in (DATA, DEAD_LETTERS)
+        for entry in storage.entries(join(directory, folder))
+        if entry.kind == "file"
+    ]
+    return [file for file in found if _key(file)]
+
+
+def _key(file: str) -> str:
+    name = parse_part(file)
+    return name.key if name else ""
 
 
 def is_series(name: str) -> bool:
@@ -115,7 +128,10 @@ def read_entry(directory: str, id_: str) -> Entry | None:
     try:
         value = json.loads(data)
         if value["version"] != VERSION:
-            raise InputError(f"{path} is of version {value['version']!r}, this reads {VERSION}")
+            raise InputError(
+                f"{path} has version {value['version']!r}, this release reads {VERSION}: use the "
+                "release of beam-bpe that wrote it, or start again with another directory"
+            )
         intact = is_intact(value)
         for source in value["inputs"]:
             _ = source["name"], source["size"], source["mtime"], source["sha256"]
@@ -229,26 +245,30 @@ def set_names(directory: str) -> list[str]:
     return sorted(key for key in found if _KEY.fullmatch(key))
 
 
+def remove_shards(directory: str, key: str) -> None:
+    """Remove a shard set, its manifest first."""
+    folder = join(directory, SETS, key)
+    storage.remove(join(folder, MANIFEST))
+    storage.remove_directory(join(folder, DATA))
+    storage.remove_directory(folder)
+
+
 def entries_of(manifest: dict[str, Any]) -> list[Entry]:
     """The entries that were moved into the manifest of an encoded corpus."""
     parts: dict[str, list[Any]] = {}
     dead: dict[str, list[Any]] = {}
     for part in manifest["parts"]:
-        parts.setdefault(_stem(part["file"]), []).append(part)
+        parts.setdefault(_key(part["file"]), []).append(part)
     for letters in manifest["dead_letters"]:
-        dead.setdefault(_stem(letters["file"]), []).append(letters)
+        dead.setdefault(_key(letters["file"]), []).append(letters)
     return [
         {
             **row,
-            "parts": parts.get(f"part-{row['key']}", []),
-            "dead_letters": dead.get(f"part-{row['key']}", []),
+            "parts": parts.get(row["key"], []),
+            "dead_letters": dead.get(row["key"], []),
         }
         for row in manifest[WATCH]
     ]
-
-
-def _stem(file: str) -> str:
-    return file.rpartition("/")[2].split("-of-")[0].rpartition("-")[0]
 
 
 def newest(*sources: Iterable[Entry]) -> dict[str, Entry]:
@@ -274,7 +294,7 @@ def files_of(entry: Entry) -> list[str]:
 def remove_files(directory: str, entry: Entry) -> None:
     """Remove what an entry of an encoded corpus names."""
     for file in files_of(entry):
-        storage.remove(join(directory, *file.split("/")))
+        storage.remove(join(directory, file))
 
 
 def with_entries(manifest: dict[str, Any], entries: dict[str, Entry]) -> dict[str, Any]:

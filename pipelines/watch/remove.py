@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pipelines.files import storage
 from pipelines.files.storage import join
-from pipelines.output.names import DEAD_LETTERS, MANIFEST, PLAN, PROGRAM, read_json_object
+from pipelines.output.names import DATA, DEAD_LETTERS, MANIFEST, PLAN, PROGRAM, read_json_object
 from pipelines.watch import log
 from pipelines.watch.log import DRIFT
 
 WATCH_KEY = "watch"  # of the settings of a plan: the patterns
-FOLDERS = (log.LOG, log.SETS, DRIFT, DEAD_LETTERS)
+FOLDERS = (log.LOG, log.SETS, DRIFT, DATA, DEAD_LETTERS)
 
 
 def is_watched(directory: str) -> bool:
@@ -28,14 +28,12 @@ def remove_watched(directory: str) -> None:
     for id_ in log.entry_names(directory):
         log.remove_entry(directory, id_)
     for key in log.set_names(directory):
-        storage.remove_directory(join(directory, log.SETS, key))
+        log.remove_shards(directory, key)
     for entry in storage.entries(join(directory, DRIFT)):
         if entry.kind == "file" and log.is_series(entry.name):
             storage.remove(join(directory, DRIFT, entry.name))
-    for folder in (directory, join(directory, DEAD_LETTERS)):
-        for entry in storage.entries(folder):
-            if entry.kind == "file" and log.is_part(entry.name):
-                storage.remove(join(folder, entry.name))
+    for file in log.files_in(directory):
+        storage.remove(join(directory, file))
     if storage.is_local(directory):
         for name in (log.LOG, log.SETS, DRIFT):
             with contextlib.suppress(OSError):  # not there, or it holds something that is not ours

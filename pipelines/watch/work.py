@@ -26,7 +26,7 @@ from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.files.versions import file_version
-from pipelines.output.names import DEAD_LETTERS, PLAN, part_name, read_json_object
+from pipelines.output.names import PLAN, dead_letters_file, read_json_object
 from pipelines.running.runners import counters_kept
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
@@ -275,9 +275,9 @@ class Work(ABC):
             raise error
         as_text = input_file(file.path, self.arrivals.name(file.path), file.size_in_bytes, "text")
         bad = BadRecord.of(whole_file(as_text, 0), 0, str(error), b"")
-        name = part_name(0, 1, "jsonl", stem=f"part-{key}")
-        written = storage.write(join(self.directory, DEAD_LETTERS, name), dead_letter(bad))
-        letters = DeadLetters.of(name, records=1, written=written)
+        letters_file = dead_letters_file(0, 1, key)
+        written = storage.write(join(self.directory, letters_file), dead_letter(bad))
+        letters = DeadLetters.of(letters_file, records=1, written=written)
         entry = {
             **self.nothing(key),
             "inputs": [self._described(file, None, sha256)],
@@ -358,7 +358,7 @@ def _unchanged(file: FileMetadata, version: Version | None) -> bool:
 
 def splits_of(file: InputFile, key: str, split_size: int | None) -> list[Split]:
     """The splits of one input; their files are named after it and its contents."""
-    return [replace(split, stem=f"part-{key}") for split in plan_splits([file], split_size)]
+    return [replace(split, key=key) for split in plan_splits([file], split_size)]
 
 
 def dead_letters_json(letters: DeadLetters | None) -> list[Any]:

@@ -61,7 +61,7 @@ def test_pattern_large_counts_and_inputs_are_saved(tmp_path: Path) -> None:
     assert loaded == counts
     assert loaded.inputs == counts.inputs
     assert loaded.pretokenizer.pattern == r"\s+|\w+"
-    assert len(list((tmp_path / "new" / "counts").iterdir())) == 17
+    assert len(list((tmp_path / "new" / "counts").rglob("*.*"))) == 17
 
 
 def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -> None:
@@ -80,9 +80,10 @@ def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -
         "distinct_pretokens": len(counts),
         "failures": 0,
     }
-    names = [f"part-0000{shard}-of-00003.parquet" for shard in range(3)]
+    names = [f"data/part-0000{shard}-of-00003.parquet" for shard in range(3)]
     assert [part["file"] for part in manifest["parts"]] == names
-    assert sorted(path.name for path in saved.iterdir()) == ["manifest.json", *names]
+    assert sorted(path.name for path in saved.iterdir()) == ["data", "manifest.json"]
+    assert sorted(path.name for path in saved.glob("data/*")) == [name[5:] for name in names]
     for shard, part in enumerate(manifest["parts"]):
         data = (saved / part["file"]).read_bytes()
         assert part["bytes"] == len(data)
@@ -95,7 +96,7 @@ def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -
 
 
 def test_parts_are_plain_parquet(saved: Path) -> None:
-    file = pq.ParquetFile(saved / "part-00000-of-00003.parquet")
+    file = pq.ParquetFile(saved / "data" / "part-00000-of-00003.parquet")
     assert [(field.name, str(field.type), field.nullable) for field in file.schema_arrow] == [
         ("pretoken", "binary", False),
         ("count", "int64", False),
@@ -116,16 +117,17 @@ def test_the_same_counts_are_the_same_bytes(tmp_path: Path, saved: Path) -> None
     ]
     (halves[0] + halves[1]).save(tmp_path / "again", shards=3)
     PretokenCounts.load(saved).save(tmp_path / "loaded", shards=3)
-    for path in saved.iterdir():
-        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
-        assert (tmp_path / "loaded" / path.name).read_bytes() == path.read_bytes()
+    for path in saved.rglob("*.*"):
+        name = path.relative_to(saved)
+        assert (tmp_path / "again" / name).read_bytes() == path.read_bytes()
+        assert (tmp_path / "loaded" / name).read_bytes() == path.read_bytes()
 
 
 def test_keys_larger_than_a_page(tmp_path: Path) -> None:
     counts = PretokenCounts.from_items({b"x" * (1_000_000 + i): i + 1 for i in range(20)})
     counts.save(tmp_path / "counts", shards=2)
     assert PretokenCounts.load(tmp_path / "counts") == counts
-    metadata = pq.read_metadata(tmp_path / "counts" / "part-00000-of-00002.parquet")
+    metadata = pq.read_metadata(tmp_path / "counts" / "data" / "part-00000-of-00002.parquet")
     assert metadata.serialized_size < 2_000
 
 
@@ -133,7 +135,7 @@ def test_saving_again_replaces_counts(saved: Path) -> None:
     other = count_pretokens(["other"])
     other.save(saved, shards=2)
     assert PretokenCounts.load(saved) == other
-    assert len(list(saved.iterdir())) == 3
+    assert len(list(saved.rglob("*.*"))) == 3
 
 
 def test_saving_leaves_other_files_alone(tmp_path: Path, saved: Path) -> None:
@@ -162,14 +164,28 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         counts.save(directory, shards=100_000)
     assert not directory.exists()
     counts.save(directory, shards=4)
-    before = sorted(directory.iterdir())
-    blocked = directory / ".part-00001-of-00002.parquet~"  # where the second part is written
+    before = sorted(directory.rglob("*"))
+    blocked = (
+        directory / "data" / ".part-00001-of-00002.parquet~"
+    )  # where the second part is written
     blocked.mkdir()
     with pytest.raises(OSError, match="part-00001"):
         count_pretokens(["other"]).save(directory, shards=2)
     blocked.rmdir()
-    assert sorted(directory.iterdir()) == before
+    assert sorted(directory.rglob("*")) == before
     assert PretokenCounts.load(directory) == counts
+
+
+def test_a_folder_of_parts_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    directory, away = tmp_path / "counts", tmp_path / "away"
+    counts = count_pretokens(TEXTS)
+    counts.save(directory, shards=2)
+    (directory / "data").rename(away)
+    (directory / "data").symlink_to(away)
+    before = sorted(away.iterdir())
+    with pytest.raises(CountsError, match="data is a link"):
+        counts.save(directory, shards=3)
+    assert sorted(away.iterdir()) == before
 
 
 def edit_manifest(directory: Path, **fields: Any) -> None:
@@ -203,7 +219,7 @@ def test_no_counts_there(tmp_path: Path, saved: Path) -> None:
 
 
 def test_a_part_is_missing_truncated_damaged_or_of_another_run(tmp_path: Path, saved: Path) -> None:
-    part = saved / "part-00001-of-00003.parquet"
+    part = saved / "data" / "part-00001-of-00003.parquet"
     data = part.read_bytes()
     part.unlink()
     with pytest.raises(CountsError, match=r"part-00001-of-00003\.parquet is missing"):
@@ -215,7 +231,7 @@ def test_a_part_is_missing_truncated_damaged_or_of_another_run(tmp_path: Path, s
     with pytest.raises(CountsError, match=r"part-00001.* has not the SHA-256 of the manifest"):
         PretokenCounts.load(saved)
     count_pretokens(["another run"]).save(tmp_path / "other", shards=3)
-    shutil.copy(tmp_path / "other" / part.name, part)
+    shutil.copy(tmp_path / "other" / "data" / part.name, part)
     with pytest.raises(CountsError, match=r"part-00001.* of another run"):
         PretokenCounts.load(saved)
     part.write_bytes(data)
@@ -223,7 +239,7 @@ def test_a_part_is_missing_truncated_damaged_or_of_another_run(tmp_path: Path, s
 
 
 def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
-    part = saved / "part-00000-of-00003.parquet"
+    part = saved / "data" / "part-00000-of-00003.parquet"
     good = part.read_bytes()
     table = pq.read_table(part)
     first = table["pretoken"][0].as_py()
@@ -249,7 +265,10 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
             parquet_bytes(table.select(["pretoken", "count"])),
             "lacks the columns of order, the manifest says order_span=5",
         ),
-        ((saved / "part-00001-of-00003.parquet").read_bytes(), "does not belong to this part"),
+        (
+            (saved / "data" / "part-00001-of-00003.parquet").read_bytes(),
+            "does not belong to this part",
+        ),
     ]
     assert first
     for data, message in cases:
@@ -271,7 +290,7 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
     [
         ({"kind": "tokenizer"}, "manifest of 'tokenizer', not of 'counts'"),
         ({"kind": None}, "kind is None, it must be str"),
-        ({"version": 2}, "has version 2, this library reads 1"),
+        ({"version": 1}, "has version 1, this library reads 2"),
         ({"version": True}, "version is True, it must be int"),
         ({"pruned": {"below": 2}}, "pruned has no field 'distinct_pretokens'"),
         ({"pruned": 2}, "pruned is 2, it must be dict or null"),
@@ -297,7 +316,7 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
         ({"parts": []}, "names 0 parts"),
         (
             {"parts": [{"file": "../../x", "rows": 0, "bytes": 0, "sha256": ""}]},
-            r"part 0 is '\.\./\.\./x', it must be 'part-00000-of-00001\.parquet'",
+            r"part 0 is '\.\./\.\./x', it must be 'data/part-00000-of-00001\.parquet'",
         ),
     ],
 )

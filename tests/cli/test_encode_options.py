@@ -56,7 +56,7 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
         *("--id-type", "uint32"),
         cwd=folder,
     )
-    name = "part-00000-of-00001.parquet"
+    name = "data/train-00000-of-00001.parquet"
     parts = [pq.read_table(folder / output / name) for output in ("configured", "typed")]
     assert parts[0].equals(parts[1])
     assert parts[0].schema.field("input_ids").type == pa.list_(pa.uint32())

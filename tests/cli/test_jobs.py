@@ -82,7 +82,7 @@ def test_verify_refuses_a_changed_part(work: Path, tmp_path: Path) -> None:
     for path in (work / "ids").iterdir():
         if path.is_file():
             (ids / path.name).write_bytes(path.read_bytes())
-    part = next(iter(sorted(ids.glob("part-*"))))
+    part = next(iter(sorted(ids.glob("data/train-*"))))
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
     part.write_bytes(data)

@@ -81,7 +81,7 @@ def test_the_page_has_the_numbers_of_the_files(run: Path) -> None:
     page = text((run / "out" / "report.html").read_text("utf-8"))
     manifest = json.loads((run / "out" / "encoded" / "manifest.json").read_bytes())
     assert f"tokens encoded {manifest['totals']['tokens']:,}" in page
-    parts = sorted((run / "out" / "encoded").glob("part-*"))
+    parts = sorted((run / "out" / "encoded").glob("data/train-*"))
     rows = pq.read_table(parts)["input_ids"].to_pylist()
     counts = Counter(id_ for row in rows for id_ in row)
     (best, times), *_ = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -165,7 +165,7 @@ def test_jobs_know_the_report_and_the_times(run: Path, tmp_path: Path) -> None:
 def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
     inputs = InputSettings(patterns=(f"{run}/*.jsonl",), split_size=1024, max_failures=9)
     encode(inputs, run / "out" / "tokenizer.json", tmp_path / "ids")
-    parts = len(list((tmp_path / "ids").glob("part-*")))
+    parts = len(list((tmp_path / "ids").glob("data/train-*")))
     assert parts > 2
     done = bpe("report", tmp_path / "ids", "--sample-parts", "2", "--json", cwd=run)
     assert "tokens-per-document" in json.loads(done.stdout)["sections"]
@@ -249,7 +249,7 @@ def test_what_is_not_there_or_damaged_is_named(work: Path, tmp_path: Path) -> No
     empty = bpe("report", tmp_path, status=1).stderr
     assert "no finished job left its output here: name a directory" in empty
     shutil.copytree(work / "ids", tmp_path / "ids")
-    part = next((tmp_path / "ids").glob("part-*"))
+    part = next((tmp_path / "ids").glob("data/train-*"))
     part.write_bytes(part.read_bytes()[:-100])
     with pytest.raises(InputError, match=f"{part.name}.*bpe verify"):
         report(str(tmp_path / "ids"))

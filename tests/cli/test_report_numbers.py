@@ -115,7 +115,7 @@ def material(run: Path) -> Material:
         for line in file.read_text("utf-8").splitlines()
         if line.startswith("{")
     ]
-    parts = sorted((run / "out" / "encoded").glob("part-*"))
+    parts = sorted((run / "out" / "encoded").glob("data/train-*"))
     tokenizer = library.Tokenizer.load(run / "out" / "tokenizer.json")
     ids = set(range(len(tokenizer))) - {tokenizer.token_id(one.encode()) for one in SPECIAL}
     return Material(

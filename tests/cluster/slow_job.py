@@ -118,7 +118,7 @@ class Running:
         """What splits have left so far (inode and time), not before ``since`` (nanoseconds)."""
         folder = self.output if self.step == "encode" else self.output / "dead-letters"
         found = {}
-        for path in folder.glob("part-*"):
+        for path in folder.glob("data/train-*"):
             with contextlib.suppress(FileNotFoundError):
                 stat = path.stat()
                 if stat.st_mtime_ns >= since:

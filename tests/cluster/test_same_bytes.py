@@ -45,7 +45,7 @@ def test_a_prism_that_beam_starts(job: Job, pieces: None, tmp_path: Path) -> Non
 
 def test_the_job_is_one_that_tells_runners_apart(job: Job) -> None:
     names = list(job.expected)
-    assert sum(name.startswith("encoded/part-") for name in names) > 20
+    assert sum(name.startswith("encoded/data/train-") for name in names) > 20
     assert sum(name.startswith("encoded/dead-letters/") for name in names) == 2
-    assert sum(name.startswith("counts/part-") for name in names) == 16
+    assert sum(name.startswith("counts/data/part-") for name in names) == 16
     assert "tokenizer.json" in names

@@ -48,16 +48,17 @@ def empty(path: Path, undisturbed: Undisturbed) -> None:
 
 def of_another_run(path: Path, undisturbed: Undisturbed) -> None:
     """A whole and sound file of the same name, from a job over other documents."""
-    other = path.parent.parent / "other"
+    out = path.parent.parent
+    other = out.parent / "other"
     docs = (undisturbed.corpus / "docs.jsonl").read_text("utf-8").splitlines(keepends=True)
     (other / "corpus").mkdir(parents=True)
     (other / "corpus" / "docs.jsonl").write_text("".join(docs[:1]) * len(docs), "utf-8")
     inputs = type(undisturbed)(other, undisturbed.split).inputs
-    if "ids" in path.parent.name:
+    if "ids" in out.name:
         encode(inputs, undisturbed.folder / "t.json", other / "out")
     else:
         count(inputs, other / "out")
-    donors = sorted((other / "out").glob("part-*.parquet"))
+    donors = sorted((other / "out").glob("data/*.parquet"))
     shutil.copy(donors[0], path)
 
 
@@ -89,7 +90,7 @@ def output(small: Undisturbed, kind: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "damage"),
     [
-        *(("part-00001", damage) for damage in OF_PARTS),
+        *(("data/*-00001", damage) for damage in OF_PARTS),
         *(("manifest.json", damage) for damage in OF_MANIFESTS),
     ],
 )
@@ -188,7 +189,7 @@ def test_another_number_is_found_in_what_a_training_told(
 
 def test_verify_and_resume_on_the_command_line(small: Undisturbed, tmp_path: Path) -> None:
     out = shutil.copytree(small.folder / "ids", tmp_path / "ids")
-    part = min(out.glob("part-*.parquet"))
+    part = min(out.glob("data/train-*.parquet"))
     flip(part, small)
     done = bpe("verify", out, status=1)
     assert done.stderr.splitlines()[-1].startswith("bpe: error:")

@@ -157,7 +157,7 @@ def test_a_disk_that_becomes_read_only(
 
 def parts(directory: Path) -> list[Path]:
     """Of an encoding."""
-    return [path for path in directory.rglob("part-*.parquet") if path.parent.name != "counts"]
+    return list(directory.rglob("train-*.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_an_output_that_loses_its_permission(
     assert outcome(out) == expected
     assert temporaries(out) == []
     after = stamps(out)
-    kept = [name for name in before if name.startswith("encoded/part-")]
+    kept = [name for name in before if name.startswith("encoded/data/train-")]
     assert len(kept) >= 3
     assert all(after[name] == before[name] for name in kept)
 
@@ -227,7 +227,7 @@ def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
         count(inputs, undisturbed)
     expected = outcome(undisturbed)
     limit = max(map(len, expected.values())) - 1  # bytes: what all files have but one
-    assert max(expected, key=lambda file: len(expected[file])).startswith("part-")
+    assert max(expected, key=lambda file: len(expected[file])).startswith("data/")
     corpus = ("--input", tmp_path / "corpus", "--split-size", "2000")
     command: list[str | Path] = [name, *corpus, "--output", out]
     command += ["--tokenizer", tmp_path / "t.json"] if name == "encode" else []
@@ -242,7 +242,7 @@ def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
     )
     assert done.returncode == 1
     error = error_of(done.stderr)
-    assert f"{out}/part-" in error
+    assert f"{out}/data/" in error
     assert "File too large: " in error
     assert "--resume" in error
     assert temporaries(out) == []

@@ -37,7 +37,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="worker processes are
 
 
 def parts(directory: Path) -> list[Path]:
-    return list(directory.rglob("part-*.parquet"))
+    return list(directory.rglob("train-*.parquet"))
 
 
 def check_resumed(undisturbed: Undisturbed, name: str, out: Path) -> None:
@@ -194,7 +194,7 @@ def check_run(whole: WholeJob, run: list[str | Path], out: Path) -> None:
     assert outcome(out) == expected
     assert temporaries(out) == []
     assert finished(out).items() >= before.items()
-    kept = sum(name.startswith("encoded/part-") for name in before)
+    kept = sum(name.startswith("encoded/data/train-") for name in before)
     assert json.loads(done.stdout)["encode"]["resumed_parts"] == kept
 
 
@@ -205,6 +205,6 @@ def finished(out: Path) -> dict[str, tuple[int, int]]:
     return {
         name: stamp
         for name, stamp in there.items()
-        if re.search(r"part-[0-9-]*of-[0-9]*[.]parquet$", name)
+        if re.search(r"/(part|train)-[0-9-]*of-[0-9]*[.]parquet$", name)
         and (counted or not name.startswith("counts/"))
     }

@@ -32,7 +32,7 @@ def test_it_is_counted_and_encoded(tmp_path: Path, kind: str) -> None:
     of_unit = core.count_pretokens([UNIT]).items()
     assert dict(counts.items()) == {pretoken: units * count for pretoken, count in of_unit}
     tokenizer = core.Tokenizer.load(tmp_path / "out" / "tokenizer.json")
-    parts = sorted((tmp_path / "out" / "encoded").glob("part-*.parquet"))
+    parts = sorted((tmp_path / "out" / "encoded").glob("data/train-*.parquet"))
     (row,) = (row for part in parts for row in pq.read_table(part)["input_ids"])
     expected = np.array(tokenizer.encode(UNIT), np.uint16)
     ids = row.values.to_numpy()

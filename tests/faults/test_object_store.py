@@ -54,7 +54,7 @@ def whole_job(store: Store, mixed: WholeJob, prefix: str, *more: str) -> None:
     made = mixed.made()
     assert store.tree(f"{prefix}/out/") == made
     assert sum(name.startswith("encoded/dead-letters/") for name in made) == 2
-    assert sum(name.startswith("encoded/part-") for name in made) >= 6
+    assert sum(name.startswith("encoded/data/train-") for name in made) >= 6
     inputs = mixed.inputs(f"{at}/corpus")
     jobs.verify(directory=f"{at}/out/counts", execution=execution)
     verified = jobs.verify(directory=f"{at}/out/encoded", inputs=inputs, execution=execution)
@@ -70,7 +70,7 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
 ) -> None:
     whole_job(store, mixed, "threads")
     asked = store.asked()
-    assert "PUT /corpora/threads/out/encoded/part-" in asked
+    assert "PUT /corpora/threads/out/encoded/data/train-" in asked
     removed = re.findall(r'"(?:DELETE .*|POST /corpora/?\?delete.*)', asked)
     assert len(removed) == 3  # claims: of the counts, the model and the ids
     assert ".tmp" not in asked
@@ -107,14 +107,14 @@ def test_a_whole_job_that_was_killed_is_resumed(
     bpe(*run, "--resume", seconds=PATIENCE)
     assert store.tree("whole/out/") == expected
     sent = {
-        name.rpartition("/")[2]
+        name.removeprefix("encoded/")
         for name in re.findall(r'"PUT /corpora/whole/out/([^ ?]*)', store.asked(since=killed_at))
     }
     assert sent.isdisjoint(finished)
     everything = {name.removeprefix("encoded/") for name in expected}
-    made = {name for name in everything if name.startswith("part-")}
+    made = {name for name in everything if name.startswith("data/train-")}
     assert len(made - sent - finished) <= 2  # what the store had in hand when the job was killed
-    assert "part-00000-of-00002.parquet" not in sent  # counts, of the step before
+    assert "counts/data/part-00000-of-00002.parquet" not in sent  # counts, of the step before
     check_unfinished(store, "whole/out/")
 
 
@@ -126,7 +126,9 @@ class Parts:
     prefix: str
 
     def names(self) -> set[str]:
-        listed = self.store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{self.prefix}part-")
+        listed = self.store.client.list_objects_v2(
+            Bucket=BUCKET, Prefix=f"{self.prefix}data/train-"
+        )
         return {item["Key"].removeprefix(self.prefix) for item in listed.get("Contents", ())}
 
 

@@ -122,7 +122,7 @@ def test_links_in_the_output_lead_nowhere(small: Undisturbed, tmp_path: Path, re
     """Files of a job are links to a file outside: they are replaced or refused, never followed."""
     away = outside(tmp_path)
     before = tree(away)
-    part = next(name for name in sorted(small.made("encode")) if name.startswith("part-"))
+    part = next(name for name in sorted(small.made("encode")) if name.startswith("data/"))
     for name in (part, "manifest.json", "tokenizer.json", ".plan.json", "dead-letters"):
         out = tmp_path / "out"
         shutil.copytree(small.folder / "ids", out)

@@ -154,7 +154,7 @@ def test_nothing_to_count_still_writes_every_shard(tmp_path: Path, texts: list[s
     summary = count(corpus.inputs(), tmp_path / "counts")
     assert (summary.documents, summary.pretokens, summary.parts) == (len(texts), 0, 16)
     assert len(PretokenCounts.load(tmp_path / "counts")) == 0
-    for part in (tmp_path / "counts").glob("part-*.parquet"):
+    for part in (tmp_path / "counts").glob("data/part-*.parquet"):
         assert pq.read_schema(part).names == ["pretoken", "count"]
 
 
@@ -224,7 +224,7 @@ def test_a_finished_count_is_resumed_without_counting(corpus: Corpus, tmp_path: 
 def test_a_damaged_count_is_made_again(corpus: Corpus, tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "counts")
     before = tree(tmp_path / "counts")
-    (tmp_path / "counts" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
+    (tmp_path / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
     assert not count(corpus.inputs(), tmp_path / "counts", resume=True).resumed
     assert tree(tmp_path / "counts") == before
 

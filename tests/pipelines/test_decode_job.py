@@ -68,11 +68,11 @@ def test_damage_is_named(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text " * 500])
     small_tokenizer(tmp_path / "t.json")
     encode(corpus.inputs(split_size=None), tmp_path / "t.json", tmp_path / "ids")
-    (part,) = (tmp_path / "ids").glob("part-*")
+    (part,) = (tmp_path / "ids").glob("data/train-*")
     data = bytearray(part.read_bytes())
     data[len(data) // 4] ^= 1
     part.write_bytes(data)
-    with pytest.raises(InputError, match=r"part-00000-of-00001\.parquet: damaged"):
+    with pytest.raises(InputError, match=r"data/train-00000-of-00001\.parquet: damaged"):
         jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
     other = bpe.train(bpe.count_pretokens(["aaaa"]), vocab_size=257)
     other.save(tmp_path / "ids" / "tokenizer.json")

@@ -56,7 +56,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(directory: Path) -> pa.Table:
-    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("part-*")))
+    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("data/train-*")))
 
 
 def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path)
 def test_files_of_the_output(corpus: Corpus, model: Path, tmp_path: Path) -> None:
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     files = tree(tmp_path / "ids")
-    expected = [f"part-{i:05d}-of-{summary.parts:05d}.parquet" for i in range(summary.parts)]
+    expected = [f"data/train-{i:05d}-of-{summary.parts:05d}.parquet" for i in range(summary.parts)]
     assert sorted(files) == sorted([".plan.json", "manifest.json", "tokenizer.json", *expected])
     assert files["tokenizer.json"] == model.read_bytes()
     manifest = json.loads(files["manifest.json"])
@@ -178,7 +178,7 @@ def test_row_groups_end_by_a_fixed_rule(
 
 def test_pages_have_checksums(corpus: Corpus, model: Path, tmp_path: Path) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids")
-    path = max((tmp_path / "ids").glob("part-*"), key=lambda path: path.stat().st_size)
+    path = max((tmp_path / "ids").glob("data/train-*"), key=lambda path: path.stat().st_size)
     column = pq.ParquetFile(path).metadata.row_group(0).column(1)
     data = bytearray(path.read_bytes())
     data[column.data_page_offset + column.total_compressed_size - 5] ^= 1
@@ -243,7 +243,7 @@ def test_more_failures_may_be_allowed_on_the_second_try(model: Path, tmp_path: P
     inputs = bad_lines(tmp_path / "in", good=40, bad=5)
     with pytest.raises(RecordError):
         encode(inputs, model, tmp_path / "ids")
-    finished = len(list((tmp_path / "ids").glob("part-*")))
+    finished = len(list((tmp_path / "ids").glob("data/train-*")))
     more = replace(inputs, max_failures=9)
     assert encode(more, model, tmp_path / "ids", resume=True).resumed_parts == finished
     encode(more, model, tmp_path / "fresh")

@@ -59,7 +59,9 @@ def write(folder: Path, format_: FileFormat, packed: Compression) -> None:
 
 def rows(folder: Path) -> list[dict[str, Any]]:
     return [
-        row for path in sorted(folder.glob("part-*")) for row in pq.read_table(path).to_pylist()
+        row
+        for path in sorted(folder.glob("data/train-*"))
+        for row in pq.read_table(path).to_pylist()
     ]
 
 

@@ -66,7 +66,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(directory: Path) -> pa.Table:
-    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("part-*")))
+    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("data/train-*")))
 
 
 def manifest(directory: Path) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mod
 
     # A part that is lost is made again.
     before = tree(ids)
-    sorted(ids.glob("part-*"))[1].unlink()
+    sorted(ids.glob("data/train-*"))[1].unlink()
     again = encode(corpus.inputs(), model, ids, encoding=settings, resume=True)
     assert again.resumed_parts == summary.parts - 1
     assert tree(ids) == before
@@ -129,7 +129,7 @@ def test_packed_rows_have_one_length_but_the_last_of_a_part(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
-    for path in (tmp_path / "ids").glob("part-*"):
+    for path in (tmp_path / "ids").glob("data/train-*"):
         lengths = pq.read_table(path)["num_tokens"].to_pylist()
         assert lengths[:-1] == [16] * (len(lengths) - 1)
 
@@ -375,7 +375,7 @@ def test_packed_rows_of_another_text_are_found(model: Path, tmp_path: Path) -> N
     path.write_text(path.read_text().replace("lazy", "zaly"))
     for name, message in (
         ("c", r"row \d+, document 'd\d', chunk \d+: its ids do not decode to its text"),
-        ("p", r"part-.*, row \d+, document"),
+        ("p", r"data/train-.*, row \d+, document"),
     ):
         with pytest.raises(VerificationError, match=message):
             jobs.verify(directory=str(tmp_path / name), inputs=corpus.inputs())

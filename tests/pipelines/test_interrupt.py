@@ -56,7 +56,7 @@ def test_an_interrupted_job_ends_soon_and_clean(corpus: Corpus, tmp_path: Path, 
         stderr=subprocess.PIPE,
     )
     ids = tmp_path / "ids"
-    while process.poll() is None and not any(ids.glob("part-*")):
+    while process.poll() is None and not any(ids.glob("data/train-*")):
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)

@@ -57,7 +57,7 @@ def kept(folder: Path, model: Path, ids: Path, *names: str, **more: Any) -> pa.T
     settings = EncodeSettings(keep=names)
     encode(inputs(folder, **more), model, ids, encoding=settings)
     jobs.verify(directory=str(ids), inputs=inputs(folder, **more))
-    return pa.concat_tables(pq.read_table(path) for path in sorted(ids.glob("part-*")))
+    return pa.concat_tables(pq.read_table(path) for path in sorted(ids.glob("data/train-*")))
 
 
 def expected(record: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_every_document_of_a_packed_row_has_its_columns(model: Path, tmp_path: P
     settings = EncodeSettings(keep=("n", "o"), pack=4)
     encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
     jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs(tmp_path / "in"))
-    (part,) = (tmp_path / "ids").glob("part-*")
+    (part,) = (tmp_path / "ids").glob("data/train-*")
     wanted = {record["id"]: expected(record) for record in RECORDS}
     seen = set()
     for row in pq.read_table(part)["documents"].to_pylist():
@@ -133,7 +133,7 @@ def test_chunks_repeat_the_columns(model: Path, tmp_path: Path) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
     settings = EncodeSettings(keep=("n",), max_tokens=2)
     encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
-    (part,) = (tmp_path / "ids").glob("part-*")
+    (part,) = (tmp_path / "ids").glob("data/train-*")
     table = pq.read_table(part)
     wanted = {record["id"]: record.get("n") for record in RECORDS}
     assert table["n"].to_pylist() == [wanted[id_] for id_ in table["id"].to_pylist()]
@@ -308,7 +308,7 @@ def test_large_columns_make_small_row_groups(
     pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=1)
     found = kept(tmp_path / "in", model, tmp_path / "ids", "large")
     assert found.num_rows == 30
-    (part,) = (tmp_path / "ids").glob("part-*")
+    (part,) = (tmp_path / "ids").glob("data/train-*")
     metadata = pq.ParquetFile(part).metadata
     rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     assert 1 < max(rows) <= 12

@@ -63,7 +63,7 @@ def test_counting_and_training(tmp_path: Path) -> None:
         )
     )
     manifest = json.loads((output / "manifest.json").read_text())
-    parts = list(output.glob("part-*.parquet"))
+    parts = list(output.glob("data/part-*.parquet"))
     assert found == {
         "documents_read": len(corpus.texts),
         "bytes_read": sum(p.stat().st_size for p in corpus.folder.rglob("*") if p.is_file()),
@@ -92,7 +92,7 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
     encode: dict[str, Any] = {"inputs": [str(corpus.folder)], "tokenizer": str(tmp_path / "t.json")}
     found = finished(EncodeToParquet(**encode, output=str(output), split_size=700))
     totals = json.loads((output / "manifest.json").read_text())["totals"]
-    parts = list(output.glob("part-*.parquet"))
+    parts = list(output.glob("data/train-*.parquet"))
     pretokens = count((text.encode() for text in corpus.texts), pretokenizer="gpt2").total()
     assert found.pop("cache_hits") + found.pop("cache_misses") == pretokens
     assert found == {
@@ -208,7 +208,7 @@ def test_watching_to_count(tmp_path: Path) -> None:
     entries = [one for one in log.read_log(works.out).values() if one["set"] is not None]
     later = [one for one in entries if one["inputs"][0]["name"] != "a.txt"]
     parts = [
-        path for one in later for path in (works.folder / "sets" / one["set"]).glob("*.parquet")
+        path for one in later for path in (works.folder / "sets" / one["set"]).rglob("*.parquet")
     ]
     assert found == {
         **batch,

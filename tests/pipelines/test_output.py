@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from bpe.counts.manifest import shard_file
 from pipelines.errors import OutputError
 from pipelines.output.directory import prepare
-from pipelines.output.names import Kind, Plan, json_bytes, part_name
+from pipelines.output.names import Kind, Plan, dead_letters_file, json_bytes, part_file
 from pipelines.settings import OutputSettings
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ PLAN = Plan(
     settings={"tokenizer": "abc"},
     inputs={"files": 1, "bytes": 5, "sha256": "d"},
 )
-TEMPORARY = f".{part_name(0, 2)}.{'0' * 32}.tmp"
+TEMPORARY = f"data/.train-00000-of-00002.parquet.{'0' * 32}.tmp"
 
 
 def settings(directory: Path, *, overwrite: bool = False, resume: bool = False) -> OutputSettings:
@@ -39,10 +40,11 @@ def begun(tmp_path: Path) -> Path:
     directory = tmp_path / "out"
     prepare(settings(directory), PLAN)
     (directory / "tokenizer.json").write_text("{}")
-    (directory / part_name(0, 2)).write_bytes(b"not even Parquet")
+    (directory / "data").mkdir()
+    (directory / part_file(0, 2)).write_bytes(b"not even Parquet")
     (directory / TEMPORARY).write_bytes(b"half")
     (directory / "dead-letters").mkdir()
-    (directory / "dead-letters" / part_name(0, 2, "jsonl")).write_bytes(b"{")
+    (directory / dead_letters_file(0, 2)).write_bytes(b"{")
     return directory
 
 
@@ -52,7 +54,7 @@ def test_a_new_directory_gets_the_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README", ".hidden", "folder/file", "part-00000-of-00002.parquet"]
+    "name", ["README", ".hidden", "folder/file", "data/train-00000-of-00002.parquet"]
 )
 def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -81,6 +83,7 @@ def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
 
 
 def test_half_written_files_of_a_killed_job_are_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
     (tmp_path / TEMPORARY).touch()
     prepare(settings(tmp_path), PLAN)
     assert names(tmp_path) == {".plan.json"}
@@ -98,6 +101,7 @@ def test_overwrite_removes_what_is_ours_even_damaged(begun: Path) -> None:
     prepare(settings(begun, overwrite=True), PLAN)
     assert names(begun) == {".plan.json", "notes.txt"}
     assert not (begun / "dead-letters").exists()
+    assert not (begun / "data").exists()
     assert (begun / "folder").is_dir()
 
 
@@ -111,7 +115,10 @@ def test_overwrite_recognises_ours_by_the_manifest_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["other.parquet", part_name(0, 7), "manifest.json", "tokenizer.json", "dead-letters/mine.txt"],
+    [
+        *("other.parquet", "data/other.parquet", "data/README", part_file(0, 7)),
+        *("manifest.json", "tokenizer.json", "dead-letters/mine.txt"),
+    ],
 )
 def test_overwrite_keeps_foreign_files_and_refuses_look_alikes(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -125,7 +132,7 @@ def test_overwrite_keeps_foreign_files_and_refuses_look_alikes(tmp_path: Path, n
 def test_overwrite_does_not_follow_links(begun: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    precious = outside / part_name(0, 2, "jsonl")
+    precious = outside / "part-00000-of-00002.jsonl"
     precious.write_text('{"file": 1, "place": 2, "reason": 3, "size": 4}')
     for path in (begun / "dead-letters").iterdir():
         path.unlink()
@@ -139,8 +146,8 @@ def test_overwrite_does_not_follow_links(begun: Path, tmp_path: Path) -> None:
 def test_a_link_in_the_place_of_a_part_is_not_ours(begun: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("data")
-    (begun / part_name(1, 2)).symlink_to(precious)
-    with pytest.raises(OutputError, match=part_name(1, 2)):
+    (begun / part_file(1, 2)).symlink_to(precious)
+    with pytest.raises(OutputError, match=part_file(1, 2)):
         prepare(settings(begun, overwrite=True), PLAN)
     assert precious.read_text() == "data"
 
@@ -151,25 +158,56 @@ def test_resume_keeps_parts_and_removes_temporary_files(begun: Path) -> None:
     assert names(begun) == {
         ".plan.json",
         "tokenizer.json",
-        part_name(0, 2),
-        f"dead-letters/{part_name(0, 2, 'jsonl')}",
+        part_file(0, 2),
+        dead_letters_file(0, 2),
     }
 
 
 def test_counts_that_are_not_complete_are_in_nobody_s_way(tmp_path: Path) -> None:
     counts = Plan(kind="counts", parts=(16, 2), settings={}, inputs={})
     prepare(settings(tmp_path), counts)
-    (tmp_path / part_name(3, 16)).write_bytes(b"half")
+    (tmp_path / "data").mkdir()
+    (tmp_path / shard_file(3, 16)).write_bytes(b"half")
     (tmp_path / "dead-letters").mkdir()
-    (tmp_path / "dead-letters" / part_name(0, 2, "jsonl")).write_bytes(b"{")
+    (tmp_path / dead_letters_file(0, 2)).write_bytes(b"{")
     others = Plan(kind="counts", parts=(4, 2), settings={"track_order": True}, inputs={})
     prepare(settings(tmp_path), others)
     assert names(tmp_path) == {".plan.json"}
-    for name in ("notes.txt", part_name(3, 16), "manifest.json"):
+    for name in ("notes.txt", shard_file(3, 16), "manifest.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
         with pytest.raises(OutputError, match="holds"):
             prepare(settings(tmp_path), others)
         (tmp_path / name).unlink()
+
+
+@pytest.mark.parametrize("choice", [{}, {"overwrite": True}, {"resume": True}])
+def test_an_earlier_layout_is_refused_whole(tmp_path: Path, choice: dict[str, bool]) -> None:
+    plan = {**PLAN.to_json(), "version": 1}
+    (tmp_path / ".plan.json").write_bytes(json_bytes(plan))
+    (tmp_path / "part-00000-of-00002.parquet").touch()
+    with pytest.raises(OutputError, match=r"layout 1 \(this release writes 2\): remove it and run"):
+        prepare(settings(tmp_path, **choice), PLAN)
+    assert names(tmp_path) == {".plan.json", "part-00000-of-00002.parquet"}
+
+
+@pytest.mark.parametrize("choice", [{}, {"overwrite": True}, {"resume": True}])
+def test_data_that_is_a_link_is_refused(tmp_path: Path, choice: dict[str, bool]) -> None:
+    away, out = tmp_path / "away", tmp_path / "out"
+    for directory in (away, out):
+        directory.mkdir()
+    prepare(settings(out), PLAN)
+    (away / "train-00000-of-00002.parquet").write_text("mine")
+    (out / "data").symlink_to(away)
+    with pytest.raises(OutputError, match=r"out/data is a link, which may lead out of"):
+        prepare(settings(out, **choice), PLAN)
+    assert names(away) == {"train-00000-of-00002.parquet"}
+
+
+def test_overwrite_removes_held_out_rows_too(begun: Path) -> None:
+    (begun / "data" / "validation-00001-of-00002.parquet").touch()
+    prepare(settings(begun, overwrite=True), PLAN)
+    assert names(begun) == {".plan.json"}
 
 
 def test_resume_begins_where_nothing_is(tmp_path: Path) -> None:
@@ -187,16 +225,17 @@ def test_resume_of_another_job_is_refused_and_says_what_differs(begun: Path) -> 
     with pytest.raises(OutputError) as error:
         prepare(settings(begun, resume=True), other)
     assert 'settings tokenizer was "abc", is "xyz"; inputs files was 1, is 2' in str(error.value)
-    assert part_name(0, 2) in names(begun)
+    assert part_file(0, 2) in names(begun)
 
 
 def test_resume_without_a_plan_is_refused(tmp_path: Path) -> None:
-    (tmp_path / part_name(0, 2)).touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / part_file(0, 2)).touch()
     with pytest.raises(OutputError, match=r"cannot resume: it holds files but no \.plan\.json"):
         prepare(settings(tmp_path, resume=True), PLAN)
 
 
-@pytest.mark.parametrize("name", [part_name(0, 3), "more.parquet"])
+@pytest.mark.parametrize("name", [part_file(0, 3), "more.parquet", "data/more.parquet"])
 def test_resume_refuses_parts_of_another_run(begun: Path, name: str) -> None:
     (begun / name).touch()
     with pytest.raises(OutputError, match=name):
@@ -209,7 +248,7 @@ def test_inputs_inside_the_output_are_refused(begun: Path, tmp_path: Path) -> No
     for source in (begun / "a.txt", link / "a.txt"):
         with pytest.raises(OutputError, match="lies in its output directory"):
             prepare(settings(begun, overwrite=True), PLAN, reads=[str(source)])
-    assert part_name(0, 2) in names(begun)
+    assert part_file(0, 2) in names(begun)
     prepare(settings(begun, overwrite=True), PLAN, reads=[str(tmp_path / "out-of-it.txt")])
 
 

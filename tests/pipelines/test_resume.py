@@ -18,7 +18,7 @@ from pipelines.encode.parts import PartWriter, finished_part
 from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
 from pipelines.errors import OutputError
 from pipelines.files.storage import digest, is_temporary, replacing
-from pipelines.output.names import part_name
+from pipelines.output.names import part_file
 from pipelines.settings import RowSettings
 from tests.pipelines.corpora import (
     TWO,
@@ -83,7 +83,7 @@ def test_a_damaged_part_is_made_again(
 ) -> None:
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     before = tree(tmp_path / "ids")
-    damage(sorted((tmp_path / "ids").glob("part-*"))[2], how)
+    damage(sorted((tmp_path / "ids").glob("data/train-*"))[2], how)
     again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
     assert again.resumed_parts == summary.parts - 1
     assert tree(tmp_path / "ids") == before
@@ -91,7 +91,7 @@ def test_a_damaged_part_is_made_again(
 
 def test_any_flipped_byte_is_found_without_a_manifest(tmp_path: Path) -> None:
     split = Split(part=0, parts=1, pieces=())
-    path = tmp_path / part_name(0, 1)
+    path = tmp_path / part_file(0, 1)
     layout = RowLayout(settings=RowSettings(), id_type="uint16")
     with replacing(str(path)) as sink, PartWriter(sink, layout.schema) as writer:
         # An id that looks like the field in which the file describes itself.
@@ -127,7 +127,7 @@ def test_a_part_under_the_name_of_another_is_made_again(
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     before = tree(tmp_path / "ids")
     (tmp_path / "ids" / "manifest.json").unlink()
-    first, second, *_ = sorted((tmp_path / "ids").glob("part-*"))
+    first, second, *_ = sorted((tmp_path / "ids").glob("data/train-*"))
     first.write_bytes(second.read_bytes())
     again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
     assert again.resumed_parts == summary.parts - 1
@@ -150,7 +150,7 @@ def test_dead_letters_that_are_lost_are_written_again(model: Path, tmp_path: Pat
 
 def test_a_finished_job_is_only_checked(corpus: Corpus, model: Path, tmp_path: Path) -> None:
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
-    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "ids").glob("part-*")}
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "ids").glob("data/train-*")}
     again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True, execution=TWO)
     assert again.resumed_parts == summary.parts
     assert again.tokens == summary.tokens

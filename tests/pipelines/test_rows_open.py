@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import datasets
 import duckdb
@@ -18,6 +17,9 @@ from pipelines.settings import EncodeSettings, InputSettings
 from tests.pipelines.corpora import encode, sentence, small_tokenizer
 from tests.pipelines.test_keep import jsonl
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 END = "<|end|>"
 MODES = {
     "documents": EncodeSettings(keep=("lang", "score", "tags")),
@@ -27,30 +29,35 @@ MODES = {
 Rows = list[dict[str, Any]]
 
 
-def by_datasets(pattern: str) -> Rows:
-    found = datasets.load_dataset("parquet", data_files=pattern, split="train", streaming=True)
-    return list(found)
+def by_datasets(ids: Path) -> Rows:
+    return list(datasets.load_dataset(str(ids), split="train", streaming=True))
 
 
-def by_polars(pattern: str) -> Rows:
-    return pl.read_parquet(pattern).to_dicts()
+def by_pyarrow(ids: Path) -> Rows:
+    rows: Rows = pq.read_table(ids / "data").to_pylist()
+    return rows
 
 
-def by_duckdb(pattern: str) -> Rows:
+def by_polars(ids: Path) -> Rows:
+    return pl.read_parquet(ids / "data" / "train-*.parquet").to_dicts()
+
+
+def by_duckdb(ids: Path) -> Rows:
     with duckdb.connect() as connection:
-        result = connection.execute("SELECT * FROM read_parquet(?)", [pattern])
+        result = connection.execute(f"SELECT * FROM '{ids}/data/train-*.parquet'")  # noqa: S608
         names = [column[0] for column in result.description]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
-def by_pandas(pattern: str) -> Rows:
-    frames = [pd.read_parquet(path) for path in sorted(Path(pattern).parent.glob("part-*"))]
-    records: Rows = pd.concat(frames).to_dict("records")
+def by_pandas(ids: Path) -> Rows:
+    records: Rows = pd.read_parquet(ids / "data").to_dict("records")
     return records
 
 
-@pytest.fixture(scope="module", params=MODES)
-def encoded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture(scope="module", params=[(mode, size) for mode in MODES for size in (2000, None)])
+def encoded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An encoded directory, of several parts and of one, with a temporary file left in it."""
+    mode, split_size = request.param
     folder = tmp_path_factory.mktemp("open")
     records: Rows = [
         {"text": sentence(i), "lang": f"l{i % 3}", "score": i / 2, "tags": ["a"] * (i % 4)}
@@ -58,9 +65,12 @@ def encoded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     ]
     jsonl(folder / "in" / "docs.jsonl", records)
     small_tokenizer(folder / "t.json")
-    inputs = InputSettings(patterns=(str(folder / "in"),), split_size=2000)
-    encode(inputs, folder / "t.json", folder / "ids", encoding=MODES[request.param])
-    return str(folder / "ids" / "part-*.parquet")
+    inputs = InputSettings(patterns=(str(folder / "in"),), split_size=split_size)
+    summary = encode(inputs, folder / "t.json", folder / "ids", encoding=MODES[mode])
+    assert (summary.parts == 1) == (split_size is None)
+    left = folder / "ids" / "data" / f".train-00000-of-00001.parquet.{'0' * 32}.tmp"
+    left.write_bytes(b"half")
+    return folder / "ids"
 
 
 def plain(value: Any) -> Any:
@@ -74,15 +84,17 @@ def plain(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("read", [by_datasets, by_polars, by_duckdb, by_pandas])
-def test_it_opens_and_says_the_same(encoded: str, read: Any) -> None:
-    expected = pq.ParquetDataset(sorted(Path(encoded).parent.glob("part-*"))).read().to_pylist()
+@pytest.mark.parametrize("read", [by_datasets, by_pyarrow, by_polars, by_duckdb, by_pandas])
+def test_it_opens_and_says_the_same(encoded: Path, read: Any) -> None:
+    parts = json.loads((encoded / "manifest.json").read_bytes())["parts"]
+    tables = [pq.ParquetFile(encoded / part["file"]).read() for part in parts]
+    expected = [row for table in tables for row in table.to_pylist()]
     assert len(expected) > 20
     assert [plain(row) for row in read(encoded)] == expected
 
 
-def test_a_training_loop_takes_batches_while_it_streams(encoded: str) -> None:
-    stream = datasets.load_dataset("parquet", data_files=encoded, split="train", streaming=True)
+def test_a_training_loop_takes_batches_while_it_streams(encoded: Path) -> None:
+    stream = datasets.load_dataset(str(encoded), split="train", streaming=True)
     tokens = 0
     for batch in stream.batch(batch_size=8):
         longest = max(batch["num_tokens"])
@@ -91,5 +103,5 @@ def test_a_training_loop_takes_batches_while_it_streams(encoded: str) -> None:
             inputs[row, : len(ids)] = ids
         assert inputs.max() < 320
         tokens += sum(batch["num_tokens"])
-    totals = json.loads((Path(encoded).parent / "manifest.json").read_bytes())["totals"]
+    totals = json.loads((encoded / "manifest.json").read_bytes())["totals"]
     assert tokens == totals["tokens"]

@@ -183,10 +183,10 @@ def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:
         train_in_store()
     assert stored() == before
 
-    part = f"{IDS}/part-00001-of-{summary.parts:05d}.parquet"
+    part = f"{IDS}/data/train-00001-of-{summary.parts:05d}.parquet"
     ObjectStore.objects[part] = b"damaged"
     del ObjectStore.objects[f"{IDS}/manifest.json"]
-    ObjectStore.objects[f"{IDS}/.{part.rpartition('/')[2]}.{'0' * 32}.tmp"] = b"half"
+    ObjectStore.objects[f"{IDS}/data/.{part.rpartition('/')[2]}.{'0' * 32}.tmp"] = b"half"
     assert encode_in_store(resume=True).resumed_parts == summary.parts - 1
     train_in_store(resume=True)
     assert stored() == before

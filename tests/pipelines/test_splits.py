@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.corpus.inputs import InputFile
-from pipelines.corpus.splits import default_split_size, plan_splits
+from pipelines.corpus.splits import MAX_SPLIT, default_split_size, plan_splits
 from pipelines.errors import ConfigError
+from pipelines.output.names import MAX_PARTS
 
 MIB = 1 << 20
 
@@ -134,6 +135,19 @@ def test_a_split_size_that_is_not_positive_is_refused(split_size: int) -> None:
         plan_splits([file(10)], split_size)
 
 
-def test_millions_of_splits_are_refused() -> None:
-    with pytest.raises(ConfigError, match="larger"):
-        plan_splits([file(10**12)], 1)
+def test_more_splits_than_five_digits_tell_are_refused_with_a_size_that_fits() -> None:
+    files = [file(10**12), file(7, compression="gz")]
+    with pytest.raises(ConfigError, match=r"1,000,000,000,001 splits.* 99,999: 16777216 bytes fit"):
+        plan_splits(files, 1)
+    assert 50_000 < len(plan_splits(files, 16777216)) <= MAX_PARTS
+    assert len(plan_splits([file(10)] * MAX_PARTS, 10)) == MAX_PARTS
+    with pytest.raises(ConfigError, match="20 bytes fit"):
+        plan_splits([file(10)] * (MAX_PARTS + 1), 10)
+
+
+@pytest.mark.parametrize("compression", ["none", "gz"])
+def test_the_default_size_of_a_split_grows_until_the_splits_fit(compression: str) -> None:
+    files = [file(MAX_SPLIT, compression=compression)] * (MAX_PARTS + 1)
+    splits = plan_splits(files)
+    assert len(splits) == (MAX_PARTS + 1) // 2
+    assert {split.size for split in splits} == {2 * MAX_SPLIT}

@@ -203,7 +203,7 @@ def test_counts_of_a_training_that_failed_are_made_again(corpus: Corpus, tmp_pat
     train(tmp_path / "model", inputs=corpus.inputs())
     before = tree(tmp_path)
     (tmp_path / "model" / "tokenizer.json").unlink()
-    (tmp_path / "model" / "counts" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
+    (tmp_path / "model" / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
     train(tmp_path / "model", inputs=corpus.inputs())
     assert tree(tmp_path) == before
     (tmp_path / "model" / "tokenizer.json").unlink()
@@ -296,7 +296,7 @@ def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> N
 
 def test_a_damaged_part_of_the_counts_is_named(corpus: Corpus, tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "counts")
-    part = tmp_path / "counts" / "part-00002-of-00016.parquet"
+    part = tmp_path / "counts" / "data" / "part-00002-of-00016.parquet"
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
     part.write_bytes(data)

@@ -16,7 +16,7 @@ from pipelines.encode.parts import META, open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, VerificationError
 from pipelines.files import storage
-from pipelines.output.names import manifest_bytes
+from pipelines.output.names import dead_letters_file, manifest_bytes
 from pipelines.settings import InputSettings, PretokenSettings, RowSettings
 from tests.pipelines.corpora import (
     Corpus,
@@ -80,7 +80,7 @@ def test_a_lossy_tokenizer_is_verified_by_encoding_again(tmp_path: Path) -> None
 
 
 def part(ids: Path, number: int = 2) -> Path:
-    return sorted(ids.glob("part-*"))[number]
+    return sorted(ids.glob("data/train-*"))[number]
 
 
 def flip(path: Path) -> None:
@@ -96,15 +96,15 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], None]) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "flipped byte": (lambda ids: flip(part(ids)), r"part-00002-of-\d+\.parquet: its SHA-256"),
+    "flipped byte": (lambda ids: flip(part(ids)), r"train-00002-of-\d+\.parquet: its SHA-256"),
     "truncated": (
         lambda ids: part(ids).write_bytes(part(ids).read_bytes()[:-1]),
-        r"part-00002-of-\d+\.parquet has \d+ bytes, the manifest says \d+",
+        r"train-00002-of-\d+\.parquet has \d+ bytes, the manifest says \d+",
     ),
-    "missing part": (lambda ids: part(ids).unlink(), r"part-00002-of-\d+\.parquet is missing"),
+    "missing part": (lambda ids: part(ids).unlink(), r"train-00002-of-\d+\.parquet is missing"),
     "extra part": (
-        lambda ids: (ids / "part-00000-of-00001.parquet").touch(),
-        "part-00000-of-00001.parquet is not named in the manifest",
+        lambda ids: (ids / "data" / "train-00000-of-00001.parquet").touch(),
+        "train-00000-of-00001.parquet is not named in the manifest",
     ),
     "extra dead letters": (
         lambda ids: storage.write(str(ids / "dead-letters" / "x"), b""),
@@ -142,7 +142,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "range of an input": (
         lambda ids: edit_manifest(ids, lambda m: m["parts"][2]["inputs"][0].update(end=1)),
-        r"part-00002-of-\d+\.parquet: it was made from other inputs",
+        r"train-00002-of-\d+\.parquet: it was made from other inputs",
     ),
     "name of an input": (
         lambda ids: edit_manifest(ids, lambda m: m["inputs"][1].update(name="other")),
@@ -157,7 +157,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
             ids,
             lambda m: m["dead_letters"].append(
                 {
-                    "file": "dead-letters/" + m["parts"][0]["file"].replace("parquet", "jsonl"),
+                    "file": dead_letters_file(0, len(m["parts"])),
                     "records": 0,
                     "bytes": 0,
                     "sha256": "",
@@ -214,18 +214,18 @@ def with_ids(table: pa.Table, row: int, ids: list[int]) -> pa.Table:
 
 def test_an_id_that_does_not_exist_is_found_without_inputs(ids: Path) -> None:
     rewrite(ids, 1, lambda table: with_ids(table, 1, [5, 60_000]))
-    with pytest.raises(VerificationError, match=r"part-00001.*, row 1, document 'j\d+': id 60000"):
+    with pytest.raises(VerificationError, match=r"train-00001.*, row 1, document 'j\d+': id 60000"):
         jobs.verify(directory=str(ids))
 
 
 CHANGES: dict[str, tuple[Callable[[pa.Table, bpe.Tokenizer], pa.Table], str]] = {
     "another text": (
         lambda table, _: with_ids(table, 1, [5]),
-        r"part-00001-of-\d+\.parquet, row 1, document 'j\d+': its ids do not decode to its text",
+        r"train-00001-of-\d+\.parquet, row 1, document 'j\d+': its ids do not decode to its text",
     ),
     "another encoding": (
         lambda table, tokenizer: with_ids(table, 1, _bytewise(table, 1, tokenizer)),
-        r"part-00001-of-\d+\.parquet, row 1, document 'j\d+': encoding its text gives other ids",
+        r"train-00001-of-\d+\.parquet, row 1, document 'j\d+': encoding its text gives other ids",
     ),
     "a row lost": (lambda table, _: table.slice(0, len(table) - 1), "of the input has no row"),
     "a row too many": (
@@ -296,7 +296,7 @@ def test_inputs_that_changed_are_named(model: Path, tmp_path: Path) -> None:
         "[]",
         "{}",
         '{"kind": "encoded", "version": 99}',
-        '{"kind": "encoded", "version": 3}',
+        '{"kind": "encoded", "version": 4}',
         '{"kind": "else", "version": 1}',
         "[" * 100_000,
     ],
@@ -313,7 +313,7 @@ def test_no_manifest_is_an_error_of_the_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../outside.parquet", "/etc/passwd", "part-00001-of-00002.parquet"]
+    "name", ["../outside.parquet", "/etc/passwd", "data/train-00001-of-00002.parquet"]
 )
 def test_a_manifest_cannot_lead_out_of_its_directory(ids: Path, name: str) -> None:
     edit_manifest(ids, lambda m: m["parts"][0].update(file=name))
@@ -332,14 +332,14 @@ def test_counts_that_were_made_are_right(corpus: Corpus, tmp_path: Path, order: 
 def test_damaged_counts_are_found(corpus: Corpus, tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "counts")
     directory, good = str(tmp_path / "counts"), tree(tmp_path / "counts")
-    name = "part-00004-of-00016.parquet"
+    name = "data/part-00004-of-00016.parquet"
     path = tmp_path / "counts" / name
     for damage in (lambda: flip(path), path.unlink, lambda: path.write_bytes(b"")):
         damage()
         with pytest.raises(VerificationError, match=name):
             jobs.verify(directory=directory)
         path.write_bytes(good[name])
-    (tmp_path / "counts" / "part-00000-of-00002.parquet").touch()
+    (tmp_path / "counts" / "data" / "part-00000-of-00002.parquet").touch()
     with pytest.raises(VerificationError, match="not named in the manifest"):
         jobs.verify(directory=directory)
 

@@ -163,7 +163,7 @@ def _has_taken(output: Path, files: float) -> bool:
 
 def table(folder: Path) -> pa.Table:
     """All rows of an encoded corpus, in the order of their ids; no document is there twice."""
-    rows = pa.concat_tables([pq.read_table(path) for path in folder.glob("part-*.parquet")])
+    rows = pa.concat_tables([pq.read_table(path) for path in folder.glob("data/train-*.parquet")])
     rows = rows.replace_schema_metadata().combine_chunks().sort_by("id")
     assert len(pc.unique(rows["id"])) == len(rows), "a document is there twice"
     return rows

@@ -97,7 +97,7 @@ def write(folder: Path, name: str, texts: list[str], **more: object) -> None:
 
 
 def ids(folder: Path) -> list[str]:
-    files = sorted((folder / "out").glob("part-*.parquet"))
+    files = sorted((folder / "out").glob("data/train-*.parquet"))
     return sorted(one for file in files for one in pq.read_table(file)["id"].to_pylist())
 
 
@@ -204,12 +204,12 @@ def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path)
     assert ids(folder) == ["a0", "a1"]
 
 
-@pytest.mark.parametrize("name", ["log", "sets", "drift", "dead-letters"])
+@pytest.mark.parametrize("name", ["log", "sets", "drift", "data", "dead-letters"])
 def test_linked_folders_of_the_output_are_refused(folder: Path, name: str) -> None:
     away, out = folder / "away", folder / "out"
     key = "0" * 20
     (away / key).mkdir(parents=True)
-    for file in (f"{key}.json", f"part-{key}-00000-of-00001.jsonl", "2026-01-01.jsonl"):
+    for file in (f"{key}.json", f"part-00000-of-00001-{key}.jsonl", "2026-01-01.jsonl"):
         (away / file).write_text("{}\n")
     (away / key / "manifest.json").write_text("{}\n")
     before = sorted(away.rglob("*"))

@@ -65,7 +65,7 @@ def go_on(folder: Path, what: str, output: str) -> WatchSummary:
 
 
 def parts(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("part-*.parquet"))
+    return sorted(path.name for path in folder.glob("data/train-*.parquet"))
 
 
 def test_stop_after_and_markers(folder: Path) -> None:

@@ -75,7 +75,7 @@ def test_encoding(store: Store, tmp_path: Path) -> None:
     ids = ["a0", "a1", "a2", "a3", "b0", "odd [1]0", "odd [1]1"]
     assert decoded(f"{at}/out", store, tmp_path / "decoded") == ids
     names = store.tree("encoded/out/")
-    assert sum(name.startswith("part-") for name in names) == 3
+    assert sum(name.startswith("data/train-") for name in names) == 3
     assert not [name for name in names if name.startswith("log/")]
 
 

@@ -128,7 +128,7 @@ class Encoding(Works):
 
     def left(self) -> set[str]:
         named = {part["file"] for part in log.read_manifest(self.out)["parts"]}
-        return {path.name for path in self.folder.glob("part-*")} - named
+        return {f"data/{path.name}" for path in self.folder.glob("data/train-*")} - named
 
 
 class Counts(Works):
