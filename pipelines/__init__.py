@@ -1,7 +1,9 @@
-"""Apache Beam jobs around ``bpe``: corpus to counts, counts to tokenizer, corpus to token ids.
+"""Beam transforms around ``bpe``: documents, counts of pre-tokens, tokenizers, token ids.
 
-`CountPretokens` and `EncodeToParquet` are transforms for pipelines of any program; whole jobs are
-in `pipelines.jobs`. Beam is imported only where one of them is used.
+For pipelines of any program: `ReadDocuments`, `CountPretokens`, `WriteCounts`, `ReadCounts`,
+`TrainTokenizer` and `EncodeDocuments` take and make the elements of PCollections; `CountCorpus` and
+`EncodeToParquet` go from files to files. Whole jobs are in `pipelines.jobs`. Beam is imported only
+where one of them is used.
 """
 
 from __future__ import annotations
@@ -11,10 +13,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.count.transform import CountPretokens
+    from pipelines.count.transform import CountCorpus
     from pipelines.encode.transform import EncodeToParquet
+    from pipelines.transforms.counting import CountPretokens
+    from pipelines.transforms.counts_files import ReadCounts, WriteCounts
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.encoding import EncodeDocuments
+    from pipelines.transforms.training import TrainTokenizer
 
-__all__ = ["CountPretokens", "EncodeToParquet"]
+__all__ = [
+    "CountCorpus",
+    "CountPretokens",
+    "EncodeDocuments",
+    "EncodeToParquet",
+    "ReadCounts",
+    "ReadDocuments",
+    "TrainTokenizer",
+    "WriteCounts",
+]
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
@@ -25,8 +41,14 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 logging.getLogger().addFilter(_is_wanted)  # to the root logger alone, as Beam does
 
 _MODULES = {
-    "CountPretokens": "pipelines.count.transform",
+    "CountCorpus": "pipelines.count.transform",
+    "CountPretokens": "pipelines.transforms.counting",
+    "EncodeDocuments": "pipelines.transforms.encoding",
     "EncodeToParquet": "pipelines.encode.transform",
+    "ReadCounts": "pipelines.transforms.counts_files",
+    "ReadDocuments": "pipelines.transforms.documents",
+    "TrainTokenizer": "pipelines.transforms.training",
+    "WriteCounts": "pipelines.transforms.counts_files",
 }
 
 

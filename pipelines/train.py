@@ -89,7 +89,7 @@ def check_training(
     letter = PretokenCounts.from_items(
         {"a": 1 << 60}, special_tokens=counted_without, track_order=True
     )
-    _train(replace(letter, pretokenizer=pretokenizer), training, special_tokens, None)
+    trained(replace(letter, pretokenizer=pretokenizer), training, special_tokens)
 
 
 def train_tokenizer(job: TrainJob, failures: Failures) -> None:
@@ -110,7 +110,7 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
 
     if not job.counts:
         raise ConfigError("nothing to train on: give counts or inputs")
-    tokenizer = _train(lambda: _read(job.counts), job.training, job.special_tokens, report)
+    tokenizer = trained(lambda: _read(job.counts), job.training, job.special_tokens, report)
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer does not say how it was trained")
@@ -218,12 +218,13 @@ def training_plan(job: TrainJob, counting: Plan | None) -> Plan:
     return Plan(kind="tokenizer", parts=(), settings=settings, inputs=describe_inputs(()))
 
 
-def _train(
+def trained(
     counts: PretokenCounts | Callable[[], PretokenCounts],
     training: TrainSettings,
     special_tokens: tuple[str, ...],
-    report: Callable[[int, int], object] | None,
+    report: Callable[[int, int], object] | None = None,
 ) -> bpe.Tokenizer:
+    """The tokenizer that these settings ask for; arguments and errors of ``bpe.train``."""
     return bpe.train(
         counts,
         vocab_size=training.vocab_size,

@@ -10,17 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
-import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from bpe._text import utf8
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import Totals
-from bpe.errors import EncodingError
 from pipelines.count.steps import (
     count_job,
-    count_plan,
     count_split,
     counted_inputs,
     drained,
@@ -30,10 +26,9 @@ from pipelines.count.steps import (
     write_shard,
 )
 from pipelines.elements import pack, unpack
-from pipelines.errors import ConfigError, RecordError
+from pipelines.errors import ConfigError
 from pipelines.output.directory import prepare
 from pipelines.running.failures import Failures, job_errors
-from pipelines.running.runners import counter
 from pipelines.settings import (
     SHARDS,
     CountSettings,
@@ -53,7 +48,6 @@ if TYPE_CHECKING:
     from pipelines.count.steps import Counting, CountJob
     from pipelines.settings import InputArguments
 
-BLOCK_BYTES = 4 << 20  # of texts that come as elements
 _FEW_RUNS = 8
 
 
@@ -85,58 +79,6 @@ class _CountSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         with self._failures.reported():
             for result in drained(self._counts, self._job):
                 yield in_global_window(result)
-
-
-class _CountTexts(beam.DoFn):  # type: ignore[misc]
-    """Counts texts that are elements themselves."""
-
-    def __init__(self, job: CountJob, failures: Failures) -> None:
-        self._job = job
-        self._failures = failures
-
-    def start_bundle(self) -> None:
-        self._counts = self._job.counter()
-        self._texts: list[bytes] = []
-        self._held = 0
-        self._totals = Totals()
-
-    def process(self, text: str) -> Iterator[tuple[int, bytes]]:
-        with self._failures.reported():
-            self._texts.append(_utf8(text))
-            self._held += len(self._texts[-1])
-            if self._held >= BLOCK_BYTES:
-                self._count()
-                if self._counts.nbytes > self._job.flush_bytes:
-                    yield from drained(self._counts, self._job)
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        with self._failures.reported():
-            self._count()
-            for result in drained(self._counts, self._job):
-                yield in_global_window(result)
-            yield beam.pvalue.TaggedOutput("totals", in_global_window(pack(self._totals)))
-
-    def _count(self) -> None:
-        if not self._texts:
-            return
-        pretokens = self._counts.add(pa.array(self._texts, pa.large_binary()))
-        counter("documents_read").inc(len(self._texts))
-        counter("bytes_read").inc(self._held)
-        counter("pretokens_counted").inc(pretokens)
-        counter("text_bytes_counted").inc(self._held)
-        self._totals += Totals(documents=len(self._texts), bytes=self._held, pretokens=pretokens)
-        self._texts, self._held = [], 0
-
-
-def _utf8(text: object) -> bytes:
-    if not isinstance(text, str):
-        raise RecordError(
-            f"an element is {type(text).__name__} {text!r:.60}: CountPretokens counts str"
-        )
-    try:
-        return utf8(text, what="an element")
-    except EncodingError as error:
-        raise RecordError(str(error)) from error
 
 
 def in_global_window(value: Any) -> WindowedValue:
@@ -266,20 +208,16 @@ def add_merging(
     )
 
 
-class CountPretokens(beam.PTransform):  # type: ignore[misc]
-    """Counts pre-tokens into a directory of Parquet shards; yields its manifest, one dict.
-
-    Applied to a pipeline it reads ``inputs``; applied to a PCollection of str, each element is a
-    document.
+class CountCorpus(beam.PTransform):  # type: ignore[misc]
+    """Counts the pre-tokens of files into a directory of Parquet shards; yields its manifest.
 
     Example::
 
-        p | CountPretokens(inputs=["docs/*.jsonl"], output="counts")
-        lines | CountPretokens(pretokenizer="words", output="counts")
+        p | CountCorpus(inputs=["docs/*.jsonl"], output="counts")
 
     Args:
+        inputs: files, directories or patterns.
         output: a directory that is empty, or not there yet.
-        inputs: files, directories or patterns; none where the documents are elements.
         pretokenizer: a name of ``bpe.PRETOKENIZERS``.
         pattern: a regular expression in its place, or several, applied one after the other.
         normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
@@ -299,8 +237,8 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
     def __init__(
         self,
         *,
+        inputs: Sequence[str],
         output: str,
-        inputs: Sequence[str] | None = None,
         pretokenizer: str = "gpt2",
         pattern: str | Sequence[str] | None = None,
         normalizer: Sequence[str] = (),
@@ -313,13 +251,7 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
         **reading: Unpack[InputArguments],
     ) -> None:
         super().__init__()
-        self._inputs = None
-        if inputs is not None:
-            self._inputs = InputSettings.of(inputs, **reading)
-        elif reading:
-            raise ConfigError(f"{', '.join(reading)}: says how inputs are read: give inputs=[...]")
-        elif track_order:
-            raise ConfigError("track_order needs inputs: the elements of a PCollection are in none")
+        self._inputs = InputSettings.of(inputs, **reading)
         self._pretokens = PretokenSettings(
             pretokenizer=pretokenizer,
             pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),
@@ -332,33 +264,20 @@ class CountPretokens(beam.PTransform):  # type: ignore[misc]
             track_order=track_order, prune_below=prune_below, shards=shards
         )
         with job_errors():
-            self._job = count_job(self._pretokens, self._output, self._settings)
+            count_job(self._pretokens, self._output, self._settings)
 
-    def expand(self, source: Any) -> beam.PCollection[dict[str, Any]]:
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[dict[str, Any]]:
         """Plan the job, prepare the directory, and add the steps."""
-        failures = Failures()
-        if isinstance(source, beam.pvalue.PBegin):
-            if self._inputs is None:
-                raise ConfigError("CountPretokens on a pipeline needs inputs=[...]")
-            counting = plan_counting(
-                inputs=self._inputs,
-                pretokens=self._pretokens,
-                output=self._output,
-                settings=self._settings,
-            )
-            prepare(self._output, counting.plan, reads=[file.path for file in counting.files])
-            return add_counting(source.pipeline, counting, failures)
-        if self._inputs is not None:
+        if not isinstance(begin, beam.pvalue.PBegin):
             raise ConfigError(
-                "CountPretokens has inputs=[...] and is applied to a PCollection: choose one"
+                "CountCorpus reads its inputs itself: apply it to the pipeline, "
+                "p | CountCorpus(...); CountPretokens counts a PCollection"
             )
-        if not source.windowing.is_default():
-            raise ConfigError(
-                "CountPretokens counts a whole, bounded PCollection: put it into the global window "
-                "first, beam.WindowInto(beam.window.GlobalWindows())"
-            )
-        prepare(self._output, count_plan(self._job))
-        counted = source | "Count texts" >> beam.ParDo(
-            _CountTexts(self._job, failures)
-        ).with_outputs("totals", main="runs")
-        return add_merging(counted, self._job, failures)
+        counting = plan_counting(
+            inputs=self._inputs,
+            pretokens=self._pretokens,
+            output=self._output,
+            settings=self._settings,
+        )
+        prepare(self._output, counting.plan, reads=[file.path for file in counting.files])
+        return add_counting(begin.pipeline, counting, Failures())

@@ -49,7 +49,7 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
         InputError: a file has no such column, or cannot be read.
     """
     keep = encoding.keep
-    wanted = dict(map(_name_and_type, keep))
+    wanted = dict(map(name_and_type, keep))
     if not wanted:
         return ()
     if len(wanted) < len(keep):
@@ -76,8 +76,12 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
     return tuple(KeptColumn(name=name, type=_written(name, found.settled(name))) for name in wanted)
 
 
-def _name_and_type(text: str) -> tuple[str, pa.DataType | None]:
-    """``NAME`` or ``NAME:TYPE``; a name may have colons where a type is given."""
+def name_and_type(text: str) -> tuple[str, pa.DataType | None]:
+    """The name and, if given, the type of ``NAME`` or ``NAME:TYPE``; a name may have colons then.
+
+    Raises:
+        ConfigError: the type is none.
+    """
     name, colon, kind = text.partition(":")
     if not colon:
         return text, None

@@ -357,8 +357,17 @@ def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
         ("`append_token`", rows.append_token),
         *(("`allow_special`", name) for name in rows.allow_special if name != "all"),
     ]
+    check_named_tokens([(option, token) for option, token in asked if token is not None], there)
+
+
+def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -> None:
+    """Refuse tokens, each with the option that names it, that are not special tokens.
+
+    Raises:
+        ConfigError: one is not among the special tokens ``there``.
+    """
     for option, token in asked:
-        if token is not None and token not in there:
+        if token not in there:
             has = f"has {', '.join(map(repr, there))}" if there else "has none (see bpe train)"
             raise ConfigError(
                 f"{option}: {token!r} is not a special token of the tokenizer, which {has}"

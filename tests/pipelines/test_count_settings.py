@@ -6,12 +6,11 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import apache_beam as beam
 import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from pipelines import CountPretokens, jobs
+from pipelines import jobs
 from pipelines.errors import InputError, JobError, OutputError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
@@ -163,23 +162,6 @@ def test_training_on_a_corpus_prunes_its_counts(corpus: Corpus, tmp_path: Path) 
     assert expected.training is not None
     assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
     assert (tmp_path / "model" / "training.json").read_text() == expected.training.to_json()
-
-
-def test_texts_in_a_pipeline_are_normalized_and_pruned_too(tmp_path: Path) -> None:
-    texts = ["Low LOWER", "low new", "see https://a.b/C low"]
-    with beam.Pipeline() as pipeline:
-        _ = (
-            pipeline
-            | beam.Create(texts)
-            | CountPretokens(
-                output=str(tmp_path / "c"),
-                pretokenizer="words",
-                normalizer=["lowercase"],
-                never_split=["url"],
-                prune_below=2,
-            )
-        )
-    assert dict(PretokenCounts.load(tmp_path / "c").items()) == {b"low": 3}
 
 
 # Weights.

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountPretokens, EncodeToParquet, jobs
+from pipelines import CountCorpus, EncodeToParquet, jobs
 from pipelines.elements import pack
 from pipelines.encode import encoder, parts
 from pipelines.encode.parts import META, PartWriter, open_part
@@ -323,7 +323,7 @@ def test_counters_of_beam_add_up(corpus: Corpus, model: Path, tmp_path: Path) ->
     _ = p | EncodeToParquet(
         inputs=inputs, tokenizer=str(model), output=str(tmp_path / "ids"), max_failures=1
     )
-    _ = p | CountPretokens(inputs=inputs, output=str(tmp_path / "counts"), max_failures=1)
+    _ = p | CountCorpus(inputs=inputs, output=str(tmp_path / "counts"), max_failures=1)
     result = p.run()
     result.wait_until_finish()
     encoded = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["totals"]

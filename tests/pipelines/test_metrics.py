@@ -16,7 +16,7 @@ from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from bpe.reference.count import count
-from pipelines import CountPretokens, EncodeToParquet, jobs
+from pipelines import CountCorpus, EncodeToParquet, jobs
 from pipelines.compare.plan import parse_tokenizers, plan_comparing, prepare_comparing
 from pipelines.compare.transform import add_comparing
 from pipelines.running.failures import Failures
@@ -58,9 +58,7 @@ def test_counting_and_training(tmp_path: Path) -> None:
     (corpus.folder / "bad.jsonl").write_text("no json\n")
     output = tmp_path / "counts"
     found = finished(
-        CountPretokens(
-            inputs=[str(corpus.folder)], output=str(output), max_failures=1, split_size=700
-        )
+        CountCorpus(inputs=[str(corpus.folder)], output=str(output), max_failures=1, split_size=700)
     )
     manifest = json.loads((output / "manifest.json").read_text())
     parts = list(output.glob("data/part-*.parquet"))
@@ -203,7 +201,7 @@ def test_watching_to_count(tmp_path: Path) -> None:
     found = watched(works, replace(task, reading=reading, max_failures=9, split_size=20))
     input_bytes = write_later(tmp_path / "batch")
     batch = finished(
-        CountPretokens(inputs=[str(tmp_path / "batch")], output=str(tmp_path / "counts"), **LATER)
+        CountCorpus(inputs=[str(tmp_path / "batch")], output=str(tmp_path / "counts"), **LATER)
     )
     entries = [one for one in log.read_log(works.out).values() if one["set"] is not None]
     later = [one for one in entries if one["inputs"][0]["name"] != "a.txt"]

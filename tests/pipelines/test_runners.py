@@ -269,7 +269,7 @@ def test_work_stops_when_the_driver_is_gone(tmp_path: Path) -> None:
 
 
 def test_beam_does_not_warn_of_what_is_not_needed() -> None:
-    code = "from pipelines import CountPretokens\nimport apache_beam"
+    code = "from pipelines import CountCorpus\nimport apache_beam"
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )

@@ -12,18 +12,14 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
-import bpe
-from bpe.counts import PretokenCounts
-from pipelines import CountPretokens, EncodeToParquet
-from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.running.failures import error_in
+from pipelines import CountCorpus, EncodeToParquet
+from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.settings import EncodeSettings
 from tests.pipelines.corpora import (
     ONE,
     Corpus,
     count,
     encode,
-    sentence,
     small_tokenizer,
     tree,
     write_corpus,
@@ -45,7 +41,7 @@ def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: P
     small_tokenizer(tmp_path / "t.json")
     inputs = [str(corpus.folder)]
     with pipeline(workers=2) as p:
-        counted = p | CountPretokens(inputs=inputs, split_size=700, output=str(tmp_path / "c"))
+        counted = p | CountCorpus(inputs=inputs, split_size=700, output=str(tmp_path / "c"))
         encoded = p | EncodeToParquet(
             inputs=inputs,
             split_size=700,
@@ -62,39 +58,6 @@ def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: P
     assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_texts_of_a_foreign_pipeline_are_counted(tmp_path: Path, workers: int) -> None:
-    texts = [sentence(i) for i in range(100)] + [""]
-    with pipeline(workers) as p:
-        manifests = (
-            p
-            | beam.Create(texts)
-            | beam.Reshuffle()
-            | CountPretokens(
-                pretokenizer="words", special_tokens=["fox"], output=str(tmp_path / "c")
-            )
-        )
-        assert_that(manifests | beam.Map(lambda m: m["inputs"]), equal_to([[]]))
-    expected = bpe.count_pretokens(texts, pretokenizer="words", special_tokens=("fox",))
-    assert PretokenCounts.load(tmp_path / "c") == expected
-
-
-def test_a_pcollection_without_texts_has_counts_too(tmp_path: Path) -> None:
-    with pipeline() as p:
-        nothing = p | beam.Create(["text"]) | beam.Filter(lambda _: False)
-        _ = nothing | CountPretokens(output=str(tmp_path / "c"))
-    assert len(PretokenCounts.load(tmp_path / "c")) == 0
-
-
-@pytest.mark.parametrize("element", [b"bytes", None, 7])
-def test_an_element_that_is_no_text_ends_the_pipeline(tmp_path: Path, element: Any) -> None:
-    with pytest.raises(Exception, match="an element ") as caught, pipeline() as p:  # noqa: PT012
-        texts = p | beam.Create([0]) | beam.Map(lambda _: element)
-        _ = texts | CountPretokens(output=str(tmp_path / "c"))
-    assert isinstance(error_in(caught.value), RecordError)
-    assert not (tmp_path / "c" / "manifest.json").exists()
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -105,14 +68,13 @@ def test_an_element_that_is_no_text_ends_the_pipeline(tmp_path: Path, element: A
         {"inputs": "docs.jsonl"},
         {"inputs": []},
         {"inputs": ["docs.jsonl"], "format": "csv"},
-        {"track_order": True},
-        {"text_field": "body"},
+        {"text_field": ""},
         {"output": ""},
     ],
 )
 def test_counting_is_validated_when_it_is_made(arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        CountPretokens(**{"output": "out", **arguments})
+        CountCorpus(**{"inputs": ["docs.jsonl"], "output": "out", **arguments})
 
 
 def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -> None:
@@ -165,13 +127,10 @@ def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path)
     inputs, output = [str(corpus.folder)], str(tmp_path / "out")
     p = pipeline()
     texts = p | "Texts" >> beam.Create(["text"])
-    windows = texts | beam.WindowInto(beam.window.FixedWindows(1))
     encoding = EncodeToParquet(inputs=inputs, tokenizer=str(tmp_path / "t.json"), output=output)
     for source, transform, message in (
-        (p, CountPretokens(output=output), "needs inputs"),
-        (texts, CountPretokens(inputs=inputs, output=output), "choose one"),
-        (windows, CountPretokens(output=output), "global window"),
-        (texts, encoding, "reads its inputs itself"),
+        (texts, CountCorpus(inputs=inputs, output=output), "CountCorpus reads its inputs itself"),
+        (texts, encoding, "EncodeToParquet reads its inputs itself"),
     ):
         with pytest.raises(ConfigError, match=message):
             _ = source | f"{message}" >> transform
@@ -183,7 +142,7 @@ def test_output_rules_hold_in_a_foreign_pipeline(corpus: Corpus, tmp_path: Path)
     (tmp_path / "c" / "mine").touch()
     p = pipeline()
     with pytest.raises(OutputError, match="holds 'mine'"):
-        _ = p | CountPretokens(inputs=[str(corpus.folder)], output=str(tmp_path / "c"))
+        _ = p | CountCorpus(inputs=[str(corpus.folder)], output=str(tmp_path / "c"))
 
 
 def test_importing_the_package_does_not_import_beam() -> None:

@@ -1,0 +1,482 @@
+"""Texts of elements in batches: gathered, encoded, counted. Plain functions, no pipeline.
+
+`pipelines.transforms` calls these from its DoFns. A text costs little in a batch and much alone, so
+texts wait until `BATCH_BYTES` or `BATCH_ROWS` of them are there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe._native import merge_runs
+from bpe._text import utf8
+from bpe.counts import PretokenCounts, Totals
+from bpe.counts.files import run_from_ipc, run_from_table, run_table, run_to_ipc
+from bpe.errors import BpeError, CountsError, EncodingError
+from pipelines.encode.rows import with_ends
+from pipelines.encode.steps import check_named_tokens
+from pipelines.encode.steps import id_type as smallest_id_type
+from pipelines.errors import InputError, RecordError
+from pipelines.settings import EncodeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from bpe import CacheUse, Tokenizer
+    from bpe._native import CountRun
+    from bpe.counter import PretokenCounter
+    from bpe.pretokenize import Pretokenizer
+    from pipelines.settings import IdType
+
+BATCH_BYTES = 4 << 20
+BATCH_ROWS = 4096
+_ROWS_AT_ONCE = 1 << 16  # of counts that become Python objects
+_MAX_COUNT = (1 << 63) - 1
+
+Ids = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+Element = TypeVar("Element")
+Key = TypeVar("Key")
+
+
+# Texts.
+
+
+def fields_of(element: object) -> dict[str, Any]:
+    """The fields of a dict, a Row, a NamedTuple or a dataclass, as a new dict.
+
+    Raises:
+        RecordError: the element is none of these.
+    """
+    if isinstance(element, dict):
+        return dict(element)
+    if hasattr(element, "_asdict"):  # named tuples, and rows of Beam
+        return dict(element._asdict())
+    if is_dataclass(element) and not isinstance(element, type):
+        return {field.name: getattr(element, field.name) for field in fields(element)}
+    raise RecordError(
+        f"the element is {type(element).__name__} {element!r:.60}: give str, bytes, a dict, a Row "
+        "or a pyarrow.Table"
+    )
+
+
+def text_of(element: object, field: str) -> bytes:
+    """The text of an element as UTF-8: of a str or bytes itself, else of the field.
+
+    Raises:
+        RecordError: the element has no such field, or it holds no text.
+    """
+    if isinstance(element, (str, bytes)):
+        return _utf8(element, "the element")
+    return field_text(fields_of(element), field)
+
+
+def field_text(values: Mapping[str, Any], field: str) -> bytes:
+    """The text in a field as UTF-8.
+
+    Raises:
+        RecordError: there is no such field, or it holds no text.
+    """
+    if field not in values:
+        names = ", ".join(map(repr, values)) or "none"
+        raise RecordError(
+            f"the element has no field {field!r} (its fields: {names:.200}): name the field that "
+            "holds the text, text_field=..."
+        )
+    return _utf8(values[field], f"field {field!r}")
+
+
+def _utf8(text: object, what: str) -> bytes:
+    if not isinstance(text, (str, bytes)):
+        raise RecordError(f"{what} is {type(text).__name__} {text!r:.60}, not text")
+    try:
+        return utf8(text, what=what)
+    except EncodingError as error:
+        raise RecordError(str(error)) from error
+
+
+def as_table(batch: pa.Table | pa.RecordBatch) -> pa.Table:
+    """A table over the same memory."""
+    return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+
+
+def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
+    """The column of texts of a table: string, large_string, binary or large_binary.
+
+    Raises:
+        RecordError: the table has no such column, or not of text.
+    """
+    if table.schema.names.count(field) != 1:
+        names = ", ".join(map(repr, table.schema.names)) or "none"
+        raise RecordError(
+            f"the table has {table.schema.names.count(field)} columns {field!r} (its columns: "
+            f"{names:.200}): name the one that holds the text, text_field=..."
+        )
+    column = table[field]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        column = column.cast(
+            pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
+        )
+    if not any(check(column.type) for check in _IS_TEXT):
+        raise RecordError(f"column {field!r} is {kind}, not text: cast it to string")
+    return column
+
+
+_IS_TEXT = (
+    *(pa.types.is_string, pa.types.is_large_string),
+    *(pa.types.is_binary, pa.types.is_large_binary),
+)
+
+
+class TextBatch(Generic[Element]):
+    """Elements that wait, with their texts, until there are enough for one call."""
+
+    def __init__(self) -> None:
+        self._elements: list[Element] = []
+        self._texts: list[bytes] = []
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should wait."""
+        return self.nbytes >= BATCH_BYTES or len(self._texts) >= BATCH_ROWS
+
+    def add(self, element: Element, text: bytes) -> None:
+        """Let an element wait with its text."""
+        self._elements.append(element)
+        self._texts.append(text)
+        self.nbytes += len(text)
+
+    def drain(self) -> tuple[list[Element], pa.LargeBinaryArray]:
+        """The elements in the order in which they came, and their texts; none wait afterwards."""
+        drained = self._elements, pa.array(self._texts, pa.large_binary())
+        self._elements, self._texts, self.nbytes = [], [], 0
+        return drained
+
+
+# Encoding.
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedTexts:
+    """What became of some texts.
+
+    Attributes:
+        ids: of the texts that were encoded, in their order (list of uint16 or uint32).
+        bad: why others were not, by the number of the text.
+    """
+
+    ids: pa.ChunkedArray
+    bad: Mapping[int, str]
+
+
+class IdEncoder:
+    """Encodes batches of texts, each text on its own: one bad text does not harm the others.
+
+    Args:
+        tokenizer: whose ids are made.
+        allowed_special: special tokens that are recognized in texts, or ``("all",)``.
+        prepend_token: a special token before each text, or None.
+        append_token: a special token after each text, or None.
+        id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
+
+    Raises:
+        ConfigError: the tokenizer has no such special token, or ids that are too great.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        allowed_special: tuple[str, ...] = (),
+        prepend_token: str | None = None,
+        append_token: str | None = None,
+        id_type: IdType = "auto",
+    ) -> None:
+        asked = [
+            *(("`allowed_special`", token) for token in allowed_special if token != "all"),
+            *((("`prepend_token`", prepend_token),) if prepend_token is not None else ()),
+            *((("`append_token`", append_token),) if append_token is not None else ()),
+        ]
+        special = tokenizer.special_tokens
+        check_named_tokens(asked, tuple(special))
+        self._tokenizer = tokenizer
+        self._allowed = "all" if "all" in allowed_special else allowed_special
+        self._prepend = None if prepend_token is None else special[prepend_token]
+        self._append = None if append_token is None else special[append_token]
+        kind = smallest_id_type(tokenizer, EncodeSettings(id_type=id_type))
+        self._lists = pa.list_(pa.type_for_alias(kind))
+
+    def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:
+        """Encode texts without nulls; a batch that fails is halved until only bad texts fail.
+
+        Args:
+            texts: string, large_string, binary or large_binary.
+            use: what the tokenizer's cache of words does is added to it.
+        """
+        chunks: list[pa.ListArray] = []
+        bad: dict[int, str] = {}
+        first = 0
+        for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+            self._encode(chunk, first, use, chunks, bad)
+            first += len(chunk)
+        return EncodedTexts(ids=pa.chunked_array(chunks, self._lists), bad=bad)
+
+    def _encode(
+        self,
+        texts: pa.Array,
+        first: int,
+        use: CacheUse,
+        chunks: list[pa.ListArray],
+        bad: dict[int, str],
+    ) -> None:
+        try:
+            ids = self._tokenizer.encode_arrow(texts, allowed_special=self._allowed, cache_use=use)
+        except BpeError as error:
+            if len(texts) == 1:
+                bad[first] = str(error).removeprefix("row 0: ")
+                return
+            half = len(texts) // 2
+            self._encode(texts.slice(0, half), first, use, chunks, bad)
+            self._encode(texts.slice(half), first + half, use, chunks, bad)
+            return
+        ids = with_ends(ids, prepend=self._prepend, append=self._append)
+        chunks.append(ids.cast(self._lists))
+
+
+def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
+    """The ids of each text as a numpy array of its own range of a common buffer; writable."""
+    for chunk in ids.chunks:
+        values = np.array(chunk.values.to_numpy(), copy=True)
+        for begin, end in pairwise(chunk.offsets.to_numpy().tolist()):
+            yield values[begin:end]
+
+
+def split_nulls(table: pa.Table, field: str) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
+    """The rows of a table that have a text, and each of the others with the reason.
+
+    Raises:
+        RecordError: the table has no column of texts of that name.
+    """
+    column = column_of(table, field)
+    if not column.null_count:
+        return table, []
+    return split_rows(
+        table,
+        dict.fromkeys(
+            pc.indices_nonzero(pc.is_null(column)).to_pylist(), f"column {field!r} is null"
+        ),
+    )
+
+
+def split_rows(
+    table: pa.Table, bad: Mapping[int, str]
+) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
+    """A table without bad rows, which are ascending, and each of these with its reason."""
+    if not bad:
+        return table, []
+    bounds = [-1, *bad, len(table)]
+    kept = [table.slice(begin + 1, end - begin - 1) for begin, end in pairwise(bounds)]
+    rows = [(_copied(table.slice(row, 1)), reason) for row, reason in bad.items()]
+    return pa.concat_tables(kept), rows
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """A slice without the memory around it, which would be pickled with it."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def with_ids(
+    table: pa.Table, encoder: IdEncoder, *, text_field: str, output_field: str, use: CacheUse
+) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
+    """A table with a column of ids; rows that cannot be encoded stand apart, each with the reason.
+
+    A column of the name ``output_field`` is replaced.
+
+    Raises:
+        RecordError: the table has no column of texts of that name.
+    """
+    table, nulls = split_nulls(table, text_field)
+    encoded = encoder.encode(column_of(table, text_field), use)
+    table, bad = split_rows(table, encoded.bad)
+    place = table.schema.get_field_index(output_field)
+    if place >= 0:
+        table = table.set_column(place, output_field, encoded.ids)
+    else:
+        table = table.append_column(output_field, encoded.ids)
+    return table, [*nulls, *bad]
+
+
+# Counting.
+
+
+class TextCounters(Generic[Key]):
+    """Counts texts in batches, for each key by itself, such as the window of an element.
+
+    Args:
+        make: a new counter; nobody else uses it.
+        flush_bytes: counters that hold more, taken together, are full.
+
+    Attributes:
+        totals: of all texts that were counted.
+    """
+
+    def __init__(self, make: Callable[[], PretokenCounter], *, flush_bytes: int) -> None:
+        self._make = make
+        self._flush_bytes = flush_bytes
+        self._counters: dict[Key, PretokenCounter] = {}
+        self._batches: dict[Key, list[bytes]] = {}
+        self._rows = self._nbytes = 0  # of the texts that wait
+        self.totals = Totals()
+
+    def add(self, key: Key, text: bytes) -> bool:
+        """Take a text; whether the counters are full, and should be drained."""
+        self._batches.setdefault(key, []).append(text)
+        self._rows += 1
+        self._nbytes += len(text)
+        if self._nbytes < BATCH_BYTES and self._rows < BATCH_ROWS:
+            return False
+        self._count_batches()
+        return self._full()
+
+    def add_column(self, key: Key, texts: pa.ChunkedArray) -> bool:
+        """Count texts without nulls; whether the counters are full, and should be drained."""
+        for chunk in texts.chunks:
+            self._count(key, chunk)
+        return self._full()
+
+    def drain(self, shards: int) -> Iterator[tuple[Key, tuple[int, bytes]]]:
+        """(key, (shard, Arrow IPC)) of all texts so far; the counters are empty afterwards."""
+        self._count_batches()
+        while self._counters:
+            key, counter = self._counters.popitem()
+            for message in shard_messages(counter.drain(shards)):
+                yield key, message
+
+    def _full(self) -> bool:
+        return sum(counter.nbytes for counter in self._counters.values()) > self._flush_bytes
+
+    def _count_batches(self) -> None:
+        for key, texts in self._batches.items():
+            self._count(key, pa.array(texts, pa.large_binary()))
+        self._batches, self._rows, self._nbytes = {}, 0, 0
+
+    def _count(self, key: Key, texts: pa.Array) -> None:
+        if key not in self._counters:
+            self._counters[key] = self._make()
+        self.totals += Totals(
+            documents=len(texts),
+            bytes=pc.sum(pc.binary_length(texts)).as_py() or 0,
+            pretokens=self._counters[key].add(texts),
+        )
+
+
+class RunBatch:
+    """Pre-tokens with counts that wait, added up, until they become sorted runs."""
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        """Distinct pre-tokens."""
+        return len(self._counts)
+
+    def add(self, pretoken: bytes, count: int) -> None:
+        """Add a count.
+
+        Raises:
+            CountsError: the pre-token is empty or not bytes, or the count not from 1 to 2^63 - 1.
+        """
+        if not isinstance(pretoken, bytes) or not pretoken:
+            raise CountsError(f"pre-token {pretoken!r:.60}: give bytes, at least one")
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise CountsError(f"pre-token {pretoken!r:.60}: {count!r} is not a count (>= 1)")
+        total = self._counts.get(pretoken, 0) + int(count)
+        if total > _MAX_COUNT:
+            raise CountsError(f"the count of pre-token {pretoken!r:.60} passes 2^63 - 1")
+        self._counts[pretoken] = total
+
+    def drain(self, shards: int) -> Iterator[tuple[int, bytes]]:
+        """One run for each shard that has any, as Arrow IPC; none wait afterwards."""
+        pretokens = sorted(self._counts)
+        table = pa.table(
+            {
+                "pretoken": pa.array(pretokens, pa.large_binary()),
+                "count": pa.array([self._counts[one] for one in pretokens], pa.int64()),
+            }
+        )
+        self._counts = {}
+        return shard_messages(run_from_table(table, where="counts").split(shards))
+
+
+def shard_messages(runs: Iterable[CountRun]) -> Iterator[tuple[int, bytes]]:
+    """(shard, Arrow IPC) of each run that is not empty; runs are given in the order of shards."""
+    for shard, run in enumerate(runs):
+        if len(run):
+            yield shard, run_to_ipc(run)
+
+
+def count_pairs(run: CountRun) -> Iterator[tuple[bytes, int]]:
+    """Each pre-token of a run with its count, in byte order."""
+    table = run_table(run).select(["pretoken", "count"])
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
+
+
+def counts_of_messages(
+    messages: Iterable[bytes],
+    *,
+    pretokenizer: Pretokenizer,
+    special_tokens: tuple[str, ...],
+    documents: int = 0,
+    text_bytes: int | None = None,
+) -> PretokenCounts:
+    """Counts out of runs of different shards, or of the same.
+
+    Args:
+        messages: runs as Arrow IPC.
+        pretokenizer: how the text was cut.
+        special_tokens: that were cut out before.
+        documents: in the corpus; 0 where that is not known.
+        text_bytes: in the corpus; None for the bytes of all pre-tokens.
+
+    Raises:
+        InputError: a count passes 2^63 - 1.
+    """
+    try:
+        run = merge_runs([run_from_ipc(message) for message in messages])
+        pretokens = run.total()
+    except OverflowError as error:
+        raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
+    return PretokenCounts(
+        run=run,
+        pretokenizer=pretokenizer,
+        special_tokens=special_tokens,
+        totals=Totals(
+            documents=documents,
+            bytes=pretoken_bytes(run) if text_bytes is None else text_bytes,
+            pretokens=pretokens,
+        ),
+    )
+
+
+def pretoken_bytes(run: CountRun) -> int:
+    """Bytes of all occurrences of the pre-tokens of a run."""
+    table = run_table(run)
+    lengths = pc.binary_length(table["pretoken"]).to_numpy().astype(object)
+    return int((lengths * table["count"].to_numpy()).sum())  # Python's integers, of any size

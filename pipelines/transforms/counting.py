@@ -1,0 +1,241 @@
+"""Documents to counts of pre-tokens, as elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pyarrow as pa
+
+from bpe._native import merge_runs
+from bpe.counter import PretokenCounter
+from bpe.counts.files import run_from_ipc, run_to_ipc
+from bpe.errors import CountsError
+from bpe.special import check_special_tokens
+from pipelines.batches import (
+    RunBatch,
+    TextCounters,
+    as_table,
+    column_of,
+    count_pairs,
+    split_nulls,
+    text_of,
+)
+from pipelines.count.steps import FLUSH_BYTES
+from pipelines.count.transform import MergeRuns
+from pipelines.errors import RecordError
+from pipelines.running.failures import Failures, job_errors
+from pipelines.running.runners import counter
+from pipelines.settings import SHARDS, PretokenSettings, several
+from pipelines.transforms.elements import (
+    BadElement,
+    ExceptionHandling,
+    bad_outputs,
+    check_field,
+    in_window,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_GATHERED = 1 << 16
+
+
+@dataclass(eq=False, kw_only=True)
+class Cutting:
+    """How text is cut, as arguments of a transform.
+
+    Attributes:
+        pretokenizer: a name of ``bpe.PRETOKENIZERS``.
+        pattern: a regular expression in its place, or several, applied one after the other.
+        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
+        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: matches stay whole.
+        special_tokens: cut out of the text before, and not counted.
+    """
+
+    pretokenizer: str = "gpt2"
+    pattern: str | Sequence[str] | None = None
+    normalizer: Sequence[str] = ()
+    never_split: Sequence[str] = ()
+    special_tokens: Sequence[str] = ()
+
+    def settings(self) -> PretokenSettings:
+        """The arguments, checked.
+
+        Raises:
+            ConfigError: one is wrong.
+        """
+        with job_errors():
+            pattern = self.pattern
+            settings = PretokenSettings(
+                pretokenizer=self.pretokenizer,
+                pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),
+                normalizer=several("normalizer", self.normalizer),
+                never_split=several("never_split", self.never_split),
+                special_tokens=several("special_tokens", self.special_tokens),
+            )
+            check_special_tokens(settings.special_tokens)
+            _ = settings.cut
+            return settings
+
+    def display_data(self) -> dict[str, Any]:
+        """What a runner's page shows."""
+        return {
+            "pretokenizer": str(self.settings().cut),
+            "special_tokens": " ".join(self.special_tokens) or "none",
+        }
+
+
+@dataclass(eq=False, kw_only=True)
+class CountPretokens(Cutting, ExceptionHandling):
+    """Counts pre-tokens: documents in, ``(pre-token, count)`` out, once each in every window.
+
+    Elements are str, bytes, dicts, Rows (of `ReadDocuments`, for example) or tables of pyarrow.
+    They are counted in batches by the C++ core, with a counter for each window of a bundle; only
+    Arrow runs are shuffled. An unbounded PCollection needs windows, as for any other count.
+
+    Example::
+
+        texts | CountPretokens(pretokenizer="gpt2")             # (b" the", 53719), ...
+        documents | CountPretokens(text_field="body") | WriteCounts("counts")
+
+    Args:
+        text_field: the field or column that holds the text.
+        pretokenizer: a name of ``bpe.PRETOKENIZERS``.
+        pattern: a regular expression in its place, or several, applied one after the other.
+        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
+        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: matches stay whole.
+        special_tokens: cut out of the text before, and not counted.
+
+    An element without a text, or whose text is no Unicode, fails the pipeline;
+    ``with_exception_handling()`` makes the result a pair of counts and bad elements.
+
+    Raises:
+        ConfigError: an argument is wrong.
+    """
+
+    text_field: str = "text"
+
+    def __post_init__(self) -> None:
+        beam.PTransform.__init__(self)
+        self._settings = self.settings()
+        check_field("text_field", self.text_field)
+
+    def expand(self, documents: beam.PCollection[Any]) -> Any:
+        """Count in bundles, merge by shard, and yield each pre-token."""
+        dofn = _CountTexts(self._settings, self.text_field, collects=self._collects)
+        runs = self.apply_dofn(
+            documents, dofn, label="Count", types=tuple[int, bytes], bad=BadElement
+        )
+        runs, *bad = runs if self._collects else (runs,)
+        counts = merged(runs) | "Pre-tokens" >> beam.FlatMap(_pairs).with_output_types(
+            tuple[bytes, int]
+        )
+        return (counts, *bad) if bad else counts
+
+
+def merged(runs: Any) -> Any:
+    """(shard, run) to one run for each shard and window, all as Arrow IPC."""
+    return runs | "Merge" >> beam.CombinePerKey(MergeRuns(Failures()))
+
+
+def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:
+    """(pre-token, count) to one run for each shard and window, as Arrow IPC.
+
+    Args:
+        counts: the PCollection.
+        shards: in how many the pre-tokens are dealt.
+        label: the transform, for errors.
+        every_shard: whether shards without counts have a run too: in the global window only.
+    """
+    runs = counts | "Gather" >> beam.ParDo(_GatherCounts(shards, label)).with_output_types(
+        tuple[int, bytes]
+    )
+    if every_shard:
+        empty = [(shard, run_to_ipc(merge_runs([]))) for shard in range(shards)]
+        seeds = counts.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False)
+        runs = (runs, seeds) | "All runs" >> beam.Flatten()
+    return merged(runs)
+
+
+class _GatherCounts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    """Pre-tokens with counts to sorted runs, of at most `_GATHERED` pre-tokens together."""
+
+    def __init__(self, shards: int, label: str) -> None:
+        self._shards = shards
+        self._label = label
+
+    def start_bundle(self) -> None:
+        self._batches: dict[Any, RunBatch] = {}
+        self._held = 0
+
+    def process(
+        self, element: tuple[bytes, int], window: Any = beam.DoFn.WindowParam
+    ) -> Iterable[Any]:
+        if window not in self._batches:
+            self._batches[window] = RunBatch()
+        try:
+            self._batches[window].add(*element)
+        except (CountsError, TypeError) as error:
+            raise RecordError(
+                f"{self._label} takes (pre-token, count), bytes and int, got {element!r:.200}: "
+                f"{error}"
+            ) from error
+        self._held += 1
+        return self._drain() if self._held >= _GATHERED else ()
+
+    def finish_bundle(self) -> Iterable[Any]:
+        return self._drain()
+
+    def _drain(self) -> Iterator[Any]:
+        for window, batch in self._batches.items():
+            for message in batch.drain(self._shards):
+                yield in_window(message, window)
+        self._batches, self._held = {}, 0
+
+
+class _CountTexts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+    def __init__(self, settings: PretokenSettings, text_field: str, *, collects: bool) -> None:
+        self._settings = settings
+        self._text_field = text_field
+        self._collects = collects
+
+    def start_bundle(self) -> None:
+        settings = self._settings
+        self._counters = TextCounters[Any](
+            lambda: PretokenCounter(settings.cut, special_tokens=settings.special_tokens),
+            flush_bytes=FLUSH_BYTES,
+        )
+
+    def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> Iterator[Any]:
+        try:
+            if isinstance(element, (pa.Table, pa.RecordBatch)):
+                table, bad = split_nulls(as_table(element), self._text_field)
+                yield from bad_outputs(bad, collects=self._collects)
+                full = self._counters.add_column(window, column_of(table, self._text_field))
+            else:
+                full = self._counters.add(window, text_of(element, self._text_field))
+        except RecordError as error:
+            yield from bad_outputs([(element, str(error))], collects=self._collects)
+            return
+        if full:
+            yield from self._drain()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._drain()
+        totals = self._counters.totals
+        for name, number in (
+            ("documents_counted", totals.documents),
+            ("pretokens_counted", totals.pretokens),
+            ("text_bytes_counted", totals.bytes),
+        ):
+            counter(name).inc(number)
+
+    def _drain(self) -> Iterator[Any]:
+        for window, message in self._counters.drain(SHARDS):
+            yield in_window(message, window)
+
+
+def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:
+    return count_pairs(run_from_ipc(element[1]))

@@ -1,0 +1,342 @@
+"""Texts in batches: gathered, encoded, counted; no pipeline."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe._native import merge_runs
+from bpe.counter import PretokenCounter
+from bpe.counts.files import run_from_ipc, run_from_table
+from bpe.errors import CountsError
+from pipelines import batches
+from pipelines.batches import (
+    IdEncoder,
+    RunBatch,
+    TextBatch,
+    TextCounters,
+    column_of,
+    count_pairs,
+    counts_of_messages,
+    fields_of,
+    id_arrays,
+    pretoken_bytes,
+    text_of,
+    with_ids,
+)
+from pipelines.errors import ConfigError, RecordError
+from tests.pipelines.corpora import sentence
+
+
+class Named(NamedTuple):
+    text: Any
+    lang: str = "en"
+
+
+@dataclass
+class Classed:
+    text: Any
+    lang: str = "en"
+
+
+TEXTS = st.one_of(st.text(max_size=40), st.binary(max_size=40))
+
+
+@functools.cache
+def tokenizer() -> bpe.Tokenizer:
+    counts = bpe.count_pretokens([sentence(i, 40) for i in range(50)], special_tokens=("<|end|>",))
+    return bpe.train(counts, vocab_size=320)
+
+
+@functools.cache
+def letters() -> bpe.Tokenizer:
+    """One that has tokens for a, b and c only, and no unknown token."""
+    counts = bpe.count_pretokens(["ab abc cab bc"], pretokenizer="words")
+    return bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
+
+
+# Elements.
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        {"text": "né", "lang": "en"},
+        beam.Row(text="né", lang="en"),
+        Named("né"),
+        Classed("né"),
+        Classed("né".encode()),
+    ],
+)
+def test_the_text_of_an_element(element: Any) -> None:
+    assert text_of(element, "text") == "né".encode()
+    values = fields_of(element)
+    assert list(values) == ["text", "lang"]
+    values["more"] = 1
+    assert "more" not in fields_of(element), "the element itself was changed"
+
+
+def test_str_and_bytes_are_their_own_text() -> None:
+    assert text_of("né", "anything") == "né".encode()
+    assert text_of(b"\xff", "anything") == b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        (7, r"the element is int 7: give str, bytes, a dict, a Row or a pyarrow\.Table"),
+        (None, "the element is NoneType None"),
+        (["text"], "the element is list"),
+        (Classed, "the element is type"),
+        ({"body": "a"}, r"no field 'text' \(its fields: 'body'\): .*text_field="),
+        ({}, r"its fields: none"),
+        ({"text": None}, "field 'text' is NoneType None, not text"),
+        (Named(3), "field 'text' is int 3, not text"),
+        ("a\udc80", "the element has a lone surrogate at character 1"),
+        (beam.Row(text="\ud800"), "field 'text' has a lone surrogate at character 0"),
+    ],
+)
+def test_elements_without_a_text_say_why(element: Any, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        text_of(element, "text")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
+        *(pa.string_view(), pa.binary_view(), pa.dictionary(pa.int32(), pa.string())),
+    ],
+)
+def test_columns_of_every_kind_of_text(kind: pa.DataType) -> None:
+    table = pa.table({"text": pa.array(["a b", None, ""]).cast(kind)})
+    column = column_of(table, "text")
+    assert column.cast(pa.string()).to_pylist() == ["a b", None, ""]
+    good, bad = with_ids(
+        table,
+        IdEncoder(tokenizer()),
+        text_field="text",
+        output_field="ids",
+        use=bpe.CacheUse(),
+    )
+    assert good["ids"].to_pylist() == [tokenizer().encode("a b"), []]
+    assert good.schema.field("text").type == kind
+    assert [reason for _, reason in bad] == ["column 'text' is null"]
+
+
+def test_columns_that_hold_no_text() -> None:
+    with pytest.raises(RecordError, match="column 'text' is int64, not text: cast it"):
+        column_of(pa.table({"text": [1]}), "text")
+    with pytest.raises(RecordError, match=r"0 columns 'text' \(its columns: 'body'\)"):
+        column_of(pa.table({"body": ["a"]}), "text")
+    with pytest.raises(RecordError, match="2 columns 'a'"):
+        column_of(pa.Table.from_arrays([pa.array(["x"])] * 2, names=["a", "a"]), "a")
+
+
+def test_a_batch_is_full_by_bytes_and_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BATCH_BYTES", 10)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
+    batch = TextBatch[int]()
+    batch.add(0, b"12345")
+    assert not batch.full
+    batch.add(1, b"12345")
+    assert batch.full
+    assert batch.drain() == ([0, 1], pa.array([b"12345"] * 2, pa.large_binary()))
+    assert (len(batch), batch.nbytes, batch.full) == (0, 0, False)
+    for number in range(3):
+        assert not batch.full
+        batch.add(number, b"")
+    assert batch.full
+
+
+# Encoding.
+
+
+@settings(deadline=None)
+@given(texts=st.lists(TEXTS, max_size=20), chunk=st.integers(1, 20), ends=st.booleans())
+def test_batches_have_the_ids_of_the_texts(
+    texts: list[str | bytes], chunk: int, *, ends: bool
+) -> None:
+    column = pa.chunked_array(
+        [pa.array(texts[i : i + chunk], pa.large_binary()) for i in range(0, len(texts), chunk)],
+        pa.large_binary(),
+    )
+    encoder = IdEncoder(tokenizer(), append_token="<|end|>" if ends else None)
+    encoded = encoder.encode(column, bpe.CacheUse())
+    end = [tokenizer().special_tokens["<|end|>"]] if ends else []
+    expected = [tokenizer().encode(text) + end for text in texts]
+    assert encoded.ids.to_pylist() == expected
+    assert encoded.ids.type == pa.list_(pa.uint16())
+    arrays = list(id_arrays(encoded.ids))
+    assert [array.tolist() for array in arrays] == expected
+    assert all(array.dtype == np.uint16 and array.flags.writeable for array in arrays)
+    assert not encoded.bad
+
+
+@settings(deadline=None)
+@given(texts=st.lists(st.text("abcx ", max_size=8), max_size=30))
+def test_texts_that_fail_are_left_out_and_no_others(texts: list[str]) -> None:
+    encoded = IdEncoder(letters()).encode(pa.array(texts, pa.string()), bpe.CacheUse())
+    bad = [row for row, text in enumerate(texts) if "x" in text]
+    assert list(encoded.bad) == bad
+    assert all("row" not in reason and "'x" in reason for reason in encoded.bad.values())
+    expected = [letters().encode(text) for text in texts if "x" not in text]
+    assert encoded.ids.to_pylist() == expected
+
+
+def test_special_tokens_are_text_unless_allowed() -> None:
+    texts = pa.array(["a<|end|>b"])
+    for allowed in ((), ("<|end|>",), ("all",)):
+        encoded = IdEncoder(tokenizer(), allowed_special=allowed).encode(texts, bpe.CacheUse())
+        ids = tokenizer().encode("a<|end|>b", allowed_special=("<|end|>",) if allowed else ())
+        assert encoded.ids.to_pylist() == [ids]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"allowed_special": ("<|eos|>",)},
+        {"append_token": "<|eos|>"},
+        {"prepend_token": "<|eos|>"},
+        {"id_type": "uint8"},
+    ],
+)
+def test_what_the_tokenizer_lacks_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"`{next(iter(arguments))}`.*'"):
+        IdEncoder(tokenizer(), **arguments)
+
+
+def test_the_type_of_ids_goes_by_the_greatest() -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), *(b"%06d" % i for i in range(1 << 16))]
+    large = bpe.Tokenizer(tokens=tokens, merges=[], pretokenizer=bpe.Pretokenizer("gpt2"))
+    encoded = IdEncoder(large).encode(pa.array(["ab"]), bpe.CacheUse())
+    assert encoded.ids.type == pa.list_(pa.uint32())
+    assert next(id_arrays(encoded.ids)).flags.writeable
+    with pytest.raises(ConfigError, match="`id_type` uint16"):
+        IdEncoder(large, id_type="uint16")
+    encoded = IdEncoder(tokenizer(), id_type="uint32").encode(pa.array(["ab"]), bpe.CacheUse())
+    assert encoded.ids.type == pa.list_(pa.uint32())
+
+
+def test_a_table_keeps_its_columns_and_loses_its_bad_rows() -> None:
+    table = pa.table(
+        {
+            "id": pa.array(range(5), pa.int8()),
+            "ids": ["old"] * 5,
+            "text": ["ab", "x", None, "cab", "bx"],
+        }
+    ).slice(0, 5)
+    good, bad = with_ids(
+        table, IdEncoder(letters()), text_field="text", output_field="ids", use=bpe.CacheUse()
+    )
+    assert good.schema.names == ["id", "ids", "text"]
+    assert good["id"].to_pylist() == [0, 3]
+    assert good["ids"].to_pylist() == [letters().encode("ab"), letters().encode("cab")]
+    assert sorted(row["id"][0].as_py() for row, _ in bad) == [1, 2, 4]
+    assert all(row.schema == table.schema for row, _ in bad)
+
+
+def test_a_bad_row_is_pickled_without_its_table() -> None:
+    table = pa.table({"text": ["ab" * 100_000, "x"]})
+    _, bad = with_ids(
+        table, IdEncoder(letters()), text_field="text", output_field="ids", use=bpe.CacheUse()
+    )
+    assert len(pickle.dumps(bad[0][0])) < 10_000
+
+
+# Counting.
+
+
+@settings(deadline=None)
+@given(
+    texts=st.lists(st.tuples(st.sampled_from("abc"), st.text(max_size=20)), max_size=30),
+    flush=st.sampled_from([0, 1 << 30]),
+    shards=st.integers(1, 4),
+    columns=st.booleans(),
+)
+def test_counters_count_each_key_by_itself(
+    texts: list[tuple[str, str]], flush: int, shards: int, *, columns: bool
+) -> None:
+    counters = TextCounters[str](
+        lambda: PretokenCounter(bpe.Pretokenizer("gpt2")), flush_bytes=flush
+    )
+    messages: dict[str, list[bytes]] = {}
+    drained: list[tuple[str, tuple[int, bytes]]] = []
+    for key, text in texts:
+        if columns:
+            full = counters.add_column(key, pa.chunked_array([[text], [""]]))
+        else:
+            full = counters.add(key, text.encode())
+        drained += counters.drain(shards) if full else []
+    drained += counters.drain(shards)
+    assert list(counters.drain(shards)) == []
+    for key, (shard, message) in drained:
+        assert run_from_ipc(message).misplaced(shard, shards) == -1
+        messages.setdefault(key, []).append(message)
+    for key in "abc":
+        expected = bpe.count_pretokens([text for one, text in texts if one == key])
+        run = merge_runs([run_from_ipc(message) for message in messages.get(key, [])])
+        assert dict(count_pairs(run)) == dict(expected.items())
+    assert counters.totals.documents == len(texts) * (2 if columns else 1)
+    assert counters.totals.bytes == sum(len(text.encode()) for _, text in texts)
+
+
+@settings(deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.binary(min_size=1, max_size=3), st.integers(1, 1 << 40))),
+    shards=st.integers(1, 3),
+    drain=st.integers(1, 5),
+)
+def test_counts_add_up(pairs: list[tuple[bytes, int]], shards: int, drain: int) -> None:
+    batch = RunBatch()
+    messages = []
+    expected: Counter[bytes] = Counter()
+    for number, (pretoken, count) in enumerate(pairs):
+        batch.add(pretoken, count)
+        expected[pretoken] += count
+        if number % drain == 0:
+            messages += list(batch.drain(shards))
+    messages += list(batch.drain(shards))
+    counts = counts_of_messages(
+        [message for _, message in messages],
+        pretokenizer=bpe.Pretokenizer("gpt2"),
+        special_tokens=("<|end|>",),
+        documents=3,
+    )
+    assert dict(counts.items()) == expected
+    assert counts.totals.documents == 3
+    assert counts.totals.bytes == sum(len(one) * n for one, n in expected.items())
+    assert counts.special_tokens == ("<|end|>",)
+
+
+def test_bytes_past_64_bits_are_right() -> None:
+    table = pa.table({"pretoken": pa.array([b"a" * 9], pa.large_binary()), "count": [1 << 61]})
+    assert pretoken_bytes(run_from_table(table, where="test")) == 9 << 61
+
+
+@pytest.mark.parametrize(
+    ("pretoken", "count"),
+    [(b"", 1), ("text", 1), (b"a", 0), (b"a", -1), (b"a", 1.0), (b"a", True), (b"a", 1 << 63)],
+)
+def test_what_is_no_count_is_refused(pretoken: Any, count: Any) -> None:
+    with pytest.raises(CountsError, match="pre-token"):
+        RunBatch().add(pretoken, count)
+
+
+def test_a_count_of_numpy_is_one() -> None:
+    batch = RunBatch()
+    batch.add(b"a", np.int64(3))
+    batch.add(b"a", 4)
+    ((_, message),) = batch.drain(1)
+    assert list(count_pairs(run_from_ipc(message))) == [(b"a", 7)]

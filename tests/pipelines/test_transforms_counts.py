@@ -1,0 +1,377 @@
+"""Counting the elements of a PCollection, writing counts, reading them, training on them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.display import DisplayData
+from apache_beam.transforms.window import FixedWindows, SlidingWindows
+
+import bpe
+from bpe.counts import PretokenCounts
+from pipelines import CountPretokens, ReadCounts, TrainTokenizer, WriteCounts, batches, transforms
+from pipelines.errors import ConfigError
+from pipelines.transforms import counting
+from tests.pipelines.beam_runs import (
+    MODES,
+    at_times,
+    both_modes,
+    pipeline,
+    stream,
+    streaming_pipeline,
+    windowed,
+)
+from tests.pipelines.corpora import count, sentence, tree, write_corpus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = [sentence(i) for i in range(100)] + [""]
+
+
+def pairs(texts: list[Any], **settings: Any) -> list[tuple[bytes, int]]:
+    return list(bpe.count_pretokens(texts, **settings).items())
+
+
+# Counting.
+
+
+@both_modes
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"pretokenizer": "words", "special_tokens": ["fox"]},
+        {"pattern": r"\w+", "normalizer": ["lowercase"]},
+        {"pretokenizer": "words", "never_split": ["url"]},
+    ],
+)
+def test_texts_are_counted(mode: str, settings: dict[str, Any]) -> None:
+    with pipeline(mode) as p:
+        counts = p | beam.Create(TEXTS) | beam.Reshuffle() | CountPretokens(**settings)
+        assert counts.element_type == beam.typehints.Tuple[bytes, int]
+        assert_that(counts, equal_to(pairs(TEXTS, **settings)))
+
+
+def test_elements_of_every_kind_are_counted() -> None:
+    elements = [
+        "low lower",
+        b"low \xff",
+        {"text": "low"},
+        beam.Row(text="lowest", id=1),
+        pa.table({"text": ["low new", "newer"]}),
+        pa.record_batch({"text": ["low"]}),
+        pa.table({"text": pa.chunked_array([["a"], ["b"]])}),
+    ]
+    texts = [b"low lower", b"low \xff", b"low", b"lowest", b"low new", b"newer", b"low", b"a", b"b"]
+    with pipeline() as p:
+        counts = p | beam.Create(elements) | CountPretokens()
+        assert_that(counts, equal_to(pairs(texts)))
+
+
+def test_the_field_of_the_text_has_any_name() -> None:
+    with pipeline() as p:
+        counts = p | beam.Create([{"body": "low", "text": 1}]) | CountPretokens(text_field="body")
+        assert_that(counts, equal_to([(b"low", 1)]))
+
+
+@pytest.mark.parametrize("limit", ["FLUSH_BYTES", "BATCH_ROWS"])
+def test_counts_do_not_depend_on_when_they_are_flushed(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
+    if limit == "FLUSH_BYTES":
+        monkeypatch.setattr(counting, limit, 0)
+    with pipeline() as p:
+        counts = p | beam.Create(TEXTS) | CountPretokens()
+        assert_that(counts, equal_to(pairs(TEXTS)))
+
+
+@pytest.mark.parametrize("mode", [*MODES, "streaming"])
+def test_each_window_has_counts_of_its_own(mode: str) -> None:
+    elements = [("low low", 1.0), ("low", 9.5), ("lower", 10.0), ("low", 25.0)]
+    streaming = mode == "streaming"
+    with streaming_pipeline() if streaming else pipeline(mode) as p:
+        texts = p | (stream(*elements) if streaming else at_times(*elements))
+        counts = texts | beam.WindowInto(FixedWindows(10)) | CountPretokens(pretokenizer="words")
+        expected = [((b"low", 3), 0.0), ((b"lower", 1), 10.0), ((b"low", 1), 20.0)]
+        starts = windowed(counts) | "Starts" >> beam.Map(lambda found: found[:2])
+        assert_that(starts, equal_to(expected))
+
+
+def test_an_element_counts_in_each_of_its_windows() -> None:
+    with pipeline() as p:
+        texts = p | at_times(("low", 6.0)) | beam.WindowInto(SlidingWindows(10, 5))
+        found = windowed(texts | CountPretokens()) | "Starts" >> beam.Map(lambda one: one[:2])
+        assert_that(found, equal_to([((b"low", 1), 0.0), ((b"low", 1), 5.0)]))
+
+
+# Beam itself has no str or dict with a lone surrogate cross from one step to another.
+BAD = [7, None, {"body": "low"}, beam.Row(text="\udc80"), pa.table({"body": ["low"]})]
+
+
+@pytest.mark.parametrize("element", BAD)
+def test_a_bad_element_ends_the_pipeline(element: Any) -> None:
+    with (
+        pytest.raises(Exception, match="collect bad elements with with_exception_handling"),
+        pipeline() as p,
+    ):
+        _ = p | beam.Create([0]) | beam.Map(lambda _: element) | CountPretokens()
+
+
+@both_modes
+def test_bad_elements_have_an_output_of_their_own(mode: str) -> None:
+    table = pa.table({"text": ["low", None], "id": [1, 2]})
+    with pipeline(mode) as p:
+        counts, bad = (
+            p
+            | beam.Create(range(len(BAD)), reshuffle=False)
+            | beam.FlatMap(lambda number: [BAD[number], *(["low", table] if number == 0 else [])])
+            | CountPretokens().with_exception_handling(max_failures=6)
+        )
+        assert_that(counts, equal_to([(b"low", 2)]))
+        reasons = bad | beam.Map(lambda one: one.reason.split(":")[0])
+        expected = [
+            "the element is int 7",
+            "the element is NoneType None",
+            "the element has no field 'text' (its fields",
+            "field 'text' has a lone surrogate at character 0",
+            "the table has 0 columns 'text' (its columns",
+            "column 'text' is null",
+        ]
+        assert_that(reasons, equal_to(expected), label="reasons")
+        rows = bad | "Null" >> beam.Filter(lambda one: "null" in one.reason)
+        ids = rows | "Id" >> beam.Map(lambda one: one.element["id"].to_pylist())
+        assert_that(ids, equal_to([[2]]), label="rows")
+
+
+def test_more_bad_elements_than_allowed_end_the_pipeline() -> None:
+    counting = CountPretokens().with_exception_handling(max_failures=4)
+    p = pipeline()
+    _ = p | beam.Create(range(len(BAD))) | beam.Map(BAD.__getitem__) | counting
+    with pytest.raises(Exception, match="5 bad elements, where max_failures allows 4; one of them"):
+        p.run().wait_until_finish()
+    with pytest.raises(ConfigError, match="max_failures -1"):
+        CountPretokens().with_exception_handling(max_failures=-1)
+
+
+# Files.
+
+
+@both_modes
+def test_counts_are_written_and_read(mode: str, tmp_path: Path) -> None:
+    cut: dict[str, Any] = {"pretokenizer": "words", "special_tokens": ["fox"]}
+    with pipeline(mode) as p:
+        counts = p | beam.Create(TEXTS) | CountPretokens(**cut)
+        manifests = counts | WriteCounts(
+            str(tmp_path / "c"),
+            **cut,
+            documents=len(TEXTS),
+            text_bytes=sum(len(text.encode()) for text in TEXTS),
+        )
+        totals = manifests | beam.Map(lambda one: one["totals"]["documents"])
+        assert_that(totals, equal_to([len(TEXTS)]))
+    expected = bpe.count_pretokens(TEXTS, **cut)
+    expected.save(tmp_path / "saved")
+    written = tree(tmp_path / "c")
+    assert written.pop(".plan.json")
+    assert written == tree(tmp_path / "saved")
+    with pipeline(mode) as p:
+        found = p | ReadCounts(str(tmp_path / "c"))
+        assert found.element_type == beam.typehints.Tuple[bytes, int]
+        assert_that(found, equal_to(list(expected.items())))
+
+
+def test_counts_of_a_corpus_are_read_and_written_again(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    count(corpus.inputs(), tmp_path / "c")
+    totals = PretokenCounts.load(tmp_path / "c").totals
+    with pipeline() as p:
+        counts = p | ReadCounts(str(tmp_path / "c"))
+        documents = p | beam.Create(corpus.texts) | beam.combiners.Count.Globally()
+        _ = counts | WriteCounts(
+            str(tmp_path / "again"),
+            documents=beam.pvalue.AsSingleton(documents),
+            text_bytes=totals.bytes,
+        )
+    again = PretokenCounts.load(tmp_path / "again")
+    assert replace(again, inputs=()) == PretokenCounts.load(tmp_path / "c")
+    parts = {name: data for name, data in tree(tmp_path / "c").items() if "parquet" in name}
+    assert len(parts) == 16
+    assert parts.items() <= tree(tmp_path / "again").items()
+
+
+def test_totals_that_nobody_gave(tmp_path: Path) -> None:
+    with pipeline() as p:
+        _ = (
+            p
+            | beam.Create([(b"low", 5), (b"new", 2), (b"low", 1)])
+            | WriteCounts(str(tmp_path / "c"), pretokenizer="words", prune_below=3, shards=2)
+        )
+    counts = PretokenCounts.load(tmp_path / "c")
+    assert dict(counts.items()) == {b"low": 6}
+    assert (counts.totals.documents, counts.totals.bytes, counts.totals.pretokens) == (0, 24, 8)
+    assert counts.prune is not None
+    assert counts.prune.occurrences == 2
+    assert len(list((tmp_path / "c").rglob("*.parquet"))) == 2
+
+
+def test_nothing_counted_is_counts_too(tmp_path: Path) -> None:
+    with pipeline() as p:
+        nothing = p | beam.Create([(b"low", 1)]) | beam.Filter(lambda _: False)
+        _ = nothing | WriteCounts(str(tmp_path / "c"))
+    assert len(PretokenCounts.load(tmp_path / "c")) == 0
+    with pipeline() as p:
+        assert_that(p | ReadCounts(str(tmp_path / "c")), equal_to([]))
+
+
+def test_nothing_is_read_or_written_before_the_pipeline_runs(tmp_path: Path) -> None:
+    p = pipeline()
+    _ = p | ReadCounts(str(tmp_path / "nothing"))
+    _ = p | "Pairs" >> beam.Create([(b"a", 1)]) | WriteCounts(str(tmp_path / "c"))
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(Exception, match="nothing holds no counts"):
+        p.run().wait_until_finish()
+
+
+def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(Exception, match=r"holds 'mine\.txt'"), pipeline() as p:
+        _ = p | beam.Create([(b"a", 1)]) | WriteCounts(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_damaged_or_weighted_directory_is_not_read(tmp_path: Path) -> None:
+    counts = bpe.count_pretokens(TEXTS)
+    replace(counts, scale=2).save(tmp_path / "half")
+    with pytest.raises(Exception, match="weighted, in units of 1/2"), pipeline() as p:
+        _ = p | ReadCounts(str(tmp_path / "half"))
+    counts.save(tmp_path / "c")
+    part = max((tmp_path / "c").rglob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:-9] + b"x" * 9)
+    with pytest.raises(Exception, match="part-00015-of-00016"), pipeline() as p:
+        _ = p | ReadCounts(str(tmp_path / "c"))
+
+
+@pytest.mark.parametrize("element", [("low", 1), (b"low", 0), (b"", 1), (b"low", 1, 1), 7])
+@pytest.mark.parametrize("name", ["WriteCounts", "TrainTokenizer"])
+def test_elements_that_are_no_counts_end_the_pipeline(
+    element: Any, name: str, tmp_path: Path
+) -> None:
+    write, train = WriteCounts(str(tmp_path / "c")), TrainTokenizer(vocab_size=300)
+    transform = write if name == "WriteCounts" else train
+    with pytest.raises(Exception, match=rf"{name} takes \(pre-token, count\)"), pipeline() as p:
+        _ = p | beam.Create([0]) | beam.Map(lambda _: element) | transform
+
+
+# Training.
+
+
+@both_modes
+def test_training_on_elements_is_training_on_counts(mode: str, tmp_path: Path) -> None:
+    cut: dict[str, Any] = {"pretokenizer": "o200k", "special_tokens": ["<|end|>"]}
+    with pipeline(mode) as p:
+        counts = p | beam.Create(TEXTS) | beam.Reshuffle() | CountPretokens(**cut)
+        trained = counts | TrainTokenizer(vocab_size=320, ties="bytes-max", **cut)
+        assert trained.element_type == bpe.Tokenizer
+        expected = bpe.train(bpe.count_pretokens(TEXTS, **cut), vocab_size=320, ties="bytes-max")
+        shuffled = trained | "Shuffle" >> beam.Reshuffle()
+        found = shuffled | "Training" >> beam.Map(lambda one: (one, one.training.merges))
+        assert expected.training is not None
+        assert_that(found, equal_to([(expected, expected.training.merges)]))
+
+
+def test_training_does_not_depend_on_how_counts_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_GATHERED", 7)
+    counts = Counter(dict(pairs(TEXTS)))
+    elements = [(pretoken, 1) for pretoken in counts.elements()]
+    expected = bpe.train(bpe.count_pretokens(TEXTS), vocab_size=300)
+    with pipeline() as p:
+        trained = p | beam.Create(elements[::-1]) | TrainTokenizer(vocab_size=300)
+        assert_that(trained, equal_to([expected]))
+
+
+def test_each_window_has_a_tokenizer() -> None:
+    with pipeline() as p:
+        texts = p | at_times(("low low lower", 1.0), ("new newer new", 11.0))
+        counts = texts | beam.WindowInto(FixedWindows(10)) | CountPretokens()
+        trained = windowed(counts | TrainTokenizer(max_merges=1))
+        found = trained | "Starts" >> beam.Map(lambda one: one[:2])
+        expected = [
+            (bpe.train(bpe.count_pretokens([text]), max_merges=1), start)
+            for text, start in (("low low lower", 0.0), ("new newer new", 10.0))
+        ]
+        assert_that(found, equal_to(expected))
+
+
+def test_there_must_be_something_to_train_on() -> None:
+    p = pipeline()
+    nothing = p | beam.Create([(b"low", 1)]) | beam.Filter(lambda _: False)
+    _ = nothing | TrainTokenizer(vocab_size=300)
+    with pytest.raises(Exception, match="there are no counts to train on"):
+        p.run().wait_until_finish()
+
+
+# Construction.
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CountPretokens(pretokenizer="gpt3"), "unknown pre-tokenizer 'gpt3'"),
+        (lambda: CountPretokens(pattern="("), "does not compile|missing"),
+        (lambda: CountPretokens(special_tokens="<|end|>"), "special_tokens is one string"),
+        (lambda: CountPretokens(special_tokens=[""]), "special token"),
+        (lambda: CountPretokens(normalizer="nfc"), "normalizer is one string"),
+        (lambda: CountPretokens(text_field=""), "text_field is ''"),
+        (lambda: WriteCounts(""), "`output` is empty"),
+        (lambda: WriteCounts("c", shards=0), "shards 0 is not"),
+        (lambda: WriteCounts("c", prune_below=0), "prune_below is 0"),
+        (lambda: ReadCounts(""), "the path is empty"),
+        (TrainTokenizer, "no limit"),
+        (lambda: TrainTokenizer(vocab_size=5), "vocab_size 5"),
+        (lambda: TrainTokenizer(vocab_size=300, ties="random"), "unknown tie rule"),
+        (
+            lambda: TrainTokenizer(vocab_size=300, ties="first-seen"),
+            "ties 'first-seen': the elements of a PCollection have no order",
+        ),
+    ],
+)
+def test_arguments_are_checked_when_a_transform_is_made(make: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make()
+
+
+def test_arguments_are_keywords() -> None:
+    for transform in (CountPretokens, TrainTokenizer):
+        with pytest.raises(TypeError):
+            transform("gpt2")
+    with pytest.raises(TypeError):
+        WriteCounts("c", "gpt2")
+
+
+def test_windows_have_no_directory(tmp_path: Path) -> None:
+    p = pipeline()
+    counts = p | beam.Create([(b"a", 1)]) | beam.WindowInto(FixedWindows(1))
+    with pytest.raises(ConfigError, match="WriteCounts writes one directory of a whole, bounded"):
+        _ = counts | WriteCounts(str(tmp_path / "c"))
+
+
+def test_display_data_says_how_text_is_cut() -> None:
+    shown = DisplayData.create_from(TrainTokenizer(vocab_size=300, pretokenizer="o200k"))
+    values = {item.key: item.value for item in shown.items}
+    assert values == {
+        "pretokenizer": "o200k",
+        "special_tokens": "none",
+        "ties": "bytes-min",
+        "vocab_size": 300,
+    }
+    assert transforms.__doc__
+    assert json.dumps(values)
