@@ -15,7 +15,8 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS
-from pipelines.running.runners import is_local, options
+from pipelines.running.local_runner import is_local
+from pipelines.running.runners import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

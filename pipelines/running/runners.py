@@ -30,12 +30,16 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 from apache_beam.runners import create_runner
-from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.progress import Stage
 from pipelines.running.failures import Failures, error_in, is_proxied, job_errors, one_line
-from pipelines.running.local_workers import local_runner
+from pipelines.running.local_runner import (
+    LOCAL,
+    is_local,
+    local_runner,
+    refuse_worker_processes,
+)
 from pipelines.submission.logs import job_log
 from pipelines.submission.submit import ready
 from pipelines.submission.watching import (
@@ -52,7 +56,6 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Execution
 
-LOCAL = "FnApiRunner"
 NAMESPACE = "bpe"
 
 
@@ -91,6 +94,7 @@ def options(execution: Execution) -> PipelineOptions:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError, RuntimeError) as error:
         raise ConfigError(f"`runner` {runner}: {one_line(error)}") from error
+    refuse_worker_processes(made)
     FileSystems.set_options(made)
     return made
 
@@ -107,11 +111,6 @@ def use_filesystems(execution: Execution) -> None:
             "out (options of its filesystems may stay)"
         )
     options(execution)
-
-
-def is_local(made: PipelineOptions) -> bool:
-    """Whether these options mean the local runner, whose workers share this machine's files."""
-    return bool(made.view_as(StandardOptions).runner == LOCAL)
 
 
 def _silent(_: str) -> None:
@@ -202,16 +201,9 @@ def _run_here(
     """Run a pipeline in this process."""
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
-    if folder:
-        _send_whole_elements()
+    runner = local_runner(made) if folder else None
     try:
-        with (
-            job_errors(),
-            _interrupts(failures) as interrupted,
-            local_runner(made, job=folder, tell=failures.leave)
-            if folder
-            else contextlib.nullcontext() as runner,
-        ):
+        with job_errors(), _interrupts(failures) as interrupted:
             try:
                 result = _started(build, made, runner=runner, failures=failures, say=say)
                 state = _finished(result)
@@ -252,17 +244,6 @@ def _started(
                 raise
             say("Beam's local runner did not reach its worker within 60 s: starting it again")
     raise AssertionError  # the last turn returns or raises
-
-
-def _send_whole_elements() -> None:
-    """Keep Beam's local runner from sending half an element.
-
-    Once a second a timer of a worker sends what has been written so far, also while an element is
-    being written (`TimeBasedBufferingClosableOutputStream` locks nothing there). What arrives is
-    decoded beyond its end: errors, other values, or memory without bound. With no time limit
-    workers send by size, between elements, as they do on all other runners.
-    """
-    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
 
 
 def _finished(result: beam.runners.runner.PipelineResult) -> str | None:

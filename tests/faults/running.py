@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.output.names import TIMINGS
@@ -16,9 +15,9 @@ from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 PATIENCE = 600.0  # seconds: each call to a store takes its time where the machine is busy
-PROCESSES = ("--", "--direct_running_mode=multi_processing")
 
 
 @contextlib.contextmanager
@@ -55,21 +54,9 @@ def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> No
 def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
     """Wait for the end: the exit status, and the lines of stderr that are errors of ours."""
     _, errors = process.communicate(timeout=PATIENCE)
-    # Worker processes outlive a command that is killed by a moment, and print that it is gone.
-    assert process.returncode == -signal.SIGKILL or "Traceback" not in errors, errors
+    assert "Traceback" not in errors, errors
     lines = [line for line in errors.splitlines() if line.startswith("bpe: error:")]
     return process.returncode, lines
-
-
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """The worker processes that a job has started (Linux)."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == process.pid and b"sdk_worker_main" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return sorted(found)
 
 
 def outcome(directory: Path) -> dict[str, bytes]:

@@ -15,7 +15,6 @@ from tests.cli.process import BPE, bpe, environment
 from tests.faults.disk import Disk, bound_by_permissions, small_disk
 from tests.faults.running import (
     PATIENCE,
-    PROCESSES,
     ended,
     outcome,
     running,
@@ -53,12 +52,6 @@ def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
     undisturbed: Undisturbed, disk: Disk, name: str
 ) -> None:
     fill(undisturbed, disk, name)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["encode", "train"])
-def test_a_full_disk_with_worker_processes(undisturbed: Undisturbed, disk: Disk, name: str) -> None:
-    fill(undisturbed, disk, name, *PROCESSES)
 
 
 def fill(undisturbed: Undisturbed, disk: Disk, name: str, *more: str) -> None:
@@ -125,21 +118,19 @@ def test_a_read_only_output_is_named(
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["encode", "run"])
-@pytest.mark.parametrize("more", [(), PROCESSES], ids=["threads", "processes"])
 def test_a_disk_that_becomes_read_only(
     undisturbed: Undisturbed,
     whole: WholeJob,
     disk: Disk,
     tmp_path: Path,
     name: str,
-    more: tuple[str, ...],
 ) -> None:
     """As a kernel does with a disk that fails, while a job writes to it."""
     out, seen = disk.path / "out", disk.outside / "out"
     command = command_of(name, undisturbed, whole, tmp_path, out)
     made = made_by(name, undisturbed, whole)
     assert disk.remount("rw,size=16m")
-    with running(*command, *more, inside=disk.inside) as process:
+    with running(*command, inside=disk.inside) as process:
         until(lambda: len(parts(seen)) >= 3, process)
         until(lambda: disk.remount("ro,size=16m"), process)
         status, errors = ended(process)
@@ -178,16 +169,11 @@ def test_an_output_without_permission_is_named(
     assert list(out.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "more", [(), pytest.param(PROCESSES, marks=pytest.mark.long)], ids=["threads", "processes"]
-)
-def test_an_output_that_loses_its_permission(
-    whole: WholeJob, tmp_path: Path, more: tuple[str, ...]
-) -> None:
+def test_an_output_that_loses_its_permission(whole: WholeJob, tmp_path: Path) -> None:
     """While ``bpe run`` encodes; what it had begun there it could not remove."""
     out = tmp_path / "out"
     run = whole.command(tmp_path / "job.yaml", out)
-    with running(*run, *more, inside=bound_by_permissions()) as process:
+    with running(*run, inside=bound_by_permissions()) as process:
         until(lambda: len(parts(out)) >= 3, process)
         (out / "encoded").chmod(0o500)
         status, errors = ended(process)

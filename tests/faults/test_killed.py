@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +15,12 @@ from pipelines.files.storage import is_temporary
 from tests.cli.process import bpe
 from tests.faults.running import (
     PATIENCE,
-    PROCESSES,
     ended,
     outcome,
     running,
     stamps,
     temporaries,
     until,
-    workers_of,
 )
 
 if TYPE_CHECKING:
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
 
     from tests.faults.conftest import Undisturbed
     from tests.faults.whole import WholeJob
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="worker processes are found in /proc")
 
 
 def parts(directory: Path) -> list[Path]:
@@ -48,40 +42,6 @@ def check_resumed(undisturbed: Undisturbed, name: str, out: Path) -> None:
     bpe(*undisturbed.command(name, out, "--resume"))
     assert outcome(out) == expected
     assert temporaries(out) == []
-
-
-def kill_worker(undisturbed: Undisturbed, name: str, out: Path, after: int) -> None:
-    """Kill a worker once ``after`` parts are there (0: once it runs)."""
-    with running(*undisturbed.command(name, out, *PROCESSES)) as process:
-        until(lambda: len(workers_of(process)) == 2, process)
-        until(lambda: len(parts(out)) >= after, process)
-        os.kill(workers_of(process)[0], signal.SIGKILL)
-        status, errors = ended(process)
-    (error,) = errors
-    assert status == 1
-    assert "a worker process was killed by signal 9 (SIGKILL)" in error
-    assert "fewer --workers" in error
-    assert "--resume" in error
-    assert not (out / "manifest.json").exists()
-    check_resumed(undisturbed, name, out)
-
-
-@linux
-@pytest.mark.parametrize(("name", "after"), [("encode", 3), ("train", 0)])
-def test_a_killed_worker_ends_the_job_with_one_error(
-    undisturbed: Undisturbed, tmp_path: Path, name: str, after: int
-) -> None:
-    """Also where the other one has yet to connect, and would then wait for work for ever."""
-    kill_worker(undisturbed, name, tmp_path / "out", after)
-
-
-@linux
-@pytest.mark.long
-@pytest.mark.parametrize(("name", "after"), [("encode", 0), ("encode", 1), ("encode", 60)])
-def test_a_worker_killed_at_any_moment(
-    undisturbed: Undisturbed, tmp_path: Path, name: str, after: int
-) -> None:
-    kill_worker(undisturbed, name, tmp_path / "out", after)
 
 
 @pytest.mark.parametrize(
@@ -99,17 +59,15 @@ def test_a_job_that_is_ended_is_resumed(
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("more", [(), PROCESSES], ids=["threads", "processes"])
 @pytest.mark.parametrize(("name", "after"), [("encode", 0), ("encode", 60), ("train", 0)])
 def test_a_job_ended_at_any_moment(
     undisturbed: Undisturbed,
     tmp_path: Path,
     number: signal.Signals,
-    more: tuple[str, ...],
     name: str,
     after: int,
 ) -> None:
-    end_at(undisturbed, name, tmp_path / "out", number, *more, after=after)
+    end_at(undisturbed, name, tmp_path / "out", number, after=after)
 
 
 def end_at(
@@ -117,10 +75,10 @@ def end_at(
     name: str,
     out: Path,
     number: signal.Signals,
-    *more: str,
+    *,
     after: int,
 ) -> None:
-    with running(*undisturbed.command(name, out, *more)) as process:
+    with running(*undisturbed.command(name, out)) as process:
         until((out / ".plan.json").exists, process)
         until(lambda: len(parts(out)) >= after, process)
         process.send_signal(number)
@@ -153,9 +111,8 @@ def test_a_run_killed_in_one_step_after_another_is_resumed(whole: WholeJob, tmp_
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("more", [(), PROCESSES], ids=["threads", "processes"])
 def test_a_run_killed_at_random_moments_is_resumed(
-    whole: WholeJob, tmp_path: Path, seed: int, more: tuple[str, ...]
+    whole: WholeJob, tmp_path: Path, seed: int
 ) -> None:
     """When so many more files are there, on average a quarter of all; until the job ends."""
     chance, out = random.Random(seed), tmp_path / "out"
@@ -165,7 +122,7 @@ def test_a_run_killed_at_random_moments_is_resumed(
         # Far from its end: else the job may be done before it is killed.
         if wanted > len(whole.made()) // 2:
             break
-        kill_run([*run, *more], out, lambda out: files(out) >= wanted)  # noqa: B023 - called here
+        kill_run(run, out, lambda out: files(out) >= wanted)  # noqa: B023 - called here
     check_run(whole, run, out)
 
 

@@ -19,7 +19,7 @@ from pipelines import jobs
 from pipelines.output.lock import CLAIMS
 from tests.cli.process import ROOT, bpe, environment
 from tests.cluster.jobs import BAD_RECORDS, write_corpus
-from tests.faults.running import PATIENCE, PROCESSES, ended, running, until
+from tests.faults.running import PATIENCE, ended, running, until
 from tests.faults.store import BUCKET, Store, start_store
 from tests.faults.whole import WholeJob, undisturbed_whole
 
@@ -75,11 +75,6 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
     assert len(removed) == 3  # claims: of the counts, the model and the ids
     assert ".tmp" not in asked
     assert store.unfinished() == []
-
-
-@pytest.mark.long
-def test_options_reach_worker_processes(store: Store, mixed: WholeJob) -> None:
-    whole_job(store, mixed, "processes", PROCESSES[1])
 
 
 @pytest.mark.long
@@ -150,12 +145,11 @@ def check_unfinished(store: Store, prefix: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("more", [(), PROCESSES[1:]], ids=["threads", "processes"])
 def test_a_job_that_was_killed_is_resumed(
-    store: Store, undisturbed: Undisturbed, tmp_path: Path, more: tuple[str, ...]
+    store: Store, undisturbed: Undisturbed, tmp_path: Path
 ) -> None:
     """Through the command line, with a configuration file."""
-    prefix = f"killed-{len(more)}"
+    prefix = "killed"
     at = f"s3://{BUCKET}/{prefix}"
     store.put(undisturbed.corpus, f"{prefix}/corpus/")
     config = tmp_path / "job.yaml"
@@ -165,7 +159,7 @@ def test_a_job_that_was_killed_is_resumed(
                 "input": [f"{at}/corpus"],
                 "output": f"{at}/ids",
                 "split_size": undisturbed.split,
-                "beam_args": [*store.options, *more],
+                "beam_args": [*store.options],
             }
         )
     )

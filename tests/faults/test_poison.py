@@ -26,7 +26,6 @@ LONG = {"documents": 60_000, "limit": 64 << 20, "long_line": 500_000_000}
 # What a poisoned corpus may take beyond what a clean one does, of which each record is small.
 RECORDS = 8  # times the largest record allowed: two workers, each with some copies of one
 SLACK = 100 << 20  # bytes: of other pages, other files, and of what malloc keeps
-PROCESSES = "--direct_running_mode=multi_processing"
 
 
 def run(folder: Path, *beam_args: str, **settings: Any) -> dict[str, Any]:
@@ -96,12 +95,9 @@ def test_the_good_records_come_through(tmp_path: Path, lines: bool) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("beam_args", [(), (PROCESSES,)], ids=["threads", "processes"])
 @pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
-def test_a_line_of_500_mb_and_bombs(
-    tmp_path: Path, lines: bool, beam_args: tuple[str, ...]
-) -> None:
-    check(tmp_path, run(tmp_path, *beam_args, lines=lines, **LONG), limit=LONG["limit"])
+def test_a_line_of_500_mb_and_bombs(tmp_path: Path, lines: bool) -> None:
+    check(tmp_path, run(tmp_path, lines=lines, **LONG), limit=LONG["limit"])
 
 
 def test_all_ways_are_in_the_corpus(tmp_path: Path) -> None:

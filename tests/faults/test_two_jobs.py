@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
-from tests.faults.running import PROCESSES, ended, outcome, running, until
+from tests.faults.running import ended, outcome, running, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,19 +17,12 @@ if TYPE_CHECKING:
     from tests.faults.conftest import Undisturbed
 
 
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("encode", ()),
-        pytest.param("train", (), marks=pytest.mark.long),
-        pytest.param("encode", PROCESSES, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("name", ["encode", pytest.param("train", marks=pytest.mark.long)])
 def test_the_second_of_two_jobs_is_refused(
-    undisturbed: Undisturbed, tmp_path: Path, name: str, more: tuple[str, ...]
+    undisturbed: Undisturbed, tmp_path: Path, name: str
 ) -> None:
     out = tmp_path / "out"
-    with running(*undisturbed.command(name, out, *more)) as first:
+    with running(*undisturbed.command(name, out)) as first:
         until((out / ".plan.json").exists, first)
         os.killpg(first.pid, signal.SIGSTOP)  # it holds the directory for as long as we look
         for how in ("--overwrite", "--resume"):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ONE = Execution(workers=1)
 TWO = Execution(workers=2)
 FOUR = Execution(workers=4)
-PROCESSES = Execution(workers=2, beam_args=("--direct_running_mode=multi_processing",))
 SPLIT = 700  # bytes: several splits of even the smallest corpus
 
 WORDS = (

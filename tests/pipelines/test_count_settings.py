@@ -14,7 +14,7 @@ from pipelines import jobs
 from pipelines.errors import InputError, JobError, OutputError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
-from tests.pipelines.corpora import PROCESSES, TWO, count, train, tree, write_corpus, write_jsonl
+from tests.pipelines.corpora import FOUR, TWO, count, train, tree, write_corpus, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def test_counts_and_their_order_are_those_in_memory_whatever_the_splits_and_work
 ) -> None:
     expected = counted_in_memory(corpus, way)
     trees = []
-    for i, (split_size, execution) in enumerate(((300, TWO), (None, TWO), (900, PROCESSES))):
+    for i, (split_size, execution) in enumerate(((300, TWO), (None, TWO), (900, FOUR))):
         inputs = corpus.inputs(split_size=split_size)
         count(inputs, tmp_path / str(i), pretokens=way, track_order=True, execution=execution)
         trees.append(

@@ -30,7 +30,6 @@ from pipelines.running.runners import metric, options
 from pipelines.settings import InputSettings, OutputSettings, RowSettings
 from tests.pipelines.corpora import (
     ONE,
-    PROCESSES,
     SPLIT,
     TWO,
     Corpus,
@@ -310,7 +309,7 @@ def test_file_names_that_are_no_text(model: Path, tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"caf\\xe9 \\n\.jsonl, record at byte 16: "):
         encode(inputs, model, tmp_path / "ids")
     allowed = replace(inputs, max_failures=1)
-    encode(allowed, model, tmp_path / "ids", resume=True, execution=PROCESSES)
+    encode(allowed, model, tmp_path / "ids", resume=True, execution=TWO)
     assert rows(tmp_path / "ids")["id"].to_pylist() == ["caf\\xe9 \n.jsonl:0"]
     assert jobs.verify(directory=str(tmp_path / "ids"), inputs=allowed).failures == 1
 

@@ -31,7 +31,6 @@ execution = Execution(workers=2, beam_args=tuple(beam_args))
 inputs = InputSettings(patterns=(source,), split_size=3_000)
 encode(inputs, Path(folder) / "t.json", Path(folder) / "ids", execution=execution)
 """
-THREADS = ("in_memory", "multi_threading")  # of commands: tests/cli/test_jobs.py
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -42,8 +41,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.mark.parametrize(
-    "mode",
-    [*(pytest.param(mode, marks=pytest.mark.long) for mode in THREADS), "multi_processing"],
+    "mode", [pytest.param("in_memory", marks=pytest.mark.long), "multi_threading"]
 )
 def test_an_interrupted_job_ends_soon_and_clean(corpus: Corpus, tmp_path: Path, mode: str) -> None:
     small_tokenizer(tmp_path / "t.json")

@@ -13,7 +13,7 @@ import pytest
 from pipelines import jobs
 from pipelines.errors import ConfigError, InputError, JobError, RecordError
 from pipelines.settings import EncodeSettings, InputSettings
-from tests.pipelines.corpora import ONE, PROCESSES, encode, small_tokenizer, tree
+from tests.pipelines.corpora import ONE, TWO, encode, small_tokenizer, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -314,10 +314,10 @@ def test_large_columns_make_small_row_groups(
     assert 1 < max(rows) <= 12
 
 
-def test_worker_processes_give_the_same_rows(model: Path, tmp_path: Path) -> None:
+def test_two_workers_give_the_same_rows(model: Path, tmp_path: Path) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
     settings = EncodeSettings(keep=NAMES, pack=8, append_token="<|end|>", dropout=0.2)
-    for name, execution in (("one", ONE), ("two", PROCESSES)):
+    for name, execution in (("one", ONE), ("two", TWO)):
         ids = tmp_path / name
         encode(
             inputs(tmp_path / "in", split_size=700),

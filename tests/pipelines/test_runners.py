@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MODES = {
     "in_memory": Execution(workers=1),
     "multi_threading": Execution(workers=2),
-    "multi_processing": Execution(workers=2, beam_args=("--direct_running_mode=multi_processing",)),
 }
 
 
@@ -41,6 +40,11 @@ def test_the_local_runner_is_pinned(workers: int, mode: str) -> None:
     assert made.view_as(StandardOptions).runner == "FnApiRunner"
     assert made.view_as(DirectOptions).direct_running_mode == mode
     assert made.view_as(DirectOptions).direct_num_workers == workers
+
+
+def test_worker_processes_are_refused_with_a_reason() -> None:
+    with pytest.raises(ConfigError, match=r"multi_processing: Beam's local runner hangs when one"):
+        options(Execution(beam_args=("--direct_running_mode=multi_processing",)))
 
 
 def test_what_the_user_says_to_beam_wins() -> None:

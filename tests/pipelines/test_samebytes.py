@@ -10,7 +10,6 @@ from pipelines.settings import Execution, TrainSettings
 from tests.pipelines.corpora import (
     FOUR,
     ONE,
-    PROCESSES,
     TWO,
     Corpus,
     encode,
@@ -26,7 +25,6 @@ EXECUTIONS = {
     "two threads": TWO,
     "four threads": FOUR,
     "one thread": Execution(workers=1, beam_args=("--direct_running_mode=multi_threading",)),
-    "two processes": PROCESSES,
 }
 
 
