@@ -6,6 +6,7 @@ from array import array
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
+from bpe._atomic import atomic_ids
 from bpe._native import Encoder
 from bpe.errors import TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
@@ -64,7 +65,7 @@ def unspelled_ids(
     model: Model,
     unknown: int | None,
 ) -> list[int]:
-    """The ids that no pre-token has, whatever its characters.
+    """The ids that no pre-token is looked up as: atomic ones, and that of unknown characters.
 
     Args:
         special_tokens: with their ids.
@@ -73,11 +74,13 @@ def unspelled_ids(
         model: the model.
         unknown: the id of its unknown token, if it has one.
     """
-    return [
-        *special_tokens.values(),
-        *_unmergeable(added_tokens, merging, model),
-        *_unknown_symbol(model, unknown),
-    ]
+    atomic = atomic_ids(
+        special_tokens=special_tokens, added_tokens=added_tokens, merging=merging, model=model
+    )
+    # No text spells the unknown token of characters, and no merge uses it.
+    if isinstance(model, CharacterLevel) and unknown is not None:
+        atomic.add(unknown)
+    return sorted(atomic)
 
 
 def _model_settings(model: Model, tokens: Sequence[bytes | None]) -> dict[str, Any]:
@@ -103,11 +106,6 @@ def _model_settings(model: Model, tokens: Sequence[bytes | None]) -> dict[str, A
     return settings
 
 
-def _unknown_symbol(model: Model, unknown: int | None) -> list[int]:
-    """The unknown token of characters: no text spells it, no merge uses it."""
-    return [unknown] if isinstance(model, CharacterLevel) and unknown is not None else []
-
-
 def _check_strings(model: Model, tokens: Sequence[bytes | None]) -> None:
     if not tokens:
         raise TokenizerError("a tokenizer has at least one token: give some")
@@ -125,18 +123,3 @@ def _is_utf8(token: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _unmergeable(added_tokens: Mapping[str, int], merges: Iterable[int], model: Model) -> list[int]:
-    """The added tokens that are not symbols or made by merges as well: no text makes these."""
-    merging = set(added_tokens.values()).intersection(merges)
-    if isinstance(model, CharacterLevel):
-        symbols = {content for content in added_tokens if len(content) == 1}
-        symbols.add(model.end_of_word)
-    else:
-        symbols = {content for content in added_tokens if len(content.encode()) == 1}
-    return [
-        id_
-        for content, id_ in added_tokens.items()
-        if id_ not in merging and content not in symbols
-    ]

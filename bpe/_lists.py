@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, SupportsIndex
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,6 +43,35 @@ def list_array(ids: Buffer, offsets: Buffer, *, texts: pa.Array) -> pa.ListArray
         [_validity(texts), narrow.buffers()[1]],
         children=[values],
     )
+
+
+def id_list(ids: Iterable[SupportsIndex]) -> list[int]:
+    """Ids as ints, whatever they come in: a list, an array of numpy or Arrow, a tensor.
+
+    Raises:
+        TypeError: one is not an integer; the message names it.
+    """
+    if isinstance(ids, pa.Array | pa.ChunkedArray):
+        ids = ids.to_pylist()
+    if not isinstance(ids, Iterable) or isinstance(ids, (str, bytes)):
+        raise TypeError(f"ids is {ids!r:.60}: give a list of ids, such as [{ids!r:.20}]")
+    values = list(ids)
+    try:
+        return list(map(operator.index, values))
+    except TypeError:
+        return [as_id(value) for value in values]  # names the one that is wrong
+
+
+def as_id(value: SupportsIndex) -> int:
+    """An id as an int.
+
+    Raises:
+        TypeError: it is not an integer.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{value!r:.60} is not a token id: ids are integers") from None
 
 
 def id_rows(lists: pa.Array) -> tuple[memoryview, bytes]:

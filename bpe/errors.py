@@ -27,6 +27,10 @@ class TokenizerError(BpeError, ValueError):
     """Tokens, merges and special tokens that do not fit together."""
 
 
+class InexpressibleError(TokenizerError):
+    """A tokenizer that Hugging Face's tokenizer.json cannot express."""
+
+
 class TokenizerFileError(TokenizerError):
     """A tokenizer file that is broken, or says something this library cannot express."""
 

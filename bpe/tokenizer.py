@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe import formats
+from bpe._arrow import text_array
 from bpe._encoding import Noise, TextEncoder, seed_array
-from bpe._lists import binary_array, id_rows
+from bpe._lists import binary_array, id_list, id_rows
 from bpe._reach import unreachable_tokens
 from bpe._text import utf8
 from bpe._truncation import truncated
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bpe.explain import MergeStep
+    from bpe.formats.huggingface import Dialect
 
 
 class Tokenizer(Vocabulary):
@@ -111,7 +113,13 @@ class Tokenizer(Vocabulary):
         except (TokenizerError, SpecialTokenError) as error:
             raise TokenizerFileError(f"{path}: {error}") from None
 
-    def save(self, path: str | os.PathLike[str], *, leave_out: Collection[str] = ()) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        leave_out: Collection[str] = (),
+        dialect: Dialect = "huggingface",
+    ) -> None:
         """Write a tokenizer file; it appears when it is complete.
 
         Args:
@@ -119,22 +127,29 @@ class Tokenizer(Vocabulary):
                 other ``*.json``, or a directory that is there, for tokenizer.json.
             leave_out: what a file that cannot hold it may lack, to be given when it is loaded:
                 any of ``bpe.formats.LEAVE_OUT``.
+            dialect: of tokenizer.json. ``huggingface``: Hugging Face's libraries read it.
+                ``beam-bpe``: what they cannot express is written so that they refuse the file and
+                only this library reads it; all else stays as they read it.
 
         Raises:
             TokenizerError: the format cannot express this tokenizer; the message says what.
         """
-        files = formats.write(self, Path(path), leave_out=leave_out)
+        files = formats.write(self, Path(path), leave_out=leave_out, dialect=dialect)
         for name, data in files.contents.items():
             write_atomically(name, data)
 
-    def to_json(self) -> str:
-        """The text of tokenizer.json: the same for equal tokenizers; raises as :meth:`save`."""
-        return huggingface.to_json(self)
+    def to_json(self, *, dialect: Dialect = "huggingface") -> str:
+        """The text of tokenizer.json, as :meth:`save` writes it; equal tokenizers give equal texts.
+
+        Raises:
+            TokenizerError: as :meth:`save`.
+        """
+        return huggingface.to_json(self, dialect=dialect)
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256, in hexadecimal, of its tokenizer.json."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """SHA-256, in hexadecimal, of its tokenizer.json, in either dialect."""
+        return hashlib.sha256(self.to_json(dialect="beam-bpe").encode()).hexdigest()
 
     # Encoding.
 
@@ -189,7 +204,7 @@ class Tokenizer(Vocabulary):
 
     def encode_arrow(
         self,
-        texts: pa.Array | pa.ChunkedArray,
+        texts: pa.Array | pa.ChunkedArray | Iterable[str | bytes | None],
         *,
         allowed_special: Collection[str] | str = (),
         dropout: float = 0.0,
@@ -200,7 +215,8 @@ class Tokenizer(Vocabulary):
         """The ids of a column of texts, without the GIL.
 
         Args:
-            texts: string, large_string, binary or large_binary. Nulls stay null.
+            texts: an Arrow array of strings or binaries, also as views or a dictionary; a Series
+                of pandas or Polars; a numpy array, or any iterable, of str. Nulls stay null.
             allowed_special: as in :meth:`encode`.
             dropout: as in :meth:`encode`, drawn for each row by itself.
             seed: the rows have the seeds ``bpe.row_seeds(seed, len(texts))``. The first has the
@@ -209,7 +225,7 @@ class Tokenizer(Vocabulary):
             cache_use: what the cache of words did is added to it.
 
         Returns:
-            ``list<uint32>`` of the same length; chunked as the texts are.
+            ``list<uint32>`` of the same length; chunked as the texts are (a Series is).
 
         Raises:
             EncodingError: an allowed token is not special, or an array has more than 2^31 - 1
@@ -218,6 +234,7 @@ class Tokenizer(Vocabulary):
                 unknown token; the error has the numbers of all such rows.
             TypeError: the column is not of text.
         """
+        texts = text_array(texts)
         rows = len(texts)
         noise = Noise.of(
             dropout,
@@ -279,13 +296,14 @@ class Tokenizer(Vocabulary):
 
         Raises:
             EncodingError: no token has one of the ids.
+            TypeError: one is not an int.
         """
         data = self.decode_bytes(ids, skip_special_tokens=skip_special_tokens)
         return data.decode("utf-8", "replace")
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
         """The bytes of ids; all else as :meth:`decode`."""
-        numbers = list(ids)
+        numbers = id_list(ids)
         if skip_special_tokens:
             special = set(self._special_tokens.values())
             numbers = [id_ for id_ in numbers if id_ not in special]
@@ -338,5 +356,6 @@ class Tokenizer(Vocabulary):
         return (
             f"<bpe.Tokenizer: {len(self):,} tokens, {len(self._merges) // 3:,} merges, "
             f"{model}pre-tokenizer {str(self._pretokenizer)!r}, "
-            f"{len(self._special_tokens)} special tokens>"
+            f"{len(self._special_tokens)} special tokens"
+            f"{', post-processor not applied' if self.not_applied else ''}>"
         )

@@ -53,6 +53,23 @@ class WholeWord:
     merges_before: int
 
 
+@dataclass(frozen=True, slots=True)
+class MixedSource:
+    """One of the counts that a tokenizer was trained on, and its share of the effective mix.
+
+    Attributes:
+        path: as it was given.
+        weight: that its counts were multiplied by: ``3`` or ``1/2``.
+        bytes_share: of the bytes of all texts, each as often as it counted; from 0 to 1.
+        pretokens_share: the same of pre-tokens.
+    """
+
+    path: str
+    weight: str
+    bytes_share: float
+    pretokens_share: float
+
+
 class CurvePoint(NamedTuple):
     """How well a vocabulary compresses the corpus it was trained on.
 
@@ -97,6 +114,8 @@ class Training:
             the merge after the last if training could have gone on, and None where neither is
             so. None where nothing was to be dropped.
         counts: where the counts come from: pre-tokenizer, special tokens, totals.
+        mix: the counts that were added up, with weights and shares; empty where one set of counts
+            is all, without a weight.
     """
 
     merges: tuple[TrainedMerge, ...]
@@ -116,6 +135,7 @@ class Training:
     pruned: Mapping[str, int | None] | None
     counts: Mapping[str, Any]
     tied: tuple[int, ...] | None = None
+    mix: tuple[MixedSource, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -200,6 +220,7 @@ class Training:
             "initial_bytes": self.initial_bytes,
             "initial_tokens": self.initial_tokens,
             "counts": dict(self.counts),
+            "mix": [asdict(source) for source in self.mix],
             "pruned": None if self.pruned is None else dict(self.pruned),
             "repeated": list(self.repeated),
             "whole_words": [
@@ -279,6 +300,7 @@ class Training:
                 for row in fields.pop("whole_words")
             ),
             repeated=tuple(map(int, fields.pop("repeated"))),
+            mix=tuple(MixedSource(**source) for source in fields.pop("mix", ())),
             tied=None if (tied := fields.pop("tied", None)) is None else tuple(map(int, tied)),
             **fields,
         )

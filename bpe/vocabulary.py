@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._checks import checked_tokens, merge_triples, whole_tokens
 from bpe._core import make_encoder
+from bpe._lists import as_id
+from bpe._text import utf8
 from bpe.errors import EncodingError, TokenizerError
 from bpe.formats.byte_alphabet import to_text
+from bpe.formats.post_processors import not_applied
 from bpe.models import ByteLevel, Model
 
 if TYPE_CHECKING:
@@ -119,6 +122,11 @@ class Vocabulary:
         return self._post_processor
 
     @property
+    def not_applied(self) -> tuple[str, ...]:
+        """What the file asks for and encoding leaves out, in words: a post-processor's tokens."""
+        return not_applied(self._post_processor)
+
+    @property
     def lossless(self) -> bool:
         """Whether every text decodes to itself: a model of bytes does, if nothing is dropped."""
         return isinstance(self._model, ByteLevel) and self._pretokenizer.lossless
@@ -137,7 +145,9 @@ class Vocabulary:
 
         Raises:
             EncodingError: no token has this id.
+            TypeError: it is not an int.
         """
+        token_id = as_id(token_id)
         token = self._tokens[token_id] if 0 <= token_id < len(self._tokens) else None
         if token is None:
             raise EncodingError(f"no token has the id {token_id}; the greatest id is {self.max_id}")
@@ -147,16 +157,24 @@ class Vocabulary:
         """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters.
 
         Raises:
-            EncodingError: no token has this id.
+            EncodingError, TypeError: as :meth:`token_bytes`.
         """
         token = self.token_bytes(token_id)
         if token_id in self._whole:
             return self._whole[token_id]
         return to_text(token) if isinstance(self._model, ByteLevel) else token.decode()
 
-    def token_id(self, token: bytes) -> int | None:
-        """The id of the token with these bytes; None where there is none."""
-        return self._ids.get(token)
+    def token_id(self, token: str | bytes) -> int | None:
+        """The id of a token, special ones included; None where there is none.
+
+        Args:
+            token: its bytes, or its characters, which stand for their UTF-8.
+
+        Raises:
+            EncodingError: a str has a lone surrogate, which no token has.
+            TypeError: it is neither str nor bytes.
+        """
+        return self._ids.get(utf8(token, what="the token"))
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:

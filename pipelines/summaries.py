@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bpe.training import MixedSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,7 @@ class TrainSummary(_Summary):
         scale: numbers of pre-tokens and tokens are in units of ``1 / scale``; above 1 only where
             weights are fractions.
         resumed_counts: whether an earlier run had finished the counts of the corpus.
+        mix: the counts that were added up, with weights and shares.
     """
 
     output: str
@@ -86,6 +90,7 @@ class TrainSummary(_Summary):
     weighted: bool = False
     scale: int = 1
     resumed_counts: bool = False
+    mix: tuple[MixedSource, ...] = ()
 
     @property
     def bytes_per_token(self) -> float | None:
@@ -108,6 +113,7 @@ class EncodeSummary(_Summary):
         resumed_parts: of these, how many an earlier run had finished.
         output_bytes: the size of the Parquet files.
         id_type: ``uint16`` or ``uint32``.
+        not_applied: what the tokenizer's file asks for that was left out (`bpe.Tokenizer`).
     """
 
     output: str
@@ -120,6 +126,7 @@ class EncodeSummary(_Summary):
     resumed_parts: int
     output_bytes: int
     id_type: str
+    not_applied: tuple[str, ...] = ()
 
     @property
     def bytes_per_token(self) -> float | None:

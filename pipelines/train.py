@@ -6,6 +6,7 @@ import contextlib
 import json
 import uuid
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -14,7 +15,7 @@ import pyarrow as pa
 import bpe
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.formats.huggingface import to_json_and_reason
-from bpe.training import model_settings
+from bpe.training import MixedSource, model_settings
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.elements import pack, unpack
@@ -45,6 +46,7 @@ class TrainJob:
     Attributes:
         directory: the output directory.
         counts: the counts to train on, each with its weight.
+        paths: of these, as they were given.
         special_tokens: get reserved ids, after those the counts were cut at.
         training: the vocabulary.
         listener: the name under which `heard` was told who listens.
@@ -52,6 +54,7 @@ class TrainJob:
 
     directory: str
     counts: tuple[CountsInput, ...]
+    paths: tuple[str, ...]
     special_tokens: tuple[str, ...]
     training: TrainSettings
     listener: str = ""
@@ -114,9 +117,12 @@ def train_tokenizer(job: TrainJob, failures: Failures) -> None:
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer does not say how it was trained")
+    training = replace(training, mix=effective_mix(job))
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
-    storage.write(join(job.directory, TOKENIZER), tokenizer.to_json().encode("utf-8"))
+    storage.write(
+        join(job.directory, TOKENIZER), tokenizer.to_json(dialect="beam-bpe").encode("utf-8")
+    )
     counter("merges_trained").inc(len(training.merges))
 
 
@@ -141,6 +147,31 @@ def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
         names = [first.directory, source.directory]
         counts = combine([(counts, 1), (more, source.weight)], names=names)
     return counts
+
+
+def effective_mix(job: TrainJob) -> tuple[MixedSource, ...]:
+    """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
+
+    A weight multiplies counts, so shares follow from the sizes of the corpora as well. Empty for
+    one set of counts without a weight, which is all there is.
+    """
+    if len(job.counts) == 1 and job.counts[0].weight == 1:
+        return ()
+    sizes = []
+    for source in job.counts:
+        manifest = read_counts_manifest(source.directory)
+        factor = Fraction(source.weight) / manifest.scale
+        sizes.append((factor * manifest.totals.bytes, factor * manifest.totals.pretokens))
+    totals = [max(sum(column), Fraction(1)) for column in zip(*sizes, strict=True)]
+    return tuple(
+        MixedSource(
+            path=path,
+            weight=str(source.weight),
+            bytes_share=float(size / totals[0]),
+            pretokens_share=float(pretokens / totals[1]),
+        )
+        for path, source, (size, pretokens) in zip(job.paths, job.counts, sizes, strict=True)
+    )
 
 
 def training_facts(job: TrainJob) -> dict[str, Any]:
@@ -168,9 +199,10 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
         "tokens": merges[-1]["tokens_left"] if merges else training["initial_tokens"],
         "stopped": training["stopped"],
         "sha256": storage.digest(path).sha256,
-        "dialect": to_json_and_reason(tokenizer)[1],
+        "dialect": to_json_and_reason(tokenizer, dialect="beam-bpe")[1],
         "weighted": any(source.weight != 1 for source in job.counts),
         "scale": counts.get("scale", 1),
+        "mix": tuple(MixedSource(**source) for source in training["mix"]),
     }
 
 

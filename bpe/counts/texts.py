@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import text_array
 from bpe._native import merge_runs
 from bpe.counter import PretokenCounter
 from bpe.counts.manifest import Totals
@@ -95,9 +96,8 @@ def _blocks(texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray) -> Iterat
 
 
 def _text_array(array: pa.Array) -> pa.Array:
+    array = text_array(array)
     kind = array.type
-    if pa.types.is_dictionary(kind):
-        return _text_array(array.dictionary_decode())
     is_text = (
         pa.types.is_string,
         pa.types.is_large_string,

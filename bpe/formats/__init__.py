@@ -73,7 +73,13 @@ _UNKNOWN = (
 )
 
 
-def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) -> TokenizerFiles:
+def write(
+    tokenizer: Tokenizer,
+    path: Path,
+    *,
+    leave_out: Collection[str] = (),
+    dialect: str = "huggingface",
+) -> TokenizerFiles:
     """A tokenizer as the files of the format that a name says, as for :func:`read`.
 
     Args:
@@ -81,6 +87,8 @@ def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) 
         path: ``*.tiktoken``; ``*vocab.json`` or ``*merges.txt`` for both of the pair; any other
             ``*.json``, or a directory that is there, for tokenizer.json.
         leave_out: names of :data:`LEAVE_OUT` that the file may lack silently.
+        dialect: of tokenizer.json: ``beam-bpe`` allows the one that only this library reads, for
+            what Hugging Face's libraries cannot express.
 
     Returns:
         What to write, and what it lacks; nothing is written yet.
@@ -98,7 +106,7 @@ def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) 
         return gpt2.write(tokenizer, *pair, leave_out=leave_out)
     if path.suffix != ".json":
         raise TokenizerError(f"{path}: {_UNKNOWN}")
-    text, reason = huggingface.to_json_and_reason(tokenizer)
+    text, reason = huggingface.to_json_and_reason(tokenizer, dialect=dialect)
     return TokenizerFiles({path: text.encode()}, {}, reason)
 
 

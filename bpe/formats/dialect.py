@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from bpe._atomic import atomic_ids
 from bpe.errors import PretokenizerError, TokenizerError
 from bpe.formats.byte_alphabet import to_text
 from bpe.formats.models import Contents
@@ -66,28 +67,18 @@ def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def write_names(tokenizer: Tokenizer) -> dict[int, str]:
     """How each token of the vocabulary is spelled, by id."""
-    merging = {id_ for merge in tokenizer.merges for id_ in merge}
-    whole = set(tokenizer.special_tokens.values())
-    whole |= {
-        id_
-        for content, id_ in tokenizer.added_tokens.items()
-        if id_ not in merging and not _is_symbol(content, tokenizer.model)
-    }
+    atomic = atomic_ids(
+        special_tokens=tokenizer.special_tokens,
+        added_tokens=tokenizer.added_tokens,
+        merging=(id_ for merge in tokenizer.merges for id_ in merge),
+        model=tokenizer.model,
+    )
     spelled = to_text if isinstance(tokenizer.model, ByteLevel) else bytes.decode
     return {
         id_: spelled(token)
         for id_, token in enumerate(tokenizer.tokens)
-        if token is not None and id_ not in whole
+        if token is not None and id_ not in atomic
     }
-
-
-def _is_symbol(content: str, model: Model) -> bool:
-    """Whether text holds an added token as a symbol as well, where it is not cut out of it."""
-    if isinstance(model, ByteLevel):
-        return len(content.encode()) == 1
-    return not isinstance(model, CharacterLevel) or (
-        len(content) == 1 or content == model.end_of_word
-    )
 
 
 def read_cut(file: Entry) -> Pretokenizer:

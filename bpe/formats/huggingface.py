@@ -8,10 +8,10 @@ whatever would make Hugging Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from bpe.errors import TokenizerError
-from bpe.formats import dialect
+from bpe.errors import InexpressibleError, TokenizerError
+from bpe.formats import dialect as beam_bpe
 from bpe.formats.added_tokens import read_added_tokens, write_added_tokens
 from bpe.formats.models import (
     check_model_type,
@@ -22,9 +22,10 @@ from bpe.formats.models import (
 )
 from bpe.formats.normalizers import read_normalizer, write_normalizer
 from bpe.formats.parts import TokenizerParts
+from bpe.formats.post_processors import check_post_processor
 from bpe.formats.pre_tokenizers import ends_in_bytes, read_pre_tokenizer, write_pre_tokenizer
 from bpe.formats.spelling import read_vocab, token_names
-from bpe.formats.strict_json import Entry, read_bytes, read_json
+from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.models import ByteLevel, WordPiece
 from bpe.pretokenize import Pretokenizer
 
@@ -37,23 +38,49 @@ if TYPE_CHECKING:
 _VERSION = "1.0"
 
 
-def to_json(tokenizer: Tokenizer) -> str:
-    """A tokenizer as the text of its tokenizer.json; equal tokenizers give equal texts."""
-    return to_json_and_reason(tokenizer)[0]
+Dialect: TypeAlias = Literal["huggingface", "beam-bpe"]
+DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
-def to_json_and_reason(tokenizer: Tokenizer) -> tuple[str, str | None]:
-    """The text, and why it is of the dialect; None where it is Hugging Face's."""
+def to_json(tokenizer: Tokenizer, *, dialect: str = "huggingface") -> str:
+    """A tokenizer as the text of its tokenizer.json; equal tokenizers give equal texts.
+
+    Raises:
+        InexpressibleError: it would be of the dialect, which was not allowed.
+        TokenizerError: no tokenizer.json holds it, or there is no such dialect.
+    """
+    return to_json_and_reason(tokenizer, dialect=dialect)[0]
+
+
+def to_json_and_reason(
+    tokenizer: Tokenizer, *, dialect: str = "huggingface"
+) -> tuple[str, str | None]:
+    """The text, and why it is of the dialect; None where it is Hugging Face's.
+
+    Args:
+        tokenizer: what to write.
+        dialect: ``beam-bpe`` allows the dialect for what Hugging Face's libraries cannot express.
+
+    Raises:
+        InexpressibleError, TokenizerError: as :func:`to_json`.
+    """
+    if dialect not in DIALECTS:
+        raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
     reason = None
     try:
         names = token_names(tokenizer)
         entries = _entries(tokenizer)
-    except TokenizerError as error:
+    except InexpressibleError as error:
+        if dialect == "huggingface":
+            raise InexpressibleError(
+                f"Hugging Face's tokenizer.json cannot express this tokenizer: {error}; give "
+                "dialect='beam-bpe' to write a tokenizer.json that only bpe reads"
+            ) from None
         reason = str(error)
-        names = dialect.write_names(tokenizer)
-        entries = dialect.write_entries(tokenizer)
+        names = beam_bpe.write_names(tokenizer)
+        entries = beam_bpe.write_entries(tokenizer)
     head = {
-        "version": dialect.VERSION if reason else _VERSION,
+        "version": beam_bpe.VERSION if reason else _VERSION,
         "truncation": None,
         "padding": None,
         "added_tokens": write_added_tokens(tokenizer),
@@ -71,7 +98,7 @@ def _entries(tokenizer: Tokenizer) -> dict[str, Any]:
     """The entries for Hugging Face's libraries; ``model`` without vocabulary and merges.
 
     Raises:
-        TokenizerError: they cannot express the tokenizer.
+        InexpressibleError: they cannot express the tokenizer.
     """
     byte_level = isinstance(tokenizer.model, ByteLevel)
     return {
@@ -129,15 +156,15 @@ def read(path: Path) -> TokenizerParts:
         "decoder",
         "model",
     )
-    file.get("version").must_be(_VERSION, dialect.VERSION, None)
+    file.get("version").must_be(_VERSION, beam_bpe.VERSION, None)
     file.get("truncation").must_be(None)
     file.get("padding").must_be(None)
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         file.get(name).bounded()
     entry = file.get("model")
-    is_dialect = file.get("version").value == dialect.VERSION
+    is_dialect = file.get("version").value == beam_bpe.VERSION
     if is_dialect:
-        model, cut = dialect.read_model(entry), dialect.read_cut(file)
+        model, cut = beam_bpe.read_model(entry), beam_bpe.read_cut(file)
     else:
         check_model_type(entry)  # before the rest: what it is decides what is worth saying
         _refuse_sentencepiece(file)
@@ -145,7 +172,7 @@ def read(path: Path) -> TokenizerParts:
         steps = read_pre_tokenizer(file.get("pre_tokenizer"))
         model = read_model(entry, byte_level=ends_in_bytes(file.get("pre_tokenizer")))
         cut = Pretokenizer(pattern=steps, normalizer=normalizer)
-    _check_post_processor(file.get("post_processor"))
+    check_post_processor(file.get("post_processor"))
     _check_decoder(file.get("decoder"), None if is_dialect else write_decoder(model)["type"])
 
     vocab = read_vocab(entry.get("vocab"))
@@ -155,13 +182,16 @@ def read(path: Path) -> TokenizerParts:
         normalizes=bool(cut.normalizer) and not is_dialect,
         own_ids=is_dialect,
     )
-    read_them = dialect.read_contents if is_dialect else read_contents
+    read_them = beam_bpe.read_contents if is_dialect else read_contents
     contents = read_them(entry, model, vocab, added)
+    ordinary = {content: id_ for content, id_ in added.items() if content not in special}
+    if isinstance(model, WordPiece) and not is_dialect:
+        _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
     return TokenizerParts(
         **vars(contents),
         pretokenizer=cut,
         special_tokens={content: id_ for content, id_ in added.items() if content in special},
-        added_tokens={content: id_ for content, id_ in added.items() if content not in special},
+        added_tokens=ordinary,
         post_processor=file.get("post_processor").value,
     )
 
@@ -177,21 +207,19 @@ def _refuse_sentencepiece(file: Entry) -> None:
         )
 
 
+def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pretokenizer) -> None:
+    """Refuse tokens outside the vocabulary that words could hold where no text is cut at them."""
+    for content in sorted(added):
+        if cut.normalizer or (model.prefix and content.startswith(model.prefix)):
+            entry.fail(
+                f"{shorten(content)} is not in the vocabulary of the model, so that it is no piece "
+                "of a word there, and it would be one here: add it to the vocabulary"
+            )
+
+
 def _check_decoder(entry: Entry, kind: str | None) -> None:
     """Allow none, or that of the model: ids do not depend on it."""
     if entry.value is not None:
         if kind is None:
             entry.must_be(None)
         entry.object().get("type").must_be(kind)
-
-
-def _check_post_processor(entry: Entry) -> None:
-    """Allow those that leave alone the ids of ``encode(text, add_special_tokens=False)``."""
-    if entry.value is None:
-        return
-    kind = entry.object().get("type")
-    if kind.value == "Sequence":
-        for item in entry.object("type", "processors").get("processors").items():
-            _check_post_processor(item)
-    else:
-        kind.must_be("ByteLevel", "TemplateProcessing", "BertProcessing")

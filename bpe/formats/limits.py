@@ -6,6 +6,7 @@ from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from bpe._atomic import atomic_ids
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError
 from bpe.formats.strict_json import shorten
@@ -89,15 +90,6 @@ def named_tokens(named: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def changes_ids(post_processor: Mapping[str, Any] | None) -> bool:
-    """Whether a post-processor adds tokens (it is kept for others, and never applied here)."""
-    if post_processor is None:
-        return False
-    if post_processor.get("type") == "Sequence":
-        return any(map(changes_ids, post_processor["processors"]))
-    return post_processor.get("type") != "ByteLevel"
-
-
 def common_lacks(tokenizer: Tokenizer) -> dict[str, Lack]:
     """What neither ``.tiktoken`` nor ``vocab.json`` with ``merges.txt`` can hold."""
     lacks = {}
@@ -111,11 +103,8 @@ def common_lacks(tokenizer: Tokenizer) -> dict[str, Lack]:
             f"the added tokens {named_tokens(tokenizer.added_tokens)}, which are cut out of every "
             "text"
         )
-    if changes_ids(tokenizer.post_processor):
-        lacks["post-processor"] = Lack(
-            f"the post-processor {shorten(tokenizer.post_processor)}, which adds tokens to texts "
-            "in Hugging Face's libraries"
-        )
+    if tokenizer.not_applied:
+        lacks["post-processor"] = Lack("; ".join(tokenizer.not_applied))
     return lacks
 
 
@@ -142,20 +131,19 @@ class Ordinary:
     """The tokens of a byte-level tokenizer that merging and looking up can give, and its merges.
 
     Attributes:
-        tokens: the bytes of each id; None for gaps, special tokens and those that are only added.
+        tokens: the bytes of each id; None for gaps and for ids that text can never produce.
         merges: the merges that happen, as a flat list of ids: left, right, result, left, ...
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        merging = {id_ for merge in tokenizer.merges for id_ in merge}
-        whole = set(tokenizer.special_tokens.values())
-        whole |= {
-            id_
-            for content, id_ in tokenizer.added_tokens.items()
-            if id_ not in merging and len(content.encode()) > 1
-        }
+        atomic = atomic_ids(
+            special_tokens=tokenizer.special_tokens,
+            added_tokens=tokenizer.added_tokens,
+            merging=(id_ for merge in tokenizer.merges for id_ in merge),
+            model=tokenizer.model,
+        )
         self.tokens: Sequence[bytes | None] = [
-            None if id_ in whole else token for id_, token in enumerate(tokenizer.tokens)
+            None if id_ in atomic else token for id_, token in enumerate(tokenizer.tokens)
         ]
         self._data = b"".join(token or b"" for token in self.tokens)
         lengths = (len(token or b"") for token in self.tokens)

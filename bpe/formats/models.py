@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bpe.errors import TokenizerError
+from bpe.errors import InexpressibleError
 from bpe.formats.spelling import read_merges, read_strings, read_tokens
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
@@ -43,7 +43,7 @@ def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
     """The settings of the model, to which vocabulary and merges are added.
 
     Raises:
-        TokenizerError: Hugging Face's libraries have no such model.
+        InexpressibleError: Hugging Face's libraries have no such model.
     """
     model = tokenizer.model
     if isinstance(model, WordPiece):
@@ -57,12 +57,12 @@ def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
     if isinstance(model, CharacterLevel):
         unknown = model.unknown
         if model.end_of_word:
-            raise TokenizerError(
+            raise InexpressibleError(
                 f"the end of word {model.end_of_word!r} is a symbol of its own here, and part of "
                 "the last character there"
             )
         if unknown is None:
-            raise TokenizerError(
+            raise InexpressibleError(
                 "a character without a token is an error here, and dropped silently there"
             )
     return {

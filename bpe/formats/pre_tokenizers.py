@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bpe.errors import PretokenizerError, TokenizerError
+from bpe.errors import InexpressibleError, PretokenizerError
 from bpe.formats.pattern_size import check_size
 from bpe.formats.patterns import (
     HUGGINGFACE_PATTERNS,
@@ -41,10 +41,10 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict
         byte_level: whether bytes of the text are merged, which is the pre-tokenizer's to say.
 
     Raises:
-        TokenizerError: it cannot be said there, or its pattern may mean something else there.
+        InexpressibleError: it cannot be said there, or its pattern may mean something else there.
     """
     if pretokenizer.never_split:
-        raise TokenizerError(f"never_split {pretokenizer.never_split[0]!r} has no equal there")
+        raise InexpressibleError(f"never_split {pretokenizer.never_split[0]!r} has no equal there")
     names: Sequence[str] = (pretokenizer.name or "",)
     if isinstance(pretokenizer.pattern, tuple):
         names = pretokenizer.pattern
@@ -81,7 +81,7 @@ def _regex(pattern: str) -> str:
         check_size(pattern)
         return to_huggingface(pattern)
     except ValueError as error:
-        raise TokenizerError(str(error)) from error
+        raise InexpressibleError(str(error)) from error
 
 
 def ends_in_bytes(entry: Entry) -> bool:

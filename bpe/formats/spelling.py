@@ -6,7 +6,7 @@ from array import array
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from bpe.errors import TokenizerError
+from bpe.errors import InexpressibleError
 from bpe.formats.byte_alphabet import from_text, from_texts, to_text, to_texts
 from bpe.formats.ids import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
@@ -22,7 +22,7 @@ def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[i
     """How each token is spelled in the file, by id.
 
     Raises:
-        TokenizerError: two are spelled alike.
+        InexpressibleError: two are spelled alike.
     """
     tokens = {id_: token for id_, token in enumerate(tokenizer.tokens) if token is not None}
     if not isinstance(tokenizer.model, ByteLevel):
@@ -34,7 +34,7 @@ def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[i
     merging = {id_ for merge in tokenizer.merges for id_ in merge if id_ in whole} if whole else ()
     for id_, content in whole.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=tokenizer.ignore_merges):
-            raise TokenizerError(
+            raise InexpressibleError(
                 f"{kind} cannot hold the special or added token {content!r}: "
                 "it is spelled there like other bytes"
             )
@@ -42,7 +42,7 @@ def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[i
         ids: dict[str, int] = {}
         for id_, name in names.items():
             if name in ids:
-                raise TokenizerError(
+                raise InexpressibleError(
                     f"{kind} cannot hold both the tokens {ids[name]} and {id_}: it spells "
                     f"a special token and other bytes both as {name!r}"
                 )

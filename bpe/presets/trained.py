@@ -172,8 +172,8 @@ class PresetTokenizer:
         return len(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tokenizer as one JSON file."""
-        self.tokenizer.save(path)
+        """Write the tokenizer as one JSON file; only ``bpe`` reads what others cannot express."""
+        self.tokenizer.save(path, dialect="beam-bpe")
 
     def __repr__(self) -> str:
         name = type(self).__name__

@@ -74,7 +74,7 @@ def convert(
     from bpe.files import write_atomically
 
     tokenizer = load_tokenizer(ctx, source)
-    files = formats.write(tokenizer, Path(target), leave_out=leave_out)
+    files = formats.write(tokenizer, Path(target), leave_out=leave_out, dialect="beam-bpe")
     for path in files.contents:
         if path.exists() and not overwrite:
             raise click.ClickException(f"{path} is there already: give --overwrite to replace it")

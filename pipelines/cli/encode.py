@@ -39,7 +39,8 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
     "--tokenizer",
     required=True,
     metavar="FILE",
-    help="tokenizer.json, as bpe train writes it or Hugging Face's tokenizers.",
+    help="tokenizer.json, as bpe train writes it or Hugging Face's tokenizers. Tokens that its "
+    "post-processor adds are not added.",
 )
 @encode_options()
 @drift_options()

@@ -88,6 +88,11 @@ def _trained(summary: TrainSummary) -> list[str]:
         unit = f" in units of 1/{summary.scale:,}" if summary.scale > 1 else ""
         corpus = "the weighted corpus" if summary.weighted else "the corpus"
         lines[0] += f": {corpus} is {tokens}{unit}, {figure}"
+    lines += (
+        f"{near(source.path)}, weight {source.weight}: {source.bytes_share:.1%} of the bytes, "
+        f"{source.pretokens_share:.1%} of the pre-tokens"
+        for source in summary.mix
+    )
     if summary.dialect is not None:
         lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}")
     return lines

@@ -89,6 +89,8 @@ def show(
         _refuse_to_lose(picture, overwrite=overwrite)
     loaded = load_tokenizer(ctx, tokenizer)
     loaded.training = _training_beside(tokenizer)
+    for what in loaded.not_applied:
+        click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
     explainer = Explainer(loaded, loaded.training)
     # An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates.
     given = [word.encode("utf-8", "surrogateescape") for word in words]
@@ -97,7 +99,8 @@ def show(
     if picture is not None:
         _draw(loaded, given, picture)
     if ctx.params["json"]:
-        show_json([{**word, "common_root": root} for word in found] if len(found) > 1 else found)
+        common = {"common_root": root} if len(found) > 1 else {}
+        show_json([{**word, **common, "not_applied": loaded.not_applied} for word in found])
         return
     shown = [as_text(word) for word in found]
     if len(found) > 1:

@@ -34,7 +34,8 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     multiple=True,
     metavar="DIR[:WEIGHT]",
     help="Counts to train on in place of --input, each times its weight: a whole number, a decimal "
-    "(0.5) or a fraction (1/3); repeatable.",
+    "(0.5) or a fraction (1/3); repeatable. Weights multiply counts and are no shares: the summary "
+    "gives the share of each by bytes and by pre-tokens.",
 )
 @preset_option()
 @options.pretoken_options()

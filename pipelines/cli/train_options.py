@@ -82,7 +82,8 @@ def vocabulary_options() -> Callable[[Any], Any]:
             metavar="RULE",
             help="Which of equally frequent pairs to merge first. bytes-min, bytes-max: smallest "
             "or greatest pair of byte strings; id-min: smallest ids; huggingface: as its trainer "
-            "does; first-seen: first in the corpus.",
+            "does (the same merges if no special token occurs in the corpus); first-seen: first in "
+            "the corpus.",
         ),
         click.option(
             "--min-frequency",

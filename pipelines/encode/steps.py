@@ -125,6 +125,7 @@ class Encoding:
         files: the inputs.
         splits: the work.
         plan: what the job is, for its output directory.
+        not_applied: what the tokenizer's file asks for that is left out.
     """
 
     job: EncodeJob
@@ -133,6 +134,7 @@ class Encoding:
     files: tuple[InputFile, ...]
     splits: tuple[Split, ...]
     plan: Plan
+    not_applied: tuple[str, ...]
 
     def parts_of(self, files: Collection[int]) -> list[str]:
         """The names of the parts that hold something of the files of these numbers."""
@@ -295,6 +297,7 @@ def plan_encoding(
             inputs=describe_inputs(files),
             versions=tuple(file.version for file in files),
         ),
+        not_applied=loaded.not_applied,
     )
 
 

@@ -57,7 +57,7 @@ def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
         InputError: no tokenizer.json holds it.
     """
     try:
-        return tokenizer.to_json()
+        return tokenizer.to_json(dialect="beam-bpe")
     except BpeError as error:
         raise InputError(f"{path}: workers are sent a tokenizer.json, but {error}") from error
 

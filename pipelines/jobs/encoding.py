@@ -58,6 +58,8 @@ def encode(
         planned = plan_encoding(
             inputs=inputs, tokenizer=tokenizer, output=output, encoding=encoding
         )
+        for what in planned.not_applied:
+            progress.log(f"encode: {tokenizer}: not applied: {what}")
         directory = planned.job.directory
         check_job(
             execution,
@@ -105,5 +107,6 @@ def encode(
         resumed_parts=metric(result, "parts_resumed") if output.resume else 0,
         output_bytes=manifest.totals.bytes,
         id_type=manifest.id_type,
+        not_applied=planned.not_applied,
         seconds=time.monotonic() - began,
     )

@@ -105,6 +105,7 @@ def train(
         job = TrainJob(
             directory=directory,
             counts=tuple(replace(c, directory=storage.located(c.directory)) for c in counts),
+            paths=tuple(c.directory for c in counts),
             special_tokens=pretokens.special_tokens,
             training=training,
         )

@@ -97,6 +97,8 @@ def watch_encode(
         check_tokens(loaded, encoding)
         text = tokenizer_json(loaded, tokenizer)
         place = _Watched.at(storage.located(output.directory), inputs, execution, watch, progress)
+        for what in loaded.not_applied:
+            place.progress.log(f"encode: {tokenizer}: not applied: {what}")
         if drift.baseline is not None:
             _check_baseline(drift.baseline, loaded)
         place.check([] if drift.baseline is None else [drift.baseline])

@@ -7,6 +7,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -354,3 +357,61 @@ def test_a_cache_that_is_full_forgets_and_goes_on() -> None:
     ]
     assert found[-1000:].equals(found[:1000])
     assert found[-1000:].equals(pa.array([tokenizer.encode(t) for t in words[:1000]], found.type))
+
+
+# Columns of texts.
+
+COLUMN = ["low lower", None, "", "é<|end|>"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        COLUMN,
+        tuple(COLUMN),
+        (text for text in COLUMN),
+        [None if text is None else text.encode() for text in COLUMN],
+        pd.Series(COLUMN),
+        pd.Series(COLUMN, dtype="category"),
+        pd.Series(COLUMN, dtype=pd.ArrowDtype(pa.string())),
+        np.array(COLUMN, object),
+        pa.array(COLUMN).dictionary_encode(),
+        pa.array(COLUMN, pa.string_view()),
+        pa.array(COLUMN).cast(pa.binary_view()),
+        pa.chunked_array([COLUMN[:1], COLUMN[1:]]),
+        pa.chunked_array([COLUMN[:1], COLUMN[1:]]).dictionary_encode(),
+        pa.chunked_array([COLUMN], pa.string_view()),
+    ],
+    ids=repr,
+)
+def test_columns_of_any_kind(texts: Any) -> None:
+    tokenizer = small_tokenizer()
+    ids = tokenizer.encode_arrow(texts).to_pylist()
+    assert ids == [None if text is None else tokenizer.encode(text) for text in COLUMN]
+
+
+def test_columns_without_nulls() -> None:
+    tokenizer = small_tokenizer()
+    expected = [tokenizer.encode("a"), tokenizer.encode("low")]
+    for texts in (np.array(["a", "low"]), pl.Series(["a", "low"])):
+        assert tokenizer.encode_arrow(texts).to_pylist() == expected
+    assert tokenizer.encode_arrow([]).to_pylist() == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "named"),
+    [
+        ("low", r"texts is a single text, 'low': give a list, \[text\]"),
+        (b"low", "texts is a single text"),
+        (5, "texts is 5: give a list of str, an Arrow array or a Series of strings"),
+        (["low", 5], "text 1 is 5, not a str or bytes"),
+        (np.array([1, 2]), "text 0 is .*1.*, not a str or bytes"),
+        (pd.Series([1, 2]), "not int64; cast it first"),
+        (pa.array([["low"]]), "not list<item: string>; cast it first"),
+    ],
+)
+def test_what_is_no_column_of_texts_is_named(texts: Any, named: str) -> None:
+    with pytest.raises(TypeError, match=named):
+        small_tokenizer().encode_arrow(texts)
+    with pytest.raises(EncodingError, match="text 1 has a lone surrogate at character 1"):
+        small_tokenizer().encode_arrow(["low", "a\ud800"])

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 import tokenizers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import decoders, models, pre_tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 import bpe
 from bpe.errors import TokenizerError
 from bpe.reference.decode import decode as reference_decode
 from tests.bpe.models import LETTERS, STRANGERS, make, reference, texts, word_pieces
 from tests.bpe.texts import byte_strings, library_sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STRINGS = ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "##a", "aff", "u", "##n", "want"]
 
@@ -168,3 +172,30 @@ def test_unreachable_tokens() -> None:
     strings = ["[UNK]", "[SEP]", "un", "##aff", "abcd", "##bcdef"]
     tokenizer = make(strings, special=["[SEP]"], model=bpe.WordPiece(max_characters=6))
     assert [tokenizer.token_text(id_) for id_ in tokenizer.unreachable()] == ["##bcdef"]
+
+
+@pytest.mark.parametrize(
+    ("content", "normalizer", "text"),
+    [("##able", None, "unable"), ("covid", normalizers.Lowercase(), "unCOVID COVID covid")],
+)
+def test_an_added_token_is_a_piece_too(
+    content: str, normalizer: normalizers.Normalizer | None, text: str, tmp_path: Path
+) -> None:
+    vocab = {"[UNK]": 0, "un": 1, content: 2, "##covid": 3}
+    theirs = tokenizers.Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+    theirs.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if normalizer is not None:
+        theirs.normalizer = normalizer
+    theirs.add_tokens([tokenizers.AddedToken(content, normalized=False)])
+    theirs.save(str(tmp_path / "theirs.json"))
+    ours = bpe.Tokenizer.load(tmp_path / "theirs.json")
+    assert 2 in ours.encode(text)
+    assert ours.encode(text) == theirs.encode(text).ids
+    ours.save(tmp_path / "ours.json")
+    assert bpe.Tokenizer.load(tmp_path / "ours.json") == ours
+    # Outside the vocabulary of the model it is no piece there, which cannot be said here.
+    file = json.loads((tmp_path / "theirs.json").read_text("utf-8"))
+    del file["model"]["vocab"]["##covid"], file["model"]["vocab"][content]
+    (tmp_path / "outside.json").write_text(json.dumps(file), "utf-8")
+    with pytest.raises(TokenizerError, match=f"'{content}' is not in the vocabulary of the model"):
+        bpe.Tokenizer.load(tmp_path / "outside.json")

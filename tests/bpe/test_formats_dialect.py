@@ -24,16 +24,16 @@ GPT2 = bpe.Pretokenizer("gpt2")
 
 def check(tokenizer: bpe.Tokenizer, path: Path, named: str = "") -> None:
     """It is written in the dialect for that reason, refused by others, and reads back the same."""
-    tokenizer.save(path)
+    tokenizer.save(path, dialect="beam-bpe")
     assert json.loads(path.read_text("utf-8"))["version"] == "beam-bpe-1"
-    reason = formats.write(tokenizer, path).dialect
+    reason = formats.write(tokenizer, path, dialect="beam-bpe").dialect
     assert reason is not None
     assert named in reason
     with pytest.raises(Exception, match="Unknown tokenizer version 'beam-bpe-1'"):
         tokenizers.Tokenizer.from_file(str(path))
     back = bpe.Tokenizer.load(path)
     assert back == tokenizer
-    assert back.to_json() == tokenizer.to_json()
+    assert back.sha256 == tokenizer.sha256
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,41 @@ def test_models_and_cuts_of_ours(tokenizer: bpe.Tokenizer, named: str, tmp_path:
 @settings(deadline=None, max_examples=60)
 def test_any_characters(tokenizer: bpe.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "characters.json"
-    tokenizer.save(path)
+    tokenizer.save(path, dialect="beam-bpe")
     assert bpe.Tokenizer.load(path) == tokenizer
+
+
+@pytest.mark.parametrize("named", ["tokenizer.json", ""])
+def test_it_is_written_only_where_the_caller_chose_it(named: str, tmp_path: Path) -> None:
+    tokenizer = make(["a", "</w>"], model=bpe.CharacterLevel())
+    reason = r"cannot express this tokenizer: the end of word '</w>' .*; give dialect='beam-bpe'"
+    with pytest.raises(TokenizerError, match=reason):
+        tokenizer.save(tmp_path / named)
+    with pytest.raises(TokenizerError, match=reason):
+        tokenizer.to_json()
+    assert list(tmp_path.iterdir()) == []
+    tokenizer.save(tmp_path / named, dialect="beam-bpe")
+    assert bpe.Tokenizer.load(tmp_path) == tokenizer
+    with pytest.raises(TokenizerError, match="unknown dialect 'hf': use one of huggingface, beam"):
+        tokenizer.save(tmp_path / named, dialect="hf")  # type: ignore[arg-type]
+
+
+def test_what_others_can_express_stays_theirs(tmp_path: Path) -> None:
+    tokenizer = small_tokenizer()
+    assert tokenizer.to_json(dialect="beam-bpe") == tokenizer.to_json()
+    assert json.loads(tokenizer.to_json())["version"] == "1.0"
+
+
+def test_no_other_error_makes_it_the_dialect() -> None:
+    cut = bpe.Pretokenizer(pattern="a{9999}")  # too large for any file
+    tokenizer = bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut)
+    with pytest.raises(TokenizerError, match="repetitions written out"):
+        tokenizer.to_json(dialect="beam-bpe")
 
 
 def test_transformers_refuses_it_too(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
-    make(["a", "</w>"], model=bpe.CharacterLevel()).save(path)
+    make(["a", "</w>"], model=bpe.CharacterLevel()).save(path, dialect="beam-bpe")
     with pytest.raises(Exception, match="beam-bpe-1"):
         PreTrainedTokenizerFast(tokenizer_file=str(path))
 
@@ -135,7 +163,7 @@ def test_special_tokens_whose_letters_are_of_the_byte_alphabet(
     if ignore_merges:  # "Ġx" would be found in the vocabulary for " x"
         check(tokenizer, path, "'Ġx': it is spelled there like other bytes")
         return
-    tokenizer.save(path)
+    tokenizer.save(path, dialect="beam-bpe")
     assert bpe.Tokenizer.load(path) == tokenizer
     text = "qué x<é> Ġx¿por qué? x"
     theirs = tokenizers.Tokenizer.from_file(str(path))
@@ -182,7 +210,7 @@ def good() -> dict[str, Any]:
         special=["<unk>"],
         model=bpe.CharacterLevel(unknown="<unk>"),
     )
-    file: dict[str, Any] = json.loads(tokenizer.to_json())
+    file: dict[str, Any] = json.loads(tokenizer.to_json(dialect="beam-bpe"))
     return file
 
 

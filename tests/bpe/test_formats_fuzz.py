@@ -49,7 +49,7 @@ def strings(model: bpe.Model, *, unknown: str = "[UNK]", **more: Any) -> bpe.Tok
 
 
 def written(tokenizer: bpe.Tokenizer) -> dict[str, bytes]:
-    return {"tokenizer.json": tokenizer.to_json().encode()}
+    return {"tokenizer.json": tokenizer.to_json(dialect="beam-bpe").encode()}
 
 
 def pair() -> dict[str, bytes]:
@@ -183,7 +183,7 @@ def check(tokenizer: bpe.Tokenizer, path: Path) -> None:
         return
     assert tokenizer.decode_bytes(ids) is not None
     assert len(tokenizer.unreachable()) <= len(tokenizer)
-    tokenizer.save(path)
+    tokenizer.save(path, dialect="beam-bpe")
     assert bpe.Tokenizer.load(path) == tokenizer
 
 

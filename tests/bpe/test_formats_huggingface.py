@@ -232,3 +232,65 @@ def test_a_template_is_kept_and_not_applied(tmp_path: Path) -> None:
     assert ours.encode("word") == ids(theirs, "word")
     assert huggingface(ours).encode("word").ids == [end, *ours.encode("word")]
     assert ours.to_json() == (tmp_path / "theirs.json").read_text()
+
+
+# Post-processors.
+
+BEGIN = {"<s>": 0, "</s>": 1}
+
+
+@pytest.mark.parametrize(
+    ("processor", "named"),
+    [
+        (None, None),
+        (processors.ByteLevel(trim_offsets=False), None),
+        (
+            processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[*BEGIN.items()]),
+            "TemplateProcessing, which adds '<s>' and '</s>' to each text in Hugging Face's",
+        ),
+        (
+            processors.Sequence(
+                [
+                    processors.ByteLevel(),
+                    processors.TemplateProcessing(
+                        single="<s> $A", special_tokens=[("<s>", 0)]
+                    ),
+                ]
+            ),
+            "TemplateProcessing, which adds '<s>' to each text",
+        ),
+        (
+            processors.BertProcessing(("</s>", 1), ("<s>", 0)),
+            "BertProcessing, which adds '<s>' and '</s>'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_of_a_file_is_not_applied_is_said(
+    processor: Any, named: str | None, tmp_path: Path
+) -> None:
+    counts = bpe.count_pretokens(["low lower lowest"])
+    trained = bpe.train(counts, vocab_size=262, special_tokens=list(BEGIN))
+    theirs = tokenizers.Tokenizer.from_str(trained.to_json())
+    if processor is not None:
+        theirs.post_processor = processor
+    theirs.save(str(tmp_path / "theirs.json"))
+    ours = bpe.Tokenizer.load(tmp_path / "theirs.json")
+    assert ours.encode("low") == theirs.encode("low", add_special_tokens=False).ids
+    assert ("post-processor not applied" in repr(ours)) == (named is not None)
+    if named is None:
+        assert ours.not_applied == ()
+        assert ours.encode("low") == theirs.encode("low").ids
+        return
+    (said,) = ours.not_applied
+    assert named in said
+    assert ours.encode("low") != theirs.encode("low").ids
+
+
+@pytest.mark.parametrize("single", [None, 5, [{}], ["$A"], [{"SpecialToken": 7}]])
+def test_a_broken_template_is_not_applied_either(single: Any, tmp_path: Path) -> None:
+    trained = bpe.train(bpe.count_pretokens(["low"]), vocab_size=256)
+    file = json.loads(trained.to_json())
+    file["post_processor"] = {"type": "TemplateProcessing", "single": single}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(file), "utf-8")
+    (said,) = bpe.Tokenizer.load(tmp_path / "tokenizer.json").not_applied
+    assert "TemplateProcessing, which adds tokens to each text" in said

@@ -3,9 +3,11 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import re
 from array import array
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -220,3 +222,37 @@ def test_tokens_are_spelled_as_in_the_file() -> None:
     assert tokenizer.tokenize("") == []
     with pytest.raises(EncodingError, match="no token has the id 99999"):
         tokenizer.token_text(99999)
+
+
+def test_a_token_is_found_by_its_characters_or_its_bytes() -> None:
+    tokenizer = make()
+    assert tokenizer.token_id("the") == tokenizer.token_id(b"the") == 257
+    assert tokenizer.token_id("<s>") == 259
+    assert tokenizer.token_id("nothing") is None
+    for wrong in (257, None, bytearray(b"the"), ["the"]):
+        with pytest.raises(TypeError, match=r"the token is .*, not a str or bytes"):
+            tokenizer.token_id(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["a", b"a", None, 1.5, [1]])
+def test_what_is_no_id_is_named(wrong: Any) -> None:
+    tokenizer = make()
+    named = re.escape(f"{wrong!r} is not a token id: ids are integers")
+    for call in (tokenizer.token_bytes, tokenizer.token_text):
+        with pytest.raises(TypeError, match=named):
+            call(wrong)
+    for decode in (tokenizer.decode, tokenizer.decode_bytes):
+        with pytest.raises(TypeError, match=named):
+            decode([0, wrong])
+
+
+@pytest.mark.parametrize("ids", ["ab", b"ab", 5])
+def test_what_is_no_list_of_ids_is_named(ids: Any) -> None:
+    with pytest.raises(TypeError, match=f"ids is {ids!r}: give a list of ids"):
+        make().decode(ids)
+
+
+def test_ids_come_from_arrays() -> None:
+    ids = [257, 32, 116]
+    arrays = [pa.array(ids), pa.chunked_array([ids[:1], ids[1:]]), np.array(ids, np.uint32)]
+    assert [make().decode(array) for array in arrays] == ["the t"] * 3

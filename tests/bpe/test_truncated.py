@@ -103,7 +103,7 @@ def test_a_corpus(ties: str) -> None:
         expected = train(counts, vocab_size=vocab_size, ties=ties)
         small = whole.truncated(vocab_size)
         assert small == expected
-        assert small.to_json() == expected.to_json()
+        assert small.sha256 == expected.sha256
         assert small.training == expected.training
 
 
@@ -138,7 +138,7 @@ def test_a_tokenizer_that_was_loaded(tmp_path: Path) -> None:
     counts = PretokenCounts.from_items({"abab": 3, "abc": 1}, pretokenizer="words")
     for model in (ByteLevel(), CharacterLevel()):
         trained = train(counts, max_merges=3, model=model)
-        trained.save(tmp_path / "tokenizer.json")
+        trained.save(tmp_path / "tokenizer.json", dialect="beam-bpe")
         loaded = Tokenizer.load(tmp_path / "tokenizer.json")
         assert loaded.training is None
         for size in range(len(trained) - 3, len(trained) + 1):

@@ -13,7 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+import tokenizers
+from tokenizers import processors
 
+import bpe as library
 from tests.cli.conftest import TEXTS
 from tests.cli.process import BPE, bpe, environment
 
@@ -391,3 +394,67 @@ sys.exit(main())
         assert done.stderr.endswith(line)
         assert done.stderr.count("\n") == 1
         assert not (tmp_path / "counts").exists()
+
+
+def test_the_share_of_each_of_several_counts_is_said(work: Path, tmp_path: Path) -> None:
+    sizes = {}
+    for name, source in (("a", "corpus/a.jsonl"), ("b", "corpus/b.jsonl")):
+        count = ("count", "--input", source, "--output", tmp_path / name, "--json")
+        summary = json.loads(bpe(*count, cwd=work).stdout)
+        sizes[name] = (summary["bytes"], summary["pretokens"])
+    train = ("train", "--counts", "a:0.3", "--counts", "b:7/10", "--vocab-size", "280")
+    said = json.loads(bpe(*train, "--output", "one", "--json", cwd=tmp_path).stdout)
+    (of_a, *counts_a), (of_b, *counts_b) = (
+        (size[0] * weight, size[1] * weight) for size, weight in ((sizes["a"], 3), (sizes["b"], 7))
+    )
+    share = of_a / (of_a + of_b)
+    assert share != pytest.approx(0.3, abs=0.05)
+    first, second = said["mix"]
+    assert (first["path"], first["weight"]) == ("a", "3/10")
+    assert (second["path"], second["weight"]) == ("b", "7/10")
+    assert first["bytes_share"] == pytest.approx(share, abs=1e-12)
+    pretokens = counts_a[0] / (counts_a[0] + counts_b[0])
+    assert first["pretokens_share"] == pytest.approx(pretokens, abs=1e-12)
+    assert first["bytes_share"] + second["bytes_share"] == pytest.approx(1)
+    training = (tmp_path / "one" / "training.json").read_bytes()
+    assert json.loads(training)["mix"] == said["mix"]
+    done = bpe(*train, "--output", "two", cwd=tmp_path)
+    assert f"a, weight 3/10: {share:.1%} of the bytes, {pretokens:.1%} of the pre-to" in done.stdout
+    assert (tmp_path / "two" / "training.json").read_bytes() == training
+    library.Training.load(tmp_path / "two" / "training.json").save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == training
+
+
+def test_one_set_of_counts_is_no_mix(work: Path, tmp_path: Path) -> None:
+    bpe("count", "--input", "corpus", "--output", tmp_path / "here", cwd=work)
+    (tmp_path / "here").rename(tmp_path / "there")
+    train = ("train", "--counts", "there", "--vocab-size", "280", "--json")
+    assert json.loads(bpe(*train, "--output", "one", cwd=tmp_path).stdout)["mix"] == []
+    bpe(
+        *("train", "--input", "corpus", "--vocab-size", "280", "--output", tmp_path / "two"),
+        cwd=work,
+    )
+    files = [(tmp_path / name / "training.json").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+
+
+def test_what_of_a_tokenizer_is_not_applied_is_said(work: Path, tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer.from_file(str(work / "model" / "tokenizer.json"))
+    name = "<|endoftext|>"
+    theirs.post_processor = processors.TemplateProcessing(
+        single=f"{name} $A", special_tokens=[(name, theirs.token_to_id(name))]
+    )
+    theirs.save(str(tmp_path / "theirs.json"))
+    what = f"the post-processor TemplateProcessing, which adds '{name}' to each text"
+    line = f"theirs.json: not applied: {what}"
+    encode = ("encode", "--input", "corpus", "--tokenizer", tmp_path / "theirs.json", "--json")
+    done = bpe(*encode, "--output", tmp_path / "ids", cwd=work)
+    assert sum(line in text for text in done.stderr.splitlines()) == 1
+    (said,) = json.loads(done.stdout)["not_applied"]
+    assert what in said
+    done = bpe("show", "theirs.json", "low", "lower", "--json", cwd=tmp_path)
+    assert sum(line in text for text in done.stderr.splitlines()) == 1
+    assert [word["not_applied"] for word in json.loads(done.stdout)] == [[said]] * 2
+    done = bpe("show", work / "model" / "tokenizer.json", "low", "--json")
+    assert "not applied" not in done.stderr
+    assert json.loads(done.stdout)[0]["not_applied"] == []

@@ -75,6 +75,7 @@ def test_counting_and_training(tmp_path: Path) -> None:
     job = TrainJob(
         directory=str(tmp_path / "model"),
         counts=(jobs.CountsInput(directory=str(output)),),
+        paths=(str(output),),
         special_tokens=(),
         training=TrainSettings(vocab_size=280),
     )
