@@ -120,7 +120,9 @@ def test_all_that_cuts_text_is_said(tmp_path: Path) -> None:
     cut = library.Pretokenizer(
         pattern=("[0-9]", "gpt2"), normalizer=("nfkc", "lowercase"), never_split=("url",)
     )
-    library.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut).save(tmp_path / "a.json")
+    library.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut).save(
+        tmp_path / "a.json", dialect="beam-bpe"
+    )
     target = tmp_path / "x.tiktoken"
     done = bpe("convert", tmp_path / "a.json", target, status=1)
     assert "the normalizer nfkc, lowercase; what is never split: url" in done.stderr

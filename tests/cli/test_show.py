@@ -142,7 +142,7 @@ def test_a_curve_needs_training_json(model: Path, tmp_path: Path) -> None:
 def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
     counts = library.count_pretokens(["low lower"], pretokenizer="words")
     model = library.CharacterLevel()
-    library.train(counts, max_merges=2, model=model).save(tmp_path / "t.json")
+    library.train(counts, max_merges=2, model=model).save(tmp_path / "t.json", dialect="beam-bpe")
     lines = bpe("show", tmp_path / "t.json", "lowly").stdout.splitlines()
     assert lines[-2:] == ["  tokens: low l y </w>", "  ids:    none: a character has no token"]
     (word,) = json.loads(bpe("show", tmp_path / "t.json", "lowly", "--json").stdout)

@@ -205,7 +205,7 @@ def test_what_one_tokenizer_cannot_encode_is_a_bad_record_for_all(
 ) -> None:
     counts = bpe.count_pretokens(["low lower"], pretokenizer="words")
     closed = bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
-    closed.save(tmp_path / "closed.json")
+    closed.save(tmp_path / "closed.json", dialect="beam-bpe")
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low", "high", "lower low"])
     inputs = corpus.inputs()
     tokenizers = parse_tokenizers([f"{models}/small.json", f"{tmp_path}/closed.json"])
