@@ -7,7 +7,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.cli.command import beam_args
@@ -33,9 +32,7 @@ FILES = {
     "prism": "loopback",
     "flink": "external",
     "flink-standalone": "external",
-    "flink-kubernetes": "external",
-    "spark": "external",
-    "dataflow": "dataflow",
+    "spark": "loopback",
 }
 COMMANDS: list[click.Command] = [count, train, encode]
 
@@ -47,27 +44,7 @@ def context(command: click.Command, *arguments: str) -> click.Context:
 
 
 def test_every_file_is_known() -> None:
-    found = {path.stem for path in RUNNERS.glob("*.yaml")}
-    # The last two are for Kubernetes.
-    assert found == {*FILES, "flink-kubernetes-pod", "flink-kubernetes-job-server"}
-    assert yaml.safe_load((RUNNERS / "flink-kubernetes-pod.yaml").read_text())["kind"] == "Pod"
-
-
-def test_the_service_on_kubernetes_leads_to_the_job_server_that_the_job_names() -> None:
-    manifest = (RUNNERS / "flink-kubernetes-job-server.yaml").read_text()
-    deployment, service = yaml.safe_load_all(manifest)
-    assert (deployment["kind"], service["kind"]) == ("Deployment", "Service")
-    labels = deployment["spec"]["template"]["metadata"]["labels"]
-    assert labels == deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    ports = {port["port"] for port in service["spec"]["ports"]}
-    assert ports == {port["containerPort"] for port in container["ports"]}
-    options = yaml.safe_load((RUNNERS / "flink-kubernetes.yaml").read_text())["beam_args"]
-    for flag, port in (("--job_endpoint", 8099), ("--artifact_endpoint", 8098)):
-        assert f"{flag}=localhost:{port}" in options
-        assert port in ports
-    for image in (container["image"], (RUNNERS / "Dockerfile").read_text()):
-        assert version("apache-beam") in image
+    assert {path.stem for path in RUNNERS.glob("*.yaml")} == FILES.keys()
 
 
 def test_what_commands_of_the_page_name_is_there() -> None:
@@ -75,12 +52,6 @@ def test_what_commands_of_the_page_name_is_there() -> None:
     files = set(re.findall(r"\bconfigs/[\w/.-]+\w", typed))
     assert len(files) > 5
     assert {file for file in files if not (ROOT / file).exists()} == set()
-    manifest = (RUNNERS / "flink-kubernetes-job-server.yaml").read_text()
-    names = {one["metadata"]["name"] for one in yaml.safe_load_all(manifest)}
-    cluster = re.findall(r"-Dkubernetes\.cluster-id=(\S+)", typed)
-    made = {*names, *cluster, *(f"{name}-rest" for name in cluster)}
-    assert f"--flink-master={cluster[0]}-rest:8081" in manifest
-    assert set(re.findall(r"\b(?:service|deployment)/(\S+)", typed)) <= made
     # Jars and images of Beam are of the release that this package is tested with.
     beam = re.findall(r"(?:job-server[-:]|beam_\w+:|prism@v)(\d+\.\d+\.\d+)", typed)
     assert set(beam) == {version("apache-beam")}
