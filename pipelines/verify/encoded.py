@@ -152,8 +152,10 @@ def check_names(
     """
     found = [(entry.name, entry.name) for entry in storage.entries(directory)]
     for folder in (DATA, DEAD_LETTERS):
-        inside = storage.entries(join(directory, folder))
-        found += [(f"{folder}/{entry.name}", entry.name) for entry in inside]
+        inside = {entry.name for entry in storage.entries(join(directory, folder))}
+        if not storage.is_local(directory):  # entries are objects there
+            inside |= storage.folders(join(directory, folder))
+        found += [(f"{folder}/{name}", name) for name in sorted(inside)]
     for name, base in found:
         named = parse_part(name)
         if watched and ((named and named.key) or storage.is_temporary(base) is not None):

@@ -188,14 +188,28 @@ def test_a_truncated_manifest(small: Undisturbed, tmp_path: Path, keep: int) -> 
         refused("manifest.json: not JSON", command, out)
 
 
-def test_parts_that_the_manifest_does_not_name(small: Undisturbed, tmp_path: Path) -> None:
-    """A reader of the directory would read them."""
+@pytest.mark.parametrize(
+    "name",
+    [
+        "train-99998-of-99999.parquet",
+        "validation-00000-of-00001.parquet",
+        "more/train-00000-of-00001.parquet",
+        ".notes",
+        "README.md",
+    ],
+)
+@pytest.mark.parametrize("kind", ["encode", "count"])
+def test_what_the_manifest_does_not_name(
+    small: Undisturbed, tmp_path: Path, kind: str, name: str
+) -> None:
+    """Readers of ``data/`` would read it, or fail on it."""
     out = tmp_path / "out"
-    shutil.copytree(small.folder / "ids", out)
-    first = parts(out)[0]
-    extra = first.with_name("part-99999-of-99999.parquet")
-    shutil.copy(first, extra)
-    refused(f"{extra} is not named in the manifest", "verify", out)
+    shutil.copytree(small.folder / ("ids" if kind == "encode" else "model/counts"), out)
+    extra = out / "data" / name
+    extra.parent.mkdir(exist_ok=True)
+    shutil.copy(next((out / "data").glob("*.parquet")), extra)
+    first = out / "data" / name.partition("/")[0]
+    refused(f"{first} is not named in the manifest", "verify", out)
 
 
 def test_dead_letters_of_counts_that_are_missing(tmp_path: Path) -> None:

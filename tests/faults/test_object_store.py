@@ -62,6 +62,8 @@ def whole_job(store: Store, mixed: WholeJob, prefix: str, *more: str) -> None:
     documents = jobs.decode(directory=f"{at}/out/encoded", stream=decoded, execution=execution)
     jobs.decode(directory=str(mixed.folder / "disk" / "encoded"), stream=expected)
     assert documents == verified.documents > BAD_RECORDS
+    done = bpe("verify", f"{at}/out", "--json", "-q", "--", *store.options, seconds=PATIENCE)
+    assert list(json.loads(done.stdout)) == ["counts", "tokenizer", "encoded"]
     assert decoded.getvalue() == expected.getvalue()
 
 
@@ -180,6 +182,9 @@ def test_a_job_that_was_killed_is_resumed(
     expected = undisturbed.made("encode")
     left = store.tree(f"{prefix}/ids/")
     assert "manifest.json" not in left
+    for command in ("verify", "decode"):
+        refused = bpe(command, f"{at}/ids", "--", *store.options, status=1, seconds=PATIENCE)
+        assert "no manifest.json: no finished job left its output here" in refused.stderr
     left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
     assert all(expected[name] == data for name, data in left.items())
     done = bpe(*encode, "--resume", "--json", seconds=PATIENCE)
@@ -188,6 +193,9 @@ def test_a_job_that_was_killed_is_resumed(
     check_unfinished(store, f"{prefix}/ids/")
     corpus = ("--input", f"{at}/corpus")
     bpe("verify", f"{at}/ids", *corpus, "-q", "--", *store.options, seconds=PATIENCE)
+    store.put(undisturbed.corpus, f"{prefix}/ids/data/more/")
+    done = bpe("verify", f"{at}/ids", "--", *store.options, status=1, seconds=PATIENCE)
+    assert "data/more is not named in the manifest" in done.stderr
 
 
 def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -> None:
