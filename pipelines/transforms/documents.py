@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import apache_beam as beam
 import pyarrow as pa
@@ -166,5 +166,5 @@ def _python_type(kind: pa.DataType | None) -> Any:
         (pa.types.is_large_string, str),
     ):
         if kind is not None and is_kind(kind):
-            return python | None
+            return Optional[python]  # noqa: UP045 - Beam's schemas do not know `X | None`
     return Any

@@ -109,13 +109,13 @@ class EncodeDocuments(ExceptionHandling):
             "append_token": self.append_token,
             "id_type": EncodeSettings(id_type=self.id_type).id_type,
         }
-        self._side_input: tuple[Any, ...] = ()
+        self._side_input: Any = None
         self._source: _Source | None = None
         tokenizer = self.tokenizer
         if isinstance(tokenizer, beam.PCollection):
-            self._side_input = (beam.pvalue.AsSingleton(tokenizer),)
+            self._side_input = beam.pvalue.AsSingleton(tokenizer)
         elif isinstance(tokenizer, beam.pvalue.AsSideInput):
-            self._side_input = (tokenizer,)
+            self._side_input = tokenizer
         elif isinstance(tokenizer, bpe.Tokenizer):
             IdEncoder(tokenizer, **self._tokens)
             self._source = _Source(pickled=_pickled(tokenizer))
@@ -149,7 +149,7 @@ class EncodeDocuments(ExceptionHandling):
         return self.apply_dofn(
             documents,
             dofn,
-            *self._side_input,
+            self._side_input,
             label="Encode",
             types=_encoded_type(documents.element_type, self.text_field, self.output_field),
             bad=BadElement,
@@ -221,7 +221,7 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def process(
         self,
         element: Any,
-        tokenizer: bpe.Tokenizer | None = None,
+        tokenizer: bpe.Tokenizer | None,
         timestamp: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
         pane: Any = beam.DoFn.PaneInfoParam,

@@ -40,9 +40,9 @@ def stream(*elements: tuple[Any, float]) -> TestStream:
     return made.advance_watermark_to_infinity()
 
 
-def windowed(values: Any) -> Any:
+def windowed(values: Any, *, label: str = "Windows") -> Any:
     """(value, start of its window, its time) of each element, in seconds."""
-    return values | beam.Map(
+    return values | label >> beam.Map(
         lambda value, window=beam.DoFn.WindowParam, time=beam.DoFn.TimestampParam: (
             value,
             float(window.start),

@@ -1,0 +1,497 @@
+"""Reading files as elements, and encoding elements."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.display import DisplayData
+from apache_beam.transforms.window import FixedWindows, SlidingWindows
+
+import bpe
+from pipelines import CountPretokens, EncodeDocuments, ReadDocuments, TrainTokenizer, batches
+from pipelines.encode import tokenizer_files
+from pipelines.errors import ConfigError
+from pipelines.transforms import encoding
+from tests.pipelines.beam_runs import (
+    MODES,
+    at_times,
+    both_modes,
+    pipeline,
+    stream,
+    streaming_pipeline,
+    windowed,
+)
+from tests.pipelines.corpora import Corpus, sentence, small_tokenizer, write_corpus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = [sentence(i) for i in range(60)] + [""]
+
+
+class Named(NamedTuple):
+    text: str
+    lang: str
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(path: Path) -> bpe.Tokenizer:
+    return bpe.Tokenizer.load(path)
+
+
+@pytest.fixture(scope="module")
+def letters() -> bpe.Tokenizer:
+    """One that has tokens for a, b and c only, and no unknown token."""
+    counts = bpe.count_pretokens(["ab abc cab bc"], pretokenizer="words")
+    return bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def plain(encoded: Any) -> Any:
+    """(text, ids) of each row."""
+    return encoded | "Plain" >> beam.Map(lambda row: (row.text, row.input_ids.tolist()))
+
+
+# Reading.
+
+
+@both_modes
+def test_documents_are_those_of_the_corpus(mode: str, corpus: Corpus) -> None:
+    with pipeline(mode) as p:
+        documents = p | ReadDocuments([str(corpus.folder)], split_size=700)
+        found = documents | beam.Map(lambda document: (document.id, document.text))
+        assert_that(found, equal_to(corpus.documents))
+
+
+@both_modes
+def test_documents_come_as_tables(mode: str, corpus: Corpus) -> None:
+    with pipeline(mode) as p:
+        tables = p | ReadDocuments([str(corpus.folder)], split_size=700, as_tables=True)
+        assert tables.element_type == pa.Table
+        rows = tables | beam.FlatMap(lambda one: [tuple(row.values()) for row in one.to_pylist()])
+        assert_that(rows, equal_to(corpus.documents))
+
+
+def jsonl(path: Path, *records: Any) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+@pytest.mark.parametrize("as_tables", [False, True])
+def test_columns_are_kept(tmp_path: Path, *, as_tables: bool) -> None:
+    first = {"body": "low", "n": 7, "lang": "en", "tags": ["x"]}
+    file = jsonl(tmp_path / "a.jsonl", first, {"body": "new", "n": 8, "key": "k", "tags": []})
+    place = len(json.dumps(first)) + 1
+    with pipeline() as p:
+        documents = p | ReadDocuments(
+            [file],
+            text_field="body",
+            keep=["lang:string", "n", "tags:list<string>"],
+            as_tables=as_tables,
+        )
+        if as_tables:
+            values = documents | beam.FlatMap(
+                lambda one: [list(v.values()) for v in one.to_pylist()]
+            )
+        else:
+            schema = beam.typehints.schemas.named_fields_from_element_type(documents.element_type)
+            assert [name for name, _ in schema] == ["id", "text", "lang", "n", "tags"]
+            assert set(get_args(dict(schema)["lang"])) == {str, type(None)}
+            values = documents | beam.Map(lambda one: list(one.as_dict().values()))
+        expected = [
+            ["a.jsonl:0", "low", "en", 7, ["x"]],
+            [f"a.jsonl:{place}", "new", None, 8, []],
+        ]
+        assert_that(values, equal_to(expected))
+
+
+def test_columns_with_any_name_are_kept(tmp_path: Path) -> None:
+    file = jsonl(tmp_path / "a.jsonl", {"id": "a", "text": "low", "my lang": "en", "class": 1})
+    with pipeline() as p:
+        documents = p | ReadDocuments([file], keep=["my lang:string", "class:int64"])
+        found = documents | beam.Reshuffle() | beam.Map(lambda one: one.as_dict())
+        assert_that(found, equal_to([{"id": "a", "text": "low", "my lang": "en", "class": 1}]))
+
+
+@both_modes
+def test_bad_records_have_an_output_of_their_own(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "low"}\nno json\n{"text": 1}\n')
+    with pipeline(mode) as p:
+        documents, bad = p | ReadDocuments([str(tmp_path)]).with_exception_handling(max_failures=2)
+        texts = documents | beam.Map(lambda document: document.text)
+        assert_that(texts, equal_to(["low"]))
+        found = (
+            bad | beam.Reshuffle() | "Bad" >> beam.Map(lambda one: (one.name, one.place, one.raw))
+        )
+        expected = [("a.jsonl", 16, b"no json"), ("a.jsonl", 24, b'{"text": 1}')]
+        assert_that(found, equal_to(expected), label="bad")
+    p = pipeline()
+    _ = p | ReadDocuments([str(tmp_path)]).with_exception_handling(max_failures=1)
+    with pytest.raises(Exception, match="2 bad elements, where max_failures allows 1"):
+        p.run().wait_until_finish()
+
+
+def test_a_bad_record_ends_the_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("no json\n")
+    p = pipeline()
+    _ = p | ReadDocuments([str(tmp_path)])
+    with pytest.raises(Exception, match=r"a\.jsonl, record at byte 0: .*with_exception_handling"):
+        p.run().wait_until_finish()
+
+
+def test_files_are_looked_for_when_the_pipeline_runs(tmp_path: Path) -> None:
+    p = pipeline()
+    texts = (
+        p | ReadDocuments([str(tmp_path / "*.txt")], format="lines") | beam.Map(lambda d: d.text)
+    )
+    assert_that(texts, equal_to(["low", "new"]))
+    (tmp_path / "later.txt").write_text("low\nnew\n")
+    p.run().wait_until_finish()
+    p = pipeline()
+    _ = p | ReadDocuments([str(tmp_path / "*.jsonl")])
+    with pytest.raises(Exception, match="no file matches"):
+        p.run().wait_until_finish()
+
+
+# Encoding.
+
+
+@both_modes
+def test_texts_are_encoded(mode: str, path: Path, tokenizer: bpe.Tokenizer) -> None:
+    with pipeline(mode) as p:
+        texts = p | beam.Create(TEXTS)
+        encoded = texts | EncodeDocuments(tokenizer=str(path))
+        shuffled = encoded | beam.Reshuffle()
+        expected = [(text, tokenizer.encode(text)) for text in TEXTS]
+        assert_that(plain(shuffled), equal_to(expected))
+        kinds = shuffled | "Kinds" >> beam.Map(lambda row: (type(row), row.input_ids.dtype))
+        assert_that(kinds, equal_to([(beam.Row, np.dtype("uint16"))] * len(TEXTS)), label="kinds")
+
+
+def test_elements_of_every_kind_keep_what_they_are(tokenizer: bpe.Tokenizer) -> None:
+    ids = tokenizer.encode("low fox")
+    given = {"text": "low fox", "lang": "en"}
+    elements = [
+        "low fox",
+        b"low fox",
+        given,
+        beam.Row(text="low fox", lang="en"),
+        Named("low fox", "en"),
+        pa.table({"text": ["low fox"], "lang": ["en"]}),
+        pa.record_batch({"text": ["low fox"]}),
+    ]
+    expected = [
+        beam.Row(text="low fox", input_ids=ids),
+        beam.Row(text=b"low fox", input_ids=ids),
+        {**given, "input_ids": ids},
+        beam.Row(text="low fox", lang="en", input_ids=ids),
+        beam.Row(text="low fox", lang="en", input_ids=ids),
+        {"text": ["low fox"], "lang": ["en"], "input_ids": [ids]},
+        {"text": ["low fox"], "input_ids": [ids]},
+    ]
+
+    def comparable(value: Any) -> Any:
+        if isinstance(value, pa.Table):
+            assert value.schema.field("input_ids").type == pa.list_(pa.uint16())
+            return value.to_pydict()
+        if isinstance(value, dict):
+            return {**value, "input_ids": value["input_ids"].tolist()}
+        return beam.Row(**{**value.as_dict(), "input_ids": value.input_ids.tolist()})
+
+    with pipeline() as p:
+        encoded = p | beam.Create(elements, reshuffle=False) | EncodeDocuments(tokenizer=tokenizer)
+        assert_that(encoded | beam.Map(comparable), equal_to(expected))
+    assert given == {"text": "low fox", "lang": "en"}
+
+
+def test_fields_have_the_names_given(tokenizer: bpe.Tokenizer) -> None:
+    encode = EncodeDocuments(
+        tokenizer=tokenizer, text_field="body", output_field="ids", append_token="<|end|>"
+    )
+    end = tokenizer.special_tokens["<|end|>"]
+    with pipeline() as p:
+        rows = p | beam.Create([{"body": "fox", "ids": "old"}]) | encode
+        found = rows | beam.Map(lambda row: {**row, "ids": row["ids"].tolist()})
+        assert_that(found, equal_to([{"body": "fox", "ids": [*tokenizer.encode("fox"), end]}]))
+        texts = p | "Texts" >> beam.Create(["fox"]) | "Encode texts" >> encode
+        assert_that(texts | beam.Map(lambda row: row.body), equal_to(["fox"]), label="texts")
+
+
+@pytest.mark.parametrize("allowed", ["all", ["<|end|>"], ()])
+def test_special_tokens_are_recognized_where_allowed(
+    allowed: Any, tokenizer: bpe.Tokenizer
+) -> None:
+    text = "fox<|end|>fox"
+    with pipeline() as p:
+        encode = EncodeDocuments(tokenizer=tokenizer, allowed_special=allowed)
+        expected = [(text, tokenizer.encode(text, allowed_special=allowed))]
+        assert_that(plain(p | beam.Create([text]) | encode), equal_to(expected))
+
+
+def test_types_of_elements_are_known(tokenizer: bpe.Tokenizer) -> None:
+    fields = beam.typehints.schemas.named_fields_from_element_type
+    p = pipeline()
+    encode = EncodeDocuments(tokenizer=tokenizer)
+    for label, element, expected in (
+        ("str", "low", ["text", "input_ids"]),
+        ("row", beam.Row(id=1, text="low"), ["id", "text", "input_ids"]),
+        ("named", Named("low", "en"), ["text", "lang", "input_ids"]),
+    ):
+        encoded = p | label >> beam.Create([element]) | f"{label} ids" >> encode
+        assert [name for name, _ in fields(encoded.element_type)] == expected
+    tables = p | "table" >> beam.Create([pa.table({"text": ["a"]})]) | "table ids" >> encode
+    assert tables.element_type == pa.Table
+
+
+@pytest.mark.parametrize("mode", [*MODES, "streaming"])
+def test_elements_keep_their_windows_and_times(mode: str, tokenizer: bpe.Tokenizer) -> None:
+    elements = [("low", 1.0), ("fox", 9.5), ("", 10.0), ("dog", 25.0)]
+    streaming = mode == "streaming"
+    with streaming_pipeline() if streaming else pipeline(mode) as p:
+        texts = p | (stream(*elements) if streaming else at_times(*elements))
+        encoded = texts | beam.WindowInto(FixedWindows(10)) | EncodeDocuments(tokenizer=tokenizer)
+        found = windowed(plain(encoded))
+        expected = [
+            ((text, tokenizer.encode(text)), time // 10 * 10, time) for text, time in elements
+        ]
+        assert_that(found, equal_to(expected))
+
+
+def test_an_element_of_several_windows_stays_in_them(tokenizer: bpe.Tokenizer) -> None:
+    with pipeline() as p:
+        texts = p | at_times(("fox", 6.0)) | beam.WindowInto(SlidingWindows(10, 5))
+        found = windowed(plain(texts | EncodeDocuments(tokenizer=tokenizer)))
+        row = ("fox", tokenizer.encode("fox"))
+        assert_that(found, equal_to([(row, 0.0, 6.0), (row, 5.0, 6.0)]))
+
+
+@pytest.mark.parametrize("limit", ["BATCH_ROWS", "BATCH_BYTES"])
+def test_ids_do_not_depend_on_batches(
+    limit: str, tokenizer: bpe.Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, limit, 3)
+    with pipeline() as p:
+        encoded = p | beam.Create(TEXTS) | EncodeDocuments(tokenizer=tokenizer)
+        assert_that(plain(encoded), equal_to([(text, tokenizer.encode(text)) for text in TEXTS]))
+
+
+BAD = [7, {"body": "low"}, beam.Row(text=None), "abx", pa.table({"body": ["a"]})]
+NO_TOKEN = "the character 'x' (U+0078) has no token, and the tokenizer no unknown token for it"
+REASONS = [
+    "the element is int 7",
+    "the element has no field 'text' (its fields",
+    "field 'text' is NoneType None, not text",
+    NO_TOKEN,
+    "the table has 0 columns 'text' (its columns",
+]
+
+
+@both_modes
+def test_bad_elements_have_an_output(mode: str, letters: bpe.Tokenizer) -> None:
+    table = pa.table({"text": ["ab", "x", None], "id": [1, 2, 3]})
+    good = ["ab", {"text": "cab"}, "", table]
+    elements = [*BAD, *good]
+    with pipeline(mode) as p:
+        numbers = p | beam.Create(range(len(elements)), reshuffle=False)
+        encode = EncodeDocuments(tokenizer=letters).with_exception_handling(max_failures=7)
+        encoded, bad = numbers | beam.Map(elements.__getitem__) | encode
+        kinds = encoded | "Kinds" >> beam.Map(lambda one: type(one).__name__)
+        assert_that(kinds, equal_to(["Row", "dict", "Row", "Table"]))
+        ids = (
+            encoded
+            | "Table" >> beam.Filter(lambda one: isinstance(one, pa.Table))
+            | "Ids" >> beam.Map(lambda one: (one["id"].to_pylist(), one["input_ids"].to_pylist()))
+        )
+        assert_that(ids, equal_to([([1], [letters.encode("ab")])]), label="table")
+        reasons = bad | beam.Reshuffle() | beam.Map(lambda one: one.reason)
+        starts = reasons | "Starts" >> beam.Map(lambda one: one.split(":")[0])
+        expected = [*REASONS, NO_TOKEN, "column 'text' is null"]
+        assert_that(starts, equal_to(expected), label="reasons")
+
+
+@pytest.mark.parametrize(("element", "reason"), list(zip(BAD, REASONS, strict=True)))
+def test_a_bad_element_ends_the_pipeline(element: Any, reason: str, letters: bpe.Tokenizer) -> None:
+    p = pipeline()
+    elements = p | beam.Create([0]) | beam.Map(lambda _: element)
+    _ = elements | EncodeDocuments(tokenizer=letters)
+    with pytest.raises(Exception, match="collect bad elements") as caught:
+        p.run().wait_until_finish()
+    assert reason in str(caught.value)
+
+
+def test_a_bad_element_stays_in_its_window(letters: bpe.Tokenizer) -> None:
+    elements = [("ab", 1.0), ("x", 12.0)]
+    with pipeline() as p:
+        texts = p | at_times(*elements) | beam.WindowInto(FixedWindows(10))
+        encode = EncodeDocuments(tokenizer=letters).with_exception_handling(max_failures=1)
+        encoded, bad = texts | encode
+        assert_that(windowed(plain(encoded)), equal_to([(("ab", letters.encode("ab")), 0.0, 1.0)]))
+        found = windowed(bad | "Element" >> beam.Map(lambda one: one.element), label="Bad windows")
+        assert_that(found, equal_to([("x", 10.0, 12.0)]), label="bad")
+
+
+# The tokenizer.
+
+
+@both_modes
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_count_train_and_encode_in_one_pipeline(
+    mode: str, corpus: Corpus, *, wrapped: bool
+) -> None:
+    with pipeline(mode) as p:
+        documents = p | ReadDocuments([str(corpus.folder)], split_size=700)
+        counts = documents | CountPretokens(pretokenizer="words")
+        trained = counts | TrainTokenizer(vocab_size=300, pretokenizer="words")
+        tokenizer = beam.pvalue.AsSingleton(trained) if wrapped else trained
+        encoded = documents | EncodeDocuments(tokenizer=tokenizer)
+        expected = bpe.train(
+            bpe.count_pretokens(corpus.texts, pretokenizer="words"), vocab_size=300
+        )
+        rows = encoded | beam.Map(lambda row: (row.id, row.input_ids.tolist()))
+        assert_that(
+            rows, equal_to([(id_, expected.encode(text)) for id_, text in corpus.documents])
+        )
+
+
+def test_each_window_is_encoded_with_its_own_tokenizer() -> None:
+    elements = [("low low lower", 1.0), ("new newer new", 11.0), ("lowest", 2.0)]
+    first, second = (
+        bpe.train(bpe.count_pretokens(texts), vocab_size=258)
+        for texts in (["low low lower", "lowest"], ["new newer new"])
+    )
+    with pipeline() as p:
+        texts = p | at_times(*elements) | beam.WindowInto(FixedWindows(10))
+        trained = texts | CountPretokens() | TrainTokenizer(vocab_size=258)
+        encoded = texts | EncodeDocuments(tokenizer=trained)
+        expected = [
+            (text, (first if time < 10 else second).encode(text)) for text, time in elements
+        ]
+        assert_that(plain(encoded), equal_to(expected))
+
+
+def test_the_tokenizer_is_loaded_once_in_a_process(path: Path, tokenizer: bpe.Tokenizer) -> None:
+    loaded: list[str] = []
+    load = tokenizer_files.load_tokenizer
+
+    def counted(given: str) -> bpe.Tokenizer:
+        loaded.append(given)
+        return load(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "load_tokenizer", counted)
+        with pipeline("multi_threading") as p:
+            texts = p | beam.Create(TEXTS) | beam.Reshuffle()
+            encoded = texts | EncodeDocuments(tokenizer=path)
+            expected = [(text, tokenizer.encode(text)) for text in TEXTS]
+            assert_that(plain(encoded), equal_to(expected))
+    assert loaded == [str(path)]
+
+
+def test_a_tokenizer_goes_to_workers_without_its_training() -> None:
+    trained = bpe.train(bpe.count_pretokens(TEXTS), vocab_size=300)
+    assert trained.training is not None
+    source = EncodeDocuments(tokenizer=trained)._source
+    assert source is not None
+    sent = source.load()
+    assert sent == trained
+    assert sent.training is None
+    copied = pickle.loads(pickle.dumps(trained))  # noqa: S301 - as Beam does it
+    assert copied.training == trained.training
+
+
+def test_a_path_is_read_by_the_workers(tmp_path: Path, tokenizer: bpe.Tokenizer) -> None:
+    p = pipeline()
+    texts = p | beam.Create(["fox"])
+    encoded = texts | EncodeDocuments(tokenizer=str(tmp_path / "later.json"))
+    assert_that(plain(encoded), equal_to([("fox", tokenizer.encode("fox"))]))
+    tokenizer.save(tmp_path / "later.json")
+    p.run().wait_until_finish()
+    p = pipeline()
+    _ = p | beam.Create(["fox"]) | EncodeDocuments(tokenizer=str(tmp_path / "none.json"))
+    with pytest.raises(Exception, match=r"none\.json: cannot read the tokenizer"):
+        p.run().wait_until_finish()
+
+
+def test_a_special_token_that_the_file_lacks_ends_the_pipeline(path: Path) -> None:
+    p = pipeline()
+    encode = EncodeDocuments(tokenizer=path, append_token="<|eos|>")
+    _ = p | beam.Create(["fox"]) | encode
+    with pytest.raises(Exception, match=r"`append_token`: '<\|eos\|>' is not a special token"):
+        p.run().wait_until_finish()
+
+
+# Construction.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tokenizer": None}, "tokenizer is None: give the path"),
+        ({"tokenizer": ""}, "tokenizer is ''"),
+        ({"text_field": ""}, "text_field is ''"),
+        ({"output_field": "text"}, "are both 'text'"),
+        ({"id_type": "uint8"}, "`id_type` 'uint8'"),
+        ({"allowed_special": "<|end|>"}, "allowed_special is one string"),
+        ({"allowed_special": ["<|eos|>"]}, "`allowed_special`: '<|eos|>' is not"),
+        ({"append_token": "<|eos|>"}, "`append_token`: '<|eos|>' is not"),
+    ],
+)
+def test_arguments_of_encoding(
+    arguments: dict[str, Any], message: str, tokenizer: bpe.Tokenizer
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        EncodeDocuments(**{"tokenizer": tokenizer, **arguments})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"patterns": "a.txt"}, "inputs is one string"),
+        ({"patterns": []}, "no input"),
+        ({"format": "csv"}, "format 'csv' is unknown"),
+        ({"text_field": ""}, "`text_field` is empty"),
+        ({"split_size": 0}, "`split_size` 0"),
+        ({"max_record_size": 0}, "`max_record_size` 0"),
+        ({"keep": "lang"}, "keep is one string"),
+        ({"keep": ["id"]}, "a document has a field 'id' of its own"),
+        ({"keep": ["lang:strange"]}, "strange"),
+    ],
+)
+def test_arguments_of_reading(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ReadDocuments(**{"patterns": ["a.txt"], **arguments})
+    assert message in str(caught.value)
+
+
+def test_display_data(tokenizer: bpe.Tokenizer) -> None:
+    encode = EncodeDocuments(tokenizer="tokenizer.json")
+    shown = {item.key: item.value for item in DisplayData.create_from(encode).items}
+    assert shown == {
+        "tokenizer": "tokenizer.json",
+        "text_field": "text",
+        "output_field": "input_ids",
+    }
+    read = DisplayData.create_from(ReadDocuments(["a.txt", "b.txt"]))
+    assert {item.key: item.value for item in read.items} == {
+        "patterns": "a.txt b.txt",
+        "format": "auto",
+    }
