@@ -1,20 +1,27 @@
-"""Beam's local runner, with worker threads that send whole elements only."""
+"""Beam's local runner, kept from sending half elements."""
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
-from apache_beam.runners import create_runner
-from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment
 
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apache_beam.options.pipeline_options import PipelineOptions
 
 LOCAL = "FnApiRunner"
-_BY_SIZE = -1  # milliseconds: no time limit
+_HANDLERS = "apache_beam.runners.portability.fn_api_runner.worker_handlers"
+_LIMIT = "DATA_BUFFER_TIME_LIMIT_MS"
+_lock = threading.Lock()
+_jobs = 0  # that run now
+_default: Any = None  # the limit, while jobs run
 
 
 def is_local(made: PipelineOptions) -> bool:
@@ -37,20 +44,32 @@ def refuse_worker_processes(made: PipelineOptions) -> None:
         )
 
 
-def local_runner(made: PipelineOptions) -> Any:
-    """A local runner for one job with these options, which must not be used for another.
+@contextmanager
+def whole_elements() -> Iterator[None]:
+    """Keep Beam's local runner from sending half an element while the block runs a job.
 
-    Once a second a timer of Beam's worker threads sends what has been written so far, also while an
-    element is being written (`TimeBasedBufferingClosableOutputStream` locks nothing there). What
-    arrives is decoded beyond its end: errors, other values, or memory without bound. Without a time
-    limit workers send by size, between elements, as they do on all other runners. A limit can be
-    given to a worker's environment, and an environment to the runner, but not by an option.
+    Once a second a timer sends what has been written so far, also while an element is being
+    written: `TimeBasedBufferingClosableOutputStream` does not lock the writer out. What arrives is
+    decoded beyond its end: errors, other values, or memory without bound. With no time limit data
+    is sent by size, between elements, as on all other runners. Beam has an option for its worker
+    threads alone, none for its own side; so its default is replaced while jobs run.
     """
-    runner = create_runner(LOCAL)
-    direct = made.view_as(DirectOptions)
-    if direct.direct_running_mode != "multi_threading":
-        return runner
-    environment = EmbeddedPythonGrpcEnvironment.default()
-    environment.data_buffer_time_limit_ms = _BY_SIZE
-    direct.direct_running_mode = None  # else the runner takes an environment of its own
-    return type(runner)(default_environment=environment)
+    global _jobs, _default  # noqa: PLW0603 - jobs may run at once; the last one puts it back
+    try:
+        handlers: Any = import_module(_HANDLERS)
+        limit = getattr(handlers, _LIMIT)
+    except (ImportError, AttributeError):  # a release of Beam without it
+        yield
+        return
+    with _lock:
+        if not _jobs:
+            _default = limit
+        _jobs += 1
+        setattr(handlers, _LIMIT, 0)
+    try:
+        yield
+    finally:
+        with _lock:
+            _jobs -= 1
+            if not _jobs:
+                setattr(handlers, _LIMIT, _default)

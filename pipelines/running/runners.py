@@ -37,8 +37,8 @@ from pipelines.running.failures import Failures, error_in, is_proxied, job_error
 from pipelines.running.local_runner import (
     LOCAL,
     is_local,
-    local_runner,
     refuse_worker_processes,
+    whole_elements,
 )
 from pipelines.submission.logs import job_log
 from pipelines.submission.submit import ready
@@ -201,11 +201,10 @@ def _run_here(
     """Run a pipeline in this process."""
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
-    runner = local_runner(made) if folder else None
     try:
-        with job_errors(), _interrupts(failures) as interrupted:
+        with job_errors(), _interrupts(failures) as interrupted, whole_elements():
             try:
-                result = _started(build, made, runner=runner, failures=failures, say=say)
+                result = _started(build, made, failures=failures, say=say)
                 state = _finished(result)
             except Exception as error:
                 raise failures.first() or error_in(error) from error
@@ -226,7 +225,6 @@ def _started(
     build: Callable[[beam.Pipeline, Failures], None],
     made: PipelineOptions,
     *,
-    runner: Any,
     failures: Failures,
     say: Callable[[str], None],
 ) -> beam.runners.runner.PipelineResult:
@@ -235,7 +233,7 @@ def _started(
     Nothing has been done then: workers are started before the first step.
     """
     for last in (is_proxied(), True):
-        pipeline = beam.Pipeline(runner=runner, options=made)
+        pipeline = beam.Pipeline(options=made)
         build(pipeline, failures)
         try:
             return pipeline.run()

@@ -12,6 +12,7 @@ import apache_beam as beam
 import grpc
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 import bpe
 from bpe.errors import PretokenizerError, TrainingError
@@ -19,6 +20,7 @@ from pipelines import errors
 from pipelines.corpus.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.running.failures import Failures, WorkerError, error_in, job_errors
+from pipelines.running.local_runner import whole_elements
 from pipelines.running.runners import options, run
 from pipelines.settings import Execution
 from tests.cli.process import bpe as run_bpe
@@ -187,8 +189,22 @@ def test_an_element_that_is_slow_to_write_arrives_whole(tmp_path: Path) -> None:
         slow = pipeline | beam.Create([1, 2]) | "Slow" >> beam.Map(lambda n: ("key", Slow(n)))
         _ = slow | beam.GroupByKey() | "Write" >> beam.Map(write)
 
+    default = worker_handlers.DATA_BUFFER_TIME_LIMIT_MS
+    assert default > 0
     run(build, execution=MODES["multi_threading"], pieces=2)
     assert result.read_text() == "key [1, 2]"
+    assert default == worker_handlers.DATA_BUFFER_TIME_LIMIT_MS  # as it was
+
+
+def test_the_limit_is_put_back_by_the_last_of_several_jobs() -> None:
+    default = worker_handlers.DATA_BUFFER_TIME_LIMIT_MS
+    first, second = whole_elements(), whole_elements()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
+    second.__exit__(None, None, None)
+    assert default == worker_handlers.DATA_BUFFER_TIME_LIMIT_MS
 
 
 def add_numbers(pipeline: beam.Pipeline, _: Failures) -> None:
