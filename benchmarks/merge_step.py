@@ -34,7 +34,7 @@ from bpe.pretokenize import Pretokenizer
 from pipelines.count.steps import CountJob
 from pipelines.count.transform import add_merging
 from pipelines.elements import pack
-from pipelines.running.failures import Failures
+from pipelines.failures import Failures
 from pipelines.settings import SHARDS
 
 RESULTS = ROOT / "benchmarks" / "results" / "merge_step.json"

@@ -23,16 +23,16 @@ from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import TOKENIZER, TRAINING, Plan, fingerprint
-from pipelines.running.runners import counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bpe.models import Model
     from bpe.pretokenize import Pretokenizer
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
     from pipelines.settings import CountsInput, TrainSettings
 
 # Who wants to know how far a training is, by its name, where the worker is in this process.

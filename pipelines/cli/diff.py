@@ -57,8 +57,8 @@ def diff(
     set_up_logging()
     from bpe.diff import compare, fit
     from pipelines.count.directory import load_counts
+    from pipelines.failures import job_errors
     from pipelines.output.state import complete
-    from pipelines.running.failures import job_errors
 
     before, after = load_tokenizer(ctx, old), load_tokenizer(ctx, new)
     found = compare(before, after)

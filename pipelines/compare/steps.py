@@ -17,7 +17,7 @@ from pipelines.corpus.documents.block import without
 from pipelines.corpus.reading import SplitReader
 from pipelines.count.steps import drained
 from pipelines.errors import ConfigError
-from pipelines.running.runners import counter
+from pipelines.metrics import counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipelines.compare.plan import CompareJob
     from pipelines.corpus.documents import Block
     from pipelines.corpus.splits import FileRange, Split
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
 
 MAX_GROUPS = 100_000
 TOTAL = "*"  # the key of the whole corpus; those of groups are empty or begin with =

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.compare.plan import CompareJob, Comparing, Subject
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
 
 RESULT = "comparison.json"
 

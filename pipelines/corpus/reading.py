@@ -19,8 +19,8 @@ from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import RecordError, StoppedError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
+from pipelines.metrics import counter
 from pipelines.progress import SlotWriter
-from pipelines.running.runners import counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.documents import BadRecord, Block, KeptColumn
     from pipelines.corpus.splits import Split
+    from pipelines.failures import Failures
     from pipelines.files.storage import HashingFile
-    from pipelines.running.failures import Failures
     from pipelines.settings import InputSettings
 
 

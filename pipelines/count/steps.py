@@ -34,9 +34,9 @@ from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, parse_part
-from pipelines.running.runners import counter
 from pipelines.settings import SHARDS, CountSettings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.documents import Block
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
     from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
 
 FLUSH_BYTES = 256 << 20  # of a counter in memory

@@ -27,8 +27,8 @@ from pipelines.count.steps import (
 )
 from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError
+from pipelines.failures import Failures, job_errors
 from pipelines.output.directory import prepare
-from pipelines.running.failures import Failures, job_errors
 from pipelines.settings import (
     SHARDS,
     CountSettings,

@@ -19,9 +19,9 @@ from pipelines.encode.tokenizer_files import load_tokenizer, sent_tokenizer, tok
 from pipelines.errors import ConfigError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
+from pipelines.metrics import counter
 from pipelines.output.directory import prepare, remove_temporaries
 from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_file
-from pipelines.running.runners import counter
 from pipelines.settings import EncodeSettings
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
     from pipelines.settings import InputSettings, OutputSettings, RowSettings
 
 # Of a part: another number makes parts of an earlier release be written again. Verifying goes by

@@ -25,9 +25,9 @@ from pipelines.encode.steps import (
 )
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, OutputError
+from pipelines.failures import Failures
+from pipelines.metrics import counter
 from pipelines.progress import SlotWriter
-from pipelines.running.failures import Failures
-from pipelines.running.runners import counter
 from pipelines.settings import (
     EncodeArguments,
     EncodeSettings,

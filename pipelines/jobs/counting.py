@@ -12,6 +12,7 @@ from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import plan_counting
 from pipelines.count.transform import add_counting
 from pipelines.errors import JobError
+from pipelines.failures import job_errors
 from pipelines.files.storage import join
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output.directory import prepare
@@ -19,8 +20,7 @@ from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST, PLAN, read_json_object
 from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import options
+from pipelines.run import options
 from pipelines.settings import CountSettings
 from pipelines.summaries import CountSummary
 from pipelines.verify.counts import verify_counts

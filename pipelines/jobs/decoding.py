@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from pipelines.decode import decode_directory
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import use_filesystems
+from pipelines.failures import job_errors
+from pipelines.run import use_filesystems
 from pipelines.settings import Execution
 
 

@@ -11,13 +11,13 @@ from pipelines.encode.steps import (
     prepare_encoding,
 )
 from pipelines.encode.transform import add_encoding
+from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST
 from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress, many
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import metric, options
+from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, Execution
 from pipelines.summaries import EncodeSummary
 

@@ -9,7 +9,7 @@ from pipelines.errors import OutputError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.progress import NoProgress, many, size_text
-from pipelines.running.runners import options, run
+from pipelines.run import options, run
 from pipelines.submission.submit import check_submission
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pipelines.compare.plan import Comparing
     from pipelines.count.steps import Counting
     from pipelines.encode.steps import Encoding
+    from pipelines.failures import Failures
     from pipelines.progress import Progress
-    from pipelines.running.failures import Failures
     from pipelines.settings import Execution
 
 _Planned = TypeVar("_Planned", "Counting", "Encoding", "Comparing")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pipelines.checks import over_what_failed
 from pipelines.count.steps import plan_counting
 from pipelines.errors import ConfigError
+from pipelines.failures import job_errors
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.jobs.counting import count_planned
@@ -25,8 +26,7 @@ from pipelines.output.names import COUNTS, MANIFEST, TOKENIZER
 from pipelines.output.state import complete
 from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import options, run
+from pipelines.run import options, run
 from pipelines.settings import CountSettings, CountsInput, Execution
 from pipelines.summaries import TrainSummary
 from pipelines.train import (

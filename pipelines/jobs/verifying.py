@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
 from pipelines.errors import VerificationError
+from pipelines.failures import job_errors
 from pipelines.files import storage
 from pipelines.output.state import complete, complete_outputs
 from pipelines.progress import NoProgress
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import use_filesystems
+from pipelines.run import use_filesystems
 from pipelines.settings import Execution
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import verify_counts

@@ -14,9 +14,9 @@ from apache_beam.io.filesystems import FileSystems
 from pipelines.errors import ConfigError, JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
+from pipelines.local_runner import is_local
 from pipelines.output.names import DEAD_LETTERS
-from pipelines.running.local_runner import is_local
-from pipelines.running.runners import options
+from pipelines.run import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,6 +15,7 @@ from pipelines.count.directory import load_watched_counts, read_counts_manifest
 from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
+from pipelines.failures import job_errors
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import is_report
@@ -29,8 +30,7 @@ from pipelines.report.found import find
 from pipelines.report.html import Html, joined, paragraph, tiles
 from pipelines.report.letters import read_reasons
 from pipelines.report.page import page
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import options
+from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.watch import log
 from pipelines.watch.reading import read_steadily

@@ -25,8 +25,8 @@ from pipelines.batches import (
 from pipelines.count.steps import FLUSH_BYTES
 from pipelines.count.transform import MergeRuns
 from pipelines.errors import RecordError
-from pipelines.running.failures import Failures, job_errors
-from pipelines.running.runners import counter
+from pipelines.failures import Failures, job_errors
+from pipelines.metrics import counter
 from pipelines.settings import SHARDS, PretokenSettings, several
 from pipelines.transforms.elements import (
     BadElement,

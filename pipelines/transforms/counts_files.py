@@ -16,10 +16,10 @@ from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import count_job, count_plan, write_manifest, write_shard
 from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError, InputError
+from pipelines.failures import job_errors
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import prepare
-from pipelines.running.failures import job_errors
 from pipelines.settings import SHARDS, CountSettings, OutputSettings
 from pipelines.transforms.counting import Cutting, gathered
 from pipelines.transforms.elements import require_global_window

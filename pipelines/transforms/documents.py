@@ -15,7 +15,7 @@ from pipelines.corpus.splits import plan_splits
 from pipelines.elements import pack, unpack
 from pipelines.encode.kept import find_kept, name_and_type
 from pipelines.errors import ConfigError, RecordError
-from pipelines.running.runners import counter
+from pipelines.metrics import counter
 from pipelines.settings import MAX_RECORD, EncodeSettings, InputSettings, several
 from pipelines.transforms.elements import BAD, ExceptionHandling, row_type
 

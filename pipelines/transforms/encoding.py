@@ -25,7 +25,7 @@ from pipelines.batches import (
 )
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, RecordError
-from pipelines.running.runners import counter
+from pipelines.metrics import counter
 from pipelines.settings import EncodeSettings, several
 from pipelines.transforms.elements import (
     BAD,

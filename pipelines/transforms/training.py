@@ -10,8 +10,8 @@ import apache_beam as beam
 import bpe
 from pipelines.batches import counts_of_messages
 from pipelines.errors import ConfigError, InputError
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import counter
+from pipelines.failures import job_errors
+from pipelines.metrics import counter
 from pipelines.settings import SHARDS, TrainSettings, several
 from pipelines.train import check_training, trained
 from pipelines.transforms.counting import Cutting, gathered

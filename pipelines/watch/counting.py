@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import Split
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.encode.parts import FinishedPart
     from pipelines.encode.steps import EncodeJob
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
     from pipelines.watch.arrivals import Arrivals
     from pipelines.watch.log import Entry
 

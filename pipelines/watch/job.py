@@ -15,6 +15,7 @@ from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import check_tokens, encode_job
 from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, OutputError
+from pipelines.failures import job_errors
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.directory import (
@@ -29,8 +30,7 @@ from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes, read_json_object
 from pipelines.output.state import complete
 from pipelines.progress import NoProgress
-from pipelines.running.failures import job_errors
-from pipelines.running.runners import options
+from pipelines.run import options
 from pipelines.settings import CountSettings
 from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary

@@ -19,9 +19,9 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import fn_runner
 
 from pipelines.errors import JobError, StoppedError
-from pipelines.running.failures import Failures, error_in
-from pipelines.running.local_runner import is_local
-from pipelines.running.runners import options
+from pipelines.failures import Failures, error_in
+from pipelines.local_runner import is_local
+from pipelines.run import options
 from pipelines.submission.submit import ready
 from pipelines.submission.watching import Waiter, taken_back, where_to_look
 from pipelines.submission.workers import workers_of

@@ -23,7 +23,7 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from pipelines.elements import pack, unpack
-from pipelines.running.runners import count_all
+from pipelines.metrics import count_all
 from pipelines.watch.arrivals import Arrivals, stamp
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from apache_beam.io.filesystem import FileMetadata
 
-    from pipelines.running.failures import Failures
+    from pipelines.failures import Failures
     from pipelines.watch.arrivals import Place
     from pipelines.watch.settings import WatchSettings
     from pipelines.watch.work import Task, Work

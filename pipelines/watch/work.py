@@ -26,8 +26,8 @@ from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.files.versions import file_version
+from pipelines.metrics import counters_kept
 from pipelines.output.names import PLAN, dead_letters_file, read_json_object
-from pipelines.running.runners import counters_kept
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
+    from pipelines.failures import Failures
     from pipelines.files.versions import Version
-    from pipelines.running.failures import Failures
     from pipelines.watch.arrivals import Arrivals
 
 

@@ -11,7 +11,7 @@ import sys
 
 from pipelines.errors import OutputError
 from pipelines.output.lock import locked
-from pipelines.running.runners import options
+from pipelines.run import options
 from pipelines.settings import Execution
 
 if __name__ == "__main__":

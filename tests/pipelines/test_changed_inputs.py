@@ -21,8 +21,8 @@ from pipelines.corpus.reading import Reading, SplitReader
 from pipelines.corpus.splits import plan_splits
 from pipelines.encode.steps import plan_encoding, prepare_encoding
 from pipelines.errors import InputError
+from pipelines.failures import Failures
 from pipelines.progress import NoProgress
-from pipelines.running.failures import Failures
 from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
 from tests.faults.running import ended, running, until
 from tests.pipelines.corpora import (

@@ -16,7 +16,7 @@ from pipelines.count import steps as counting
 from pipelines.count.steps import count_split, drained, merged, plan_counting
 from pipelines.count.transform import MergeRuns
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.running.failures import Failures
+from pipelines.failures import Failures
 from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, tree, write_corpus, write_jsonl
 

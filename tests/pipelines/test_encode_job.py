@@ -24,9 +24,9 @@ from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
 from pipelines.encode.steps import encode_split, plan_encoding, prepare_encoding, tokenizer_of
 from pipelines.encode.transform import _EncodeSplit
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.failures import Failures
 from pipelines.files.storage import is_temporary, replacing
-from pipelines.running.failures import Failures
-from pipelines.running.runners import metric, options
+from pipelines.run import metric, options
 from pipelines.settings import InputSettings, OutputSettings, RowSettings
 from tests.pipelines.corpora import (
     ONE,

@@ -19,8 +19,8 @@ from bpe.reference.count import count
 from pipelines import CountCorpus, EncodeToParquet, jobs
 from pipelines.compare.plan import parse_tokenizers, plan_comparing, prepare_comparing
 from pipelines.compare.transform import add_comparing
-from pipelines.running.failures import Failures
-from pipelines.running.runners import run
+from pipelines.failures import Failures
+from pipelines.run import run
 from pipelines.settings import TrainSettings
 from pipelines.train import TrainJob, add_training
 from pipelines.watch import log

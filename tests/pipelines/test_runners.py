@@ -19,9 +19,9 @@ from bpe.errors import PretokenizerError, TrainingError
 from pipelines import errors
 from pipelines.corpus.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.running.failures import Failures, WorkerError, error_in, job_errors
-from pipelines.running.local_runner import whole_elements
-from pipelines.running.runners import options, run
+from pipelines.failures import Failures, WorkerError, error_in, job_errors
+from pipelines.local_runner import whole_elements
+from pipelines.run import options, run
 from pipelines.settings import Execution
 from tests.cli.process import bpe as run_bpe
 from tests.cli.process import environment

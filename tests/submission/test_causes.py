@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.causes import first_cause
 from pipelines.errors import JobError, RecordError
-from pipelines.running.failures import WorkerError, error_in
-from pipelines.submission.causes import first_cause
+from pipelines.failures import WorkerError, error_in
 from pipelines.submission.logs import OWN_HANDLER, job_log
 
 WORKER = """java.util.concurrent.CompletionException: java.lang.RuntimeError: over

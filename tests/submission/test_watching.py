@@ -18,7 +18,7 @@ from apache_beam.portability.api import beam_job_api_pb2_grpc
 from apache_beam.runners.portability.portable_runner import PipelineResult
 
 from pipelines.progress import LineProgress
-from pipelines.running.runners import observe
+from pipelines.run import observe
 from pipelines.submission.watching import where_to_look
 from pipelines.submission.workers import workers_of
 

@@ -10,7 +10,7 @@ from apache_beam.io.filesystem import FileMetadata
 
 from pipelines.cli import watch_options
 from pipelines.errors import ConfigError, InputError
-from pipelines.running.runners import use_filesystems
+from pipelines.run import use_filesystems
 from pipelines.settings import Execution
 from pipelines.watch.arrivals import Arrivals, Place, stamp, state
 from pipelines.watch.settings import COMPLETE_WHEN, DriftSettings, WatchSettings

@@ -14,8 +14,8 @@ from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.steps import count_job
 from pipelines.encode.steps import encode_job
 from pipelines.encode.tokenizer_files import tokenizer_json
+from pipelines.failures import Failures
 from pipelines.output.names import PLAN
-from pipelines.running.failures import Failures
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,

@@ -3,7 +3,7 @@
 Beam wraps an exception of a worker in tracebacks, more than once, and as text where the worker is
 another process; and on the local runner the other workers go on to the end of their work. So
 there, a failure is left in a file instead: workers look at it between blocks and wind down, and
-`pipelines.running.runners.run` raises what it says. On other runners the exception travels, with
+`pipelines.run.run` raises what it says. On other runners the exception travels, with
 the error inside its text.
 """
 
@@ -23,8 +23,8 @@ import grpc
 
 from bpe import errors as bpe_errors
 from pipelines import errors
+from pipelines.causes import first_cause
 from pipelines.errors import ConfigError, InputError, JobError, StoppedError
-from pipelines.submission.causes import first_cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

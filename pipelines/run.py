@@ -15,7 +15,6 @@ import signal
 import tempfile
 import threading
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Any, cast
 import apache_beam as beam
 import grpc
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
@@ -32,14 +30,15 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners import create_runner
 
 from pipelines.errors import ConfigError, Interrupted, JobError
-from pipelines.progress import Stage
-from pipelines.running.failures import Failures, error_in, is_proxied, job_errors, one_line
-from pipelines.running.local_runner import (
+from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
+from pipelines.local_runner import (
     LOCAL,
     is_local,
     refuse_worker_processes,
     whole_elements,
 )
+from pipelines.metrics import NAMESPACE
+from pipelines.progress import Stage
 from pipelines.submission.logs import job_log
 from pipelines.submission.submit import ready
 from pipelines.submission.watching import (
@@ -52,11 +51,9 @@ from pipelines.submission.watching import (
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from pipelines.settings import Execution
-
-NAMESPACE = "bpe"
 
 
 def options(execution: Execution) -> PipelineOptions:
@@ -290,44 +287,6 @@ def _interrupts(failures: Failures) -> Iterator[list[Callable[[int, Any], object
         yield interrupted
     finally:
         give_back()
-
-
-_kept = threading.local()
-
-
-class _KeptCounter:
-    def __init__(self, name: str, numbers: Counter[str]) -> None:
-        self._name = name
-        self._numbers = numbers
-
-    def inc(self, number: int = 1) -> None:
-        self._numbers[self._name] += number
-
-
-def counter(name: str) -> Any:
-    """A counter of Beam's metrics, under the namespace of this package."""
-    numbers: Counter[str] | None = getattr(_kept, "numbers", None)
-    return Metrics.counter(NAMESPACE, name) if numbers is None else _KeptCounter(name, numbers)
-
-
-@contextlib.contextmanager
-def counters_kept() -> Iterator[Counter[str]]:
-    """What this thread adds to counters meanwhile is gathered, and not told to Beam.
-
-    Beam drops what is counted in threads that are not its own: there it is gathered, and counted
-    afterwards in one of Beam's (`count_all`).
-    """
-    _kept.numbers = numbers = Counter[str]()
-    try:
-        yield numbers
-    finally:
-        _kept.numbers = None
-
-
-def count_all(numbers: Mapping[str, int]) -> None:
-    """Add to each of these counters."""
-    for name, number in numbers.items():
-        counter(name).inc(number)
 
 
 def metric(result: Any, name: str) -> int:

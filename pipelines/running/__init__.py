@@ -1,1 +1,0 @@
-"""Where pipelines run, and what goes wrong there."""
