@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-shared test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
+.PHONY: help install test test-shared test-oldest test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,6 +38,15 @@ test: install ## the tests, in two processes (TEST_WORKERS=8 for more)
 
 test-shared: install ## only the tests that need the shared data (../shared, or BPE_SHARED=DIR)
 	$(PYTEST) -m "shared and not long"
+
+# Beam's oldest release has no wheel for Python 3.13. The core is that of this checkout.
+OLDEST := .oldest-venv
+OLDEST_PYTHON ?= $(or $(shell command -v python3.11),$(PYTHON))
+OLDEST_TESTS := $(addprefix tests/pipelines/test_,$(addsuffix .py, \
+    runners samebytes transforms transforms_counts verify_job))
+
+test-oldest: $(OLDEST)/.installed ## a short suite on the oldest release of Beam that we allow
+	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
 
 test-long: install ## every test, none on a sample, but those of test-runners and test-faults
 	BPE_LONG=1 $(PYTEST) -m "long or not long" --ignore=tests/cluster --ignore=tests/faults --ignore=tests/watch
@@ -106,7 +115,7 @@ bench-foundation: install ## memory and speed of count, train and encode; benchm
 	$(BIN)/python benchmarks/foundation.py
 
 clean: ## back to a fresh clone
-	rm -rf $(VENV) $(BENCH) build dist demo *.egg-info bpe/_native*.so benchmarks/data
+	rm -rf $(VENV) $(BENCH) $(OLDEST) build dist demo *.egg-info bpe/_native*.so benchmarks/data
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find bpe pipelines tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
@@ -156,6 +165,16 @@ $(SANITIZED)/.built: $(SANITIZED)/.core $(shell find bpe pipelines tests scripts
 $(VENV)/.lint: $(VENV)/.packages
 	$(BIN)/python scripts/requirements.py lint > $@.txt
 	$(BIN)/python $(PIP) -r $@.txt
+	touch $@
+
+$(OLDEST)/.installed: $(VENV)/.core tests/oldest.txt
+	@echo "installing the oldest release of Beam: some minutes"
+	rm -rf $(OLDEST) && $(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(BIN)/python scripts/requirements.py --build > $(OLDEST)/package.txt
+	$(OLDEST)/bin/python $(PIP) -r $(OLDEST)/package.txt -c tests/oldest.txt \
+	    'pytest>=8' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	$(OLDEST)/bin/python -c 'import bpe._native' 2>/dev/null || \
+	    $(OLDEST)/bin/python setup.py -q build_ext --inplace
 	touch $@
 
 $(BENCH)/.installed: $(VENV)/.core benchmarks/peers.txt
