@@ -1,9 +1,9 @@
 """Beam transforms around ``bpe``: documents, counts of pre-tokens, tokenizers, token ids.
 
 For pipelines of any program: `ReadDocuments`, `CountPretokens`, `WriteCounts`, `ReadCounts`,
-`TrainTokenizer` and `EncodeDocuments` take and make the elements of PCollections; `CountCorpus` and
-`EncodeToParquet` go from files to files. Whole jobs are in `pipelines.jobs`. Beam is imported only
-where one of them is used.
+`TrainTokenizer` and `EncodeDocuments` take and make the elements of PCollections; `BPETokenize` is
+for Beam's ``MLTransform``; `CountCorpus` and `EncodeToParquet` go from files to files. Whole jobs
+are in `pipelines.jobs`. Beam is imported only where one of them is used.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from pipelines.transforms.counts_files import ReadCounts, WriteCounts
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.encoding import EncodeDocuments
+    from pipelines.transforms.ml import BPETokenize
     from pipelines.transforms.training import TrainTokenizer
 
 __all__ = [
+    "BPETokenize",
     "CountCorpus",
     "CountPretokens",
     "EncodeDocuments",
@@ -41,6 +43,7 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 logging.getLogger().addFilter(_is_wanted)  # to the root logger alone, as Beam does
 
 _MODULES = {
+    "BPETokenize": "pipelines.transforms.ml",
     "CountCorpus": "pipelines.count.transform",
     "CountPretokens": "pipelines.transforms.counting",
     "EncodeDocuments": "pipelines.transforms.encoding",

@@ -70,7 +70,7 @@ class EncodeDocuments(ExceptionHandling):
         tokenizer: a path that workers can read, a `bpe.Tokenizer`, or a PCollection of one (or a
             side input, ``AsSingleton``). One of a path or a value is loaded once in each process.
         text_field: the field or column that holds the text.
-        output_field: the field or column for the ids; one of that name is replaced.
+        output_field: the field or column for the ids; one of that name is replaced, the text too.
         allowed_special: special tokens that are recognized in the text, or ``"all"``; by default
             none is: what looks like one is plain text.
         prepend_token: a special token before each text.
@@ -97,11 +97,6 @@ class EncodeDocuments(ExceptionHandling):
         beam.PTransform.__init__(self)
         check_field("text_field", self.text_field)
         check_field("output_field", self.output_field)
-        if self.text_field == self.output_field:
-            raise ConfigError(
-                f"text_field and output_field are both {self.text_field!r}: the ids would replace "
-                "the text"
-            )
         allowed: Any = ("all",) if self.allowed_special == "all" else self.allowed_special
         self._tokens: dict[str, Any] = {
             "allowed_special": several("allowed_special", allowed),
@@ -179,7 +174,7 @@ def _pickled(tokenizer: bpe.Tokenizer) -> bytes:
 def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:
     """The type of encoded documents, as far as that of the documents says it."""
     if documents in (str, bytes):
-        return row_type("Encoded", [(text_field, documents), (output_field, Any)])
+        return row_type("Encoded", [*{text_field: documents, output_field: Any}.items()])
     if documents in (pa.Table, pa.RecordBatch):
         return pa.Table
     try:
@@ -298,6 +293,6 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
 def with_field(element: Any, ids: Any, text_field: str, output_field: str) -> Any:
     """A document with its ids; the document itself is not changed."""
     if isinstance(element, (str, bytes)):
-        return beam.Row(**{text_field: element, output_field: ids})
+        element = beam.Row(**{text_field: element})
     values = {**fields_of(element), output_field: ids}
     return values if isinstance(element, dict) else beam.Row(**values)

@@ -16,6 +16,7 @@ from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
 import bpe
 from pipelines import CountPretokens, EncodeDocuments, ReadDocuments, TrainTokenizer, batches
+from pipelines.batches import fields_of
 from pipelines.encode import tokenizer_files
 from pipelines.errors import ConfigError
 from pipelines.transforms import encoding
@@ -233,6 +234,10 @@ def test_fields_have_the_names_given(tokenizer: bpe.Tokenizer) -> None:
         assert_that(found, equal_to([{"body": "fox", "ids": [*tokenizer.encode("fox"), end]}]))
         texts = p | "Texts" >> beam.Create(["fox"]) | "Encode texts" >> encode
         assert_that(texts | beam.Map(lambda row: row.body), equal_to(["fox"]), label="texts")
+        replace = EncodeDocuments(tokenizer=tokenizer, output_field="text")
+        ids = p | "More" >> beam.Create(["fox", {"text": "fox"}]) | "Replace" >> replace
+        found = ids | beam.Map(lambda row: fields_of(row)["text"].tolist())
+        assert_that(found, equal_to([tokenizer.encode("fox")] * 2), label="replaced")
 
 
 @pytest.mark.parametrize("allowed", ["all", ["<|end|>"], ()])
@@ -447,7 +452,7 @@ def test_a_special_token_that_the_file_lacks_ends_the_pipeline(path: Path) -> No
         ({"tokenizer": None}, "tokenizer is None: give the path"),
         ({"tokenizer": ""}, "tokenizer is ''"),
         ({"text_field": ""}, "text_field is ''"),
-        ({"output_field": "text"}, "are both 'text'"),
+        ({"output_field": ""}, "output_field is ''"),
         ({"id_type": "uint8"}, "`id_type` 'uint8'"),
         ({"allowed_special": "<|end|>"}, "allowed_special is one string"),
         ({"allowed_special": ["<|eos|>"]}, "`allowed_special`: '<|eos|>' is not"),

@@ -1,0 +1,121 @@
+"""Encoding inside Beam's MLTransform."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.ml.transforms.base import MLTransform
+from apache_beam.testing.util import assert_that, equal_to
+
+from pipelines import BPETokenize
+from pipelines.errors import ConfigError
+from tests.pipelines.beam_runs import both_modes, pipeline
+from tests.pipelines.corpora import small_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import bpe
+
+ROWS = [
+    {"title": "lazy dog", "text": "the fox", "n": 1},
+    {"title": "", "text": "naïve café<|end|>", "n": 2},
+]
+
+
+def expected(tokenizer: bpe.Tokenizer, columns: list[str], **settings: Any) -> list[dict[str, Any]]:
+    return [
+        {**row, **{name: tokenizer.encode(str(row[name]), **settings) for name in columns}}
+        for row in ROWS
+    ]
+
+
+def plain(row: Any) -> dict[str, Any]:
+    values = row if isinstance(row, dict) else row.as_dict()
+    return {name: value.tolist() if name in COLUMNS else value for name, value in values.items()}
+
+
+COLUMNS = ["title", "text"]
+
+
+@both_modes
+@pytest.mark.parametrize("given", ["path", "value"])
+def test_artifacts_hold_the_tokenizer(mode: str, given: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    tokenizer = small_tokenizer(path)
+    artifacts = str(tmp_path / "artifacts")
+    with pipeline(mode) as p:
+        tokenize = BPETokenize(columns=COLUMNS, tokenizer=path if given == "path" else tokenizer)
+        writing = MLTransform(write_artifact_location=artifacts).with_transform(tokenize)
+        encoded = p | beam.Create(ROWS) | writing
+        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer, COLUMNS)))
+    path.unlink()
+    moved = tmp_path / "moved"
+    (tmp_path / "artifacts").rename(moved)
+    with pipeline(mode) as p:
+        rows = p | beam.Create([beam.Row(**row) for row in ROWS])
+        encoded = rows | MLTransform(read_artifact_location=str(moved))
+        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer, COLUMNS)))
+
+
+def test_settings_are_in_the_artifacts(tmp_path: Path) -> None:
+    tokenizer = small_tokenizer(tmp_path / "t.json")
+    tokenize = BPETokenize(columns=["text"], tokenizer=tokenizer, allowed_special="all")
+    location = str(tmp_path / "artifacts")
+    for artifacts in ({"write_artifact_location": location}, {"read_artifact_location": location}):
+        with pipeline() as p:
+            transform = MLTransform(**artifacts)
+            if "write_artifact_location" in artifacts:
+                transform = transform.with_transform(tokenize)
+            ids = p | beam.Create(ROWS) | transform | beam.Map(lambda row: row["text"].tolist())
+            rows = expected(tokenizer, ["text"], allowed_special="all")
+            assert_that(ids, equal_to([row["text"] for row in rows]))
+
+
+def test_bad_rows_have_an_output(tmp_path: Path) -> None:
+    tokenizer = small_tokenizer(tmp_path / "t.json")
+    tokenize = BPETokenize(columns=["text", "title"], tokenizer=tokenizer)
+    with pipeline() as p:
+        rows = p | beam.Create([*ROWS, {"text": 7, "title": ""}, {"text": ""}])
+        transform = MLTransform(write_artifact_location=str(tmp_path / "artifacts"))
+        encoded, bad = rows | transform.with_transform(tokenize).with_exception_handling()
+        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer, COLUMNS)))
+        found = bad | "Messages" >> beam.Map(lambda row: row.msg.split(":")[0])
+        messages = [
+            "field 'text' is int 7, not text",
+            "the element has no field 'title' (its fields",
+        ]
+        assert_that(found, equal_to(messages), label="bad")
+
+
+def test_nothing_is_read_before_it_is_applied(tmp_path: Path) -> None:
+    tokenize = BPETokenize(columns=["text"], tokenizer=str(tmp_path / "later.json"))
+    small_tokenizer(tmp_path / "later.json")
+    made = tokenize.get_ptransform_for_processing()
+    assert json.loads(made.tokenizer_json)["model"]["type"] == "BPE"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": "text"}, "columns is one string"),
+        ({"columns": []}, "columns is empty"),
+        ({"columns": [""]}, "columns is ''"),
+        ({"tokenizer": None}, "tokenizer is None"),
+        ({"allowed_special": "<|end|>"}, "allowed_special is one string"),
+    ],
+)
+def test_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        BPETokenize(**{"columns": ["text"], "tokenizer": "t.json", **arguments})
+
+
+def test_a_share_of_bad_rows_is_not_offered(tmp_path: Path) -> None:
+    tokenizer = small_tokenizer(tmp_path / "t.json")
+    tokenize = BPETokenize(columns=["text"], tokenizer=tokenizer)
+    made = tokenize.get_ptransform_for_processing()
+    with pytest.raises(ConfigError, match="takes no threshold"):
+        made.with_exception_handling(threshold=0.1)
