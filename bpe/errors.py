@@ -49,7 +49,3 @@ class UnknownCharacterError(EncodingError):
     def __init__(self, message: str, *, rows: tuple[int, ...] = ()) -> None:
         super().__init__(message)
         self.rows = rows
-
-
-class PictureError(BpeError, ValueError):
-    """A picture that cannot be drawn: another kind of file, too large, or matplotlib is missing."""

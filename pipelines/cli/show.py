@@ -109,7 +109,7 @@ def show(
 
 
 def _refuse_to_lose(picture: str, *, overwrite: bool) -> None:
-    from bpe.pictures import is_picture
+    from pipelines.report.pictures import is_picture
 
     if Path(picture).exists() and not is_picture(picture) and not overwrite:
         raise click.ClickException(
@@ -118,7 +118,7 @@ def _refuse_to_lose(picture: str, *, overwrite: bool) -> None:
 
 
 def _draw(tokenizer: Tokenizer, words: list[bytes], picture: str) -> None:
-    from bpe.pictures import draw
+    from pipelines.report.pictures import draw
 
     draw(tokenizer, words, picture)
     click.echo(f"bpe: show: wrote {picture}", err=True)

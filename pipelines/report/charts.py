@@ -34,7 +34,7 @@ _FEW_DECADES = 1000  # between the ends of an axis: 1, 2, 5, 10 and so on have l
 INCHES = (7.2, 2.9)
 
 
-def has_pictures() -> bool:
+def has_matplotlib() -> bool:
     """Whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
@@ -116,7 +116,7 @@ def bars(
     return _chart(name, draw, axes=axes, rows=rows, points=len(values), heads=heads)
 
 
-def across(name: str, *, values: Sequence[tuple[str, float]], axis: str) -> Html:
+def horizontal_bars(name: str, *, values: Sequence[tuple[str, float]], axis: str) -> Html:
     """Bars that lie below each other with their figures, and their table.
 
     Args:
@@ -194,7 +194,7 @@ def _chart(
     if not points:
         return Html("")
     figures = table(heads or axes, rows, most=200)
-    if not has_pictures():
+    if not has_matplotlib():
         return folded(f"{name}: the figures", figures)
     svg = _svg(name, draw, axes=axes, height=height, lines_along=lines_along)
     return joined(Html(f"<figure>{svg}</figure>"), folded("The figures as a table", figures))

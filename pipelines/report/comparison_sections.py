@@ -16,11 +16,11 @@ from pipelines.report.html import (
     facts,
     folded,
     joined,
+    page,
     paragraph,
     subheading,
     table,
 )
-from pipelines.report.page import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

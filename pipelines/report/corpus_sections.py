@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.progress import duration, many, size_text
 from pipelines.report import charts
+from pipelines.report.facts import MOST_READ, Reason
 from pipelines.report.html import (
     DASH,
     Html,
@@ -20,7 +21,6 @@ from pipelines.report.html import (
     table,
     token,
 )
-from pipelines.report.letters import MOST_READ, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from bpe.counts.manifest import CountsManifest
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.output.timings import Timing
-    from pipelines.report.counted import CountedFacts
-    from pipelines.report.encoded import EncodedFacts
+    from pipelines.report.facts import CountedFacts, EncodedFacts
 
 _WIDEST = 24  # bytes: longer pre-tokens share a bar
 _LISTED = 50  # files of a manifest
@@ -111,7 +110,7 @@ def pretoken_kinds(facts: CountedFacts) -> Section:
             "digits, punctuation, white space where it has none). A script with a small share "
             "here will get few tokens."
         ),
-        charts.across(
+        charts.horizontal_bars(
             "The counted text by script",
             values=[(kind, 100 * facts.kinds[kind][2] / total) for kind in order],
             axis="percent of its bytes",

@@ -24,12 +24,14 @@ from pipelines.output.timings import read_timing
 from pipelines.progress import NoProgress
 from pipelines.report import charts, corpus_sections, tokenizer_sections
 from pipelines.report.comparison_sections import comparison
-from pipelines.report.counted import counted_facts, read_counted_facts
-from pipelines.report.encoded import read_encoded_facts
-from pipelines.report.found import find
-from pipelines.report.html import Html, joined, paragraph, tiles
-from pipelines.report.letters import read_reasons
-from pipelines.report.page import page
+from pipelines.report.facts import (
+    counted_facts,
+    read_counted_facts,
+    read_encoded_facts,
+    read_reasons,
+)
+from pipelines.report.html import Html, joined, page, paragraph, tiles
+from pipelines.report.sources import find_sources
 from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.watch import log
@@ -42,10 +44,9 @@ if TYPE_CHECKING:
     from bpe.counts.manifest import CountsManifest
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.progress import Progress
-    from pipelines.report.counted import CountedFacts
-    from pipelines.report.encoded import EncodedFacts
-    from pipelines.report.found import Found
+    from pipelines.report.facts import CountedFacts, EncodedFacts
     from pipelines.report.html import Section
+    from pipelines.report.sources import Sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ class ReportSummary:
 class _Material:
     """All that the report is about, as far as it is there."""
 
-    found: Found
+    sources: Sources
     tokenizer: Tokenizer | None = None
     training: Training | None = None
     counts: CountsManifest | None = None
@@ -132,11 +133,11 @@ def report(
     began = time.monotonic()
     with job_errors():
         options(Execution())
-        found = find(path)
-        target = _target(output, found, overwrite=overwrite)
+        sources = find_sources(path)
+        target = _target(output, sources, overwrite=overwrite)
         progress = progress or NoProgress()
-        material = _gather(found, tokenizer, sample_parts, progress)
-        paths = [*filter(None, [found.comparison]), *comparisons]
+        material = _gather(sources, tokenizer, sample_parts, progress)
+        paths = [*filter(None, [sources.comparison]), *comparisons]
         with progress.stage("page", None):
             compared = [
                 comparison(read_comparison(storage.located(one)), number=number)
@@ -144,7 +145,7 @@ def report(
             ]
             sections, data = _sections(material, [*compared, *more])
             text = page(
-                title=f"Report on {_named(path, found)}",
+                title=f"Report on {_named(path, sources)}",
                 head=_head(material),
                 sections=sections,
                 data=data,
@@ -154,20 +155,20 @@ def report(
         output=target,
         bytes=len(text),
         sections=tuple(one.key for one in sections),
-        pictures=charts.has_pictures(),
+        pictures=charts.has_matplotlib(),
         runs_tokenizer=bool(data.text),
         seconds=time.monotonic() - began,
     )
 
 
-def _named(path: str, found: Found) -> str:
+def _named(path: str, sources: Sources) -> str:
     """What was typed, unless that says nothing, such as a dot."""
     typed = path.rstrip("/")
-    return typed if typed.strip("./") else found.directory.rpartition("/")[2]
+    return typed if typed.strip("./") else sources.directory.rpartition("/")[2]
 
 
-def _target(output: str | None, found: Found, *, overwrite: bool) -> str:
-    target = join(found.directory, REPORT) if output is None else storage.located(output)
+def _target(output: str | None, sources: Sources, *, overwrite: bool) -> str:
+    target = join(sources.directory, REPORT) if output is None else storage.located(output)
     if not overwrite and storage.exists(target) and not is_report(target):
         raise OutputError(
             f"{target} is there already, and is no report of bpe: name another file with "
@@ -177,17 +178,17 @@ def _target(output: str | None, found: Found, *, overwrite: bool) -> str:
 
 
 def _gather(
-    found: Found, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
+    sources: Sources, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
 ) -> _Material:
-    material = _Material(found=found, tokenizer=tokenizer)
-    if material.tokenizer is None and found.tokenizer is not None:
-        material.tokenizer = load_tokenizer(found.tokenizer)
-    if found.training is not None:
-        material.training = _training(found.training)
-    if found.counts is not None:
-        _gather_counts(material, found.counts, progress)
-    if found.encoded is not None:
-        _gather_encoded(material, found.encoded, sample_parts, progress)
+    material = _Material(sources=sources, tokenizer=tokenizer)
+    if material.tokenizer is None and sources.tokenizer is not None:
+        material.tokenizer = load_tokenizer(sources.tokenizer)
+    if sources.training is not None:
+        material.training = _training(sources.training)
+    if sources.counts is not None:
+        _gather_counts(material, sources.counts, progress)
+    if sources.encoded is not None:
+        _gather_encoded(material, sources.encoded, sample_parts, progress)
     return material
 
 
@@ -212,23 +213,23 @@ def _gather_encoded(
         return value, encoded_of(value, directory)
 
     def read(
-        found: tuple[dict[str, Any], EncodedManifest],
+        manifests: tuple[dict[str, Any], EncodedManifest],
     ) -> tuple[dict[str, Any], EncodedManifest, EncodedFacts]:
         if tokenizer is None:
             raise InputError(f"{directory}: no tokenizer.json beside the manifest")
-        if tokenizer.sha256 != found[1].tokenizer_sha256:
+        if tokenizer.sha256 != manifests[1].tokenizer_sha256:
             raise InputError(
-                f"{directory} was encoded with another tokenizer than {material.found.tokenizer}: "
-                "report on it alone, or encode again"
+                f"{directory} was encoded with another tokenizer than "
+                f"{material.sources.tokenizer}: report on it alone, or encode again"
             )
         facts = read_encoded_facts(
-            directory, found[1], sample_parts=sample_parts, advance=stage.advance
+            directory, manifests[1], sample_parts=sample_parts, advance=stage.advance
         )
-        return (*found, facts)
+        return (*manifests, facts)
 
     with progress.stage("token ids", None, unit="parts") as stage:
         material.manifest_json, material.manifest, material.encoded = read_steadily(
-            manifest, lambda found: watched_files(found[1]), read
+            manifest, lambda manifests: watched_files(manifests[1]), read
         )
 
 
@@ -273,7 +274,7 @@ def _head(material: _Material) -> Html:
         "tokens, and gives each a number. This page shows what several make of the same text."
     )
     notes = []
-    if not charts.has_pictures():
+    if not charts.has_matplotlib():
         notes.append(
             Html(
                 '<p class="warning">The pictures are missing: they need matplotlib. Install it '
@@ -346,10 +347,10 @@ def _dead_letters(material: _Material) -> Section | None:
         "count": material.counts.totals.failures if material.counts else 0,
         "encode": material.manifest.totals.failures if material.manifest else 0,
     }
-    places = {"count": material.found.counts, "encode": material.found.encoded}
-    if material.counts_are_watched and material.found.counts is not None:
+    places = {"count": material.sources.counts, "encode": material.sources.encoded}
+    if material.counts_are_watched and material.sources.counts is not None:
         # Files that cannot be read at all are in no set of counts.
-        entries = log.read_log(material.found.counts).values()
+        entries = log.read_log(material.sources.counts).values()
         failures["count"] = sum(entry["bad"] for entry in entries)
     letters = [
         (stage, failures[stage], read_reasons(directory))
@@ -360,11 +361,11 @@ def _dead_letters(material: _Material) -> Section | None:
 
 
 def _throughput(material: _Material) -> Section | None:
-    found = material.found
+    sources = material.sources
     places = {
-        "count": found.counts,
-        "train": found.directory if material.training is not None else None,
-        "encode": found.encoded,
+        "count": sources.counts,
+        "train": sources.directory if material.training is not None else None,
+        "encode": sources.encoded,
     }
     timings = {stage: read_timing(place) for stage, place in places.items() if place is not None}
     if not timings:

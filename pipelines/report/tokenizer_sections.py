@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from bpe import javascript
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
-from pipelines.report import charts
+from pipelines.report import browser, charts
 from pipelines.report.html import (
     DASH,
     Html,
@@ -22,17 +21,30 @@ from pipelines.report.html import (
     table,
     token,
 )
-from pipelines.report.kinds import kind_of
-from pipelines.report.ties import proven_ties
+from pipelines.report.scripts import kind_of
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.training import TrainedMerge, Training
-    from pipelines.report.encoded import EncodedFacts
+    from pipelines.report.facts import EncodedFacts
 
 _LONGEST = 30
 _EXAMPLES = 12
 _WIDEST = 24  # bytes: longer tokens share a bar
+
+
+class Tie(NamedTuple):
+    """A merge, and a pair that was as good at that moment and had to wait.
+
+    Attributes:
+        number: of the merge, from 0.
+        chosen: it.
+        waited: the pair that was merged next.
+    """
+
+    number: int
+    chosen: TrainedMerge
+    waited: TrainedMerge
 
 
 def plain(tokenizer: Tokenizer, data: bytes) -> bytes:
@@ -59,7 +71,7 @@ def try_it(tokenizer: Tokenizer) -> tuple[Section, Html]:
     Returns:
         The section, and the blocks that the page needs for it (none where it cannot run).
     """
-    title, reason = "Try it", javascript.why_not(tokenizer)
+    title, reason = "Try it", browser.unsupported(tokenizer)
     if reason is not None:
         body = paragraph(
             "This tokenizer cannot run in the page: ",
@@ -85,7 +97,7 @@ def try_it(tokenizer: Tokenizer) -> tuple[Section, Html]:
         box,
     )
     return Section(key="try-it", title=title, body=body), data_block(
-        "tokenizer", javascript.tokenizer_data(tokenizer)
+        "tokenizer", browser.tokenizer_data(tokenizer)
     )
 
 
@@ -180,6 +192,28 @@ def ties(training: Training) -> Section:
         folded("Examples: the first and the last", shown) if rows else Html(""),
     )
     return Section(key="ties", title="What the tie rule decided", body=body)
+
+
+def proven_ties(training: Training) -> list[Tie]:
+    """The merges of which the next one proves that a tie rule chose them, with what had to wait.
+
+    Where merge k + 1 has the count of merge k, and neither of its symbols is the one that merge k
+    made, its pair was there before merge k, and as often: merge k can only take occurrences from
+    it, and no pair occurred more often. (A rival that lost some of its occurrences by merge k is
+    not found so: ``Training.tied`` has all.) Of WordPiece there are none: its scores are not known.
+    """
+    if training.score != "count":
+        return []
+    merges = training.merges
+    ties = []
+    repeated = set(training.repeated)  # these can bring back pairs of other symbols
+    for number in range(len(merges) - 1):
+        chosen, after = merges[number], merges[number + 1]
+        made = chosen.left + chosen.right
+        is_new = number in repeated or made in (after.left, after.right)
+        if after.count == chosen.count and not is_new:
+            ties.append(Tie(number, chosen, after))
+    return ties
 
 
 def _share(some: int, merges: int) -> str:
@@ -277,7 +311,7 @@ def kinds(tokenizer: Tokenizer, facts: EncodedFacts | None) -> Section:
             "Which writing systems the tokens are of, each token by its first letter (or digits, "
             "punctuation, white space where it has none)." + bytes_note
         ),
-        charts.across(
+        charts.horizontal_bars(
             "Tokens by script",
             values=[
                 (kind, 100 * tokens[kind] / total)

@@ -53,12 +53,15 @@ def test_a_run_has_every_section(run: Path) -> None:
 
 def test_bars_that_cannot_be_seen_are_one() -> None:
     shares = [("Latin", 97.0), ("Han", 2.4375), ("Greek", 0.4), ("Thai", 0.1), ("Lao", 0.0625)]
-    found = charts.across("Scripts", values=shares, axis="percent").text
+    found = charts.horizontal_bars("Scripts", values=shares, axis="percent").text
     for label, figure in (("Latin", "97"), ("Han", "2.44"), ("3 others", "0.562")):
         assert f">{label}<" in found
         assert f">{figure}<" in found
     assert "Greek" not in found
-    assert ">Lao<" in charts.across("Scripts", values=[shares[0], shares[-1]], axis="percent").text
+    assert (
+        ">Lao<"
+        in charts.horizontal_bars("Scripts", values=[shares[0], shares[-1]], axis="percent").text
+    )
 
 
 def test_bad_records_that_two_jobs_met_are_said_once(run: Path) -> None:
@@ -212,7 +215,8 @@ def test_a_tokenizer_that_cannot_run_says_why(
 ) -> None:
     (tmp_path / "m").mkdir()
     counts = library.count_pretokens(["low lower lowest"], **cut)
-    library.train(counts, vocab_size=260).save(tmp_path / "m" / "tokenizer.json")
+    trained = library.train(counts, vocab_size=260)
+    trained.save(tmp_path / "m" / "tokenizer.json", dialect="beam-bpe")
     report(str(tmp_path / "m"))
     page = (tmp_path / "m" / "report.html").read_text("utf-8")
     assert "This tokenizer cannot run in the page" in page

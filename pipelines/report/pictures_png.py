@@ -1,4 +1,4 @@
-"""Pictures as PNG, by matplotlib."""
+"""Pictures of how words merge as PNG, by matplotlib."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import io
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from bpe.errors import PictureError
-from bpe.pictures.layout import BOX, FONT, MARK
 from bpe.visible import visible
+from pipelines.errors import PictureError
+from pipelines.report.pictures import BOX, FONT, MARK
 
 try:
     from matplotlib import font_manager
@@ -22,7 +22,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from bpe.pictures.layout import Picture
+    from pipelines.report.pictures import Picture
 
 # The first comes with matplotlib; of the others, those that the machine has.
 _FAMILIES = (

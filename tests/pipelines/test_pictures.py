@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from bpe.errors import PictureError
-from bpe.pictures import draw, lay_out
 from bpe.visible import columns, visible
+from pipelines.errors import PictureError
+from pipelines.report.pictures import draw, lay_out
 from tests.cli.process import environment
 
 if TYPE_CHECKING:
@@ -100,11 +100,13 @@ def test_other_files_are_refused(tokenizer: bpe.Tokenizer, tmp_path: Path) -> No
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path: Path) -> None:
     code = (
-        "import sys\nsys.modules['matplotlib'] = None\nimport bpe\nfrom bpe.pictures import draw\n"
+        "import sys\nsys.modules['matplotlib'] = None\nimport bpe\n"
+        "from pipelines.errors import PictureError\n"
+        "from pipelines.report.pictures import draw\n"
         "t = bpe.train(bpe.count_pretokens(['low']), vocab_size=257)\n"
         "draw(t, ['low'], 'x.svg')\n"
         "try:\n    draw(t, ['low'], 'x.png')\n"
-        "except bpe.BpeError as error:\n    print(error)\n"
+        "except PictureError as error:\n    print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -12,7 +12,7 @@ from pipelines.output.state import complete_outputs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Sources:
     """Where each thing lies; None where it is not there.
 
     Attributes:
@@ -32,7 +32,7 @@ class Found:
     comparison: str | None = None
 
 
-def find(path: str) -> Found:
+def find_sources(path: str) -> Sources:
     """What ``path`` holds: a directory that a job has written to, a tokenizer or a comparison.
 
     Raises:
@@ -42,16 +42,16 @@ def find(path: str) -> Found:
     directory = storage.located(path)
     if _is_file(directory):
         if is_comparison(directory):
-            return Found(directory=directory.rpartition("/")[0], comparison=directory)
+            return Sources(directory=directory.rpartition("/")[0], comparison=directory)
         directory, _, name = directory.rpartition("/")
         training = join(directory, TRAINING) if name == TOKENIZER else None
-        return Found(
+        return Sources(
             directory=directory, tokenizer=join(directory, name), training=_present(training)
         )
     outputs = {output.kind: output for output in complete_outputs(directory)}
     tokenizer = _present(join(directory, TOKENIZER))
     trained = tokenizer is not None and "tokenizer" in outputs
-    return Found(
+    return Sources(
         directory=directory,
         tokenizer=tokenizer,
         training=_present(join(directory, TRAINING)) if trained else None,

@@ -1,4 +1,4 @@
-"""Where everything in a picture of merges stands; how it is drawn is the renderers' business.
+"""Pictures of how words merge, step by step: laid out here, drawn as SVG here and as PNG elsewhere.
 
 Lengths are in pixels, from the top left corner. A monospaced font of known width is assumed.
 """
@@ -6,12 +6,17 @@ Lengths are in pixels, from the top left corner. A monospaced font of known widt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
 from bpe._text import utf8
-from bpe.visible import columns
+from bpe.files import write_atomically
+from bpe.visible import columns, visible
+from pipelines.errors import PictureError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
     from bpe.explain import MergeStep
@@ -28,6 +33,13 @@ MARGIN = 20
 # Pale, and told apart by those who do not tell red from green (after Paul Tol's "light" scheme).
 COLOURS = ("#d3e6f5", "#fbe3c3", "#d5ecd4", "#f6d5dd", "#e6e0f3", "#eeeecb")
 PLAIN = "#ffffff"
+_HEAD = 512  # bytes: the mark stands before anything that is drawn
+_STYLE = (
+    "text{font:"
+    f"{FONT}px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1a1a1a;white-space:pre}}"
+    ".b{font-weight:bold}.m{text-anchor:middle}"
+    "rect{stroke:#5a6b7b}polyline{fill:none;stroke:#9aa7b3;stroke-width:1.5}"
+)
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,40 @@ class _Node:
     parts: tuple[_Node, ...] = ()
     token: int = 0
     coloured: bool = False
+
+
+def draw(tokenizer: Tokenizer, texts: Sequence[str | bytes], path: str | os.PathLike[str]) -> None:
+    """Draw how texts merge: a tree for each pre-token, a row for each merge, ids at the bottom.
+
+    Args:
+        tokenizer: whose merges are drawn, with their counts where its training is known.
+        texts: one below the other.
+        path: a file that ends in ``.svg`` (the same bytes every time) or ``.png`` (needs the
+            package matplotlib: the extra ``pictures``).
+
+    Raises:
+        PictureError: the name ends otherwise, matplotlib is missing, or the picture is too large.
+        EncodingError: a text cannot be encoded.
+    """
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind == ".svg":
+        write_atomically(file, _svg(lay_out(tokenizer, texts, spell=visible)).encode())
+    elif kind == ".png":
+        from pipelines.report import pictures_png as png  # noqa: PLC0415 - an extra, and large
+
+        write_atomically(file, png.render(lay_out(tokenizer, texts, spell=png.spell)))
+    else:
+        raise PictureError(f"{path}: a picture is a file whose name ends in .svg or .png")
+
+
+def is_picture(path: str | os.PathLike[str]) -> bool:
+    """Whether `draw` made the file at ``path``; False where there is none that can be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return MARK.encode() in file.read(_HEAD)
+    except OSError:
+        return False
 
 
 def lay_out(
@@ -235,3 +281,48 @@ def _ids(tokenizer: Tokenizer, symbols: tuple[bytes, ...]) -> list[str]:
 
 def _widen(picture: Picture, right: float) -> None:
     picture.width = max(picture.width, right)
+
+
+def _svg(picture: Picture) -> str:
+    """The text of an SVG file, on white."""
+    size = f'width="{picture.width:.0f}" height="{picture.height:.0f}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+            f"<!-- {MARK} -->",
+            f"<style>{_STYLE}</style>",
+            '<rect width="100%" height="100%" style="fill:#fff;stroke:none"/>',
+            *map(_svg_line, picture.lines),
+            *map(_svg_box, picture.boxes),
+            *map(_svg_label, picture.labels),
+            "</svg>\n",
+        ]
+    )
+
+
+def _svg_line(line: Line) -> str:
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line.points)
+    return f'<polyline points="{points}"/>'
+
+
+def _svg_box(box: Box) -> str:
+    x, width = f"{box.x:.1f}", f"{box.width:.1f}"
+    rect = (
+        f'<rect x="{x}" y="{box.y:.1f}" width="{width}" height="{BOX}" rx="4" fill="{box.fill}"/>'
+    )
+    classes = _svg_classes(strong=box.strong, centred=True)
+    return rect + _svg_text(box.x + box.width / 2, box.y + BOX / 2, box.text, classes)
+
+
+def _svg_label(label: Label) -> str:
+    classes = _svg_classes(strong=label.strong, centred=label.centred)
+    return _svg_text(label.x, label.y, label.text, classes)
+
+
+def _svg_classes(*, strong: bool, centred: bool) -> str:
+    names = " ".join(name for name, has in (("b", strong), ("m", centred)) if has)
+    return f' class="{names}"' if names else ""
+
+
+def _svg_text(x: float, y: float, text: str, classes: str) -> str:
+    return f'<text x="{x:.1f}" y="{y + FONT * 0.35:.1f}"{classes}>{escape(text)}</text>'

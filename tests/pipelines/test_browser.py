@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from bpe import javascript
+from pipelines.report import browser
 from tests.bpe.models import make
 from tests.bpe.texts import CHARACTERS, every_code_point, library_sources
 from tests.bpe.vocabularies import SPECIAL, small_tokenizer
@@ -131,7 +131,7 @@ def page(path: Path, cases: dict[str, bpe.Tokenizer], samples: list[str]) -> Pat
     rows = [
         {
             "name": name,
-            "data": javascript.tokenizer_data(tokenizer),
+            "data": browser.tokenizer_data(tokenizer),
             "expected": [
                 {"plain": tokenizer.encode(text)}
                 | (
@@ -148,7 +148,7 @@ def page(path: Path, cases: dict[str, bpe.Tokenizer], samples: list[str]) -> Pat
     path.write_text(
         "<!doctype html><meta charset='utf-8'><pre id=\"result\">nothing ran</pre>"
         f'<script type="application/json" id="cases">{data}</script>'
-        f"<script>{javascript.script()}\n{SCRIPT}</script>",
+        f"<script>{browser.script()}\n{SCRIPT}</script>",
         "utf-8",
     )
     return path
@@ -183,18 +183,18 @@ def test_every_code_point_is_cut_as_ours(tmp_path: Path) -> None:
 def test_what_the_page_cannot_do_is_refused(settings: dict[str, object], reason: str) -> None:
     counts = bpe.count_pretokens(["some text"], **settings)  # type: ignore[arg-type]
     tokenizer = bpe.train(counts, vocab_size=260)
-    assert reason in str(javascript.why_not(tokenizer))
+    assert reason in str(browser.unsupported(tokenizer))
     with pytest.raises(ValueError, match="cannot run in a page"):
-        javascript.tokenizer_data(tokenizer)
+        browser.tokenizer_data(tokenizer)
 
 
 def test_a_character_without_a_token_is_named(tmp_path: Path) -> None:
     tokenizer = make("ab", model=bpe.CharacterLevel(end_of_word=""))
-    data = json.dumps(javascript.tokenizer_data(tokenizer)).replace("<", "\\u003c")
+    data = json.dumps(browser.tokenizer_data(tokenizer)).replace("<", "\\u003c")
     path = tmp_path / "page.html"
     path.write_text(
         f'<!doctype html><meta charset="utf-8"><pre id="result"></pre>'
-        f"<script>{javascript.script()}\nlet said = 'nothing';"
+        f"<script>{browser.script()}\nlet said = 'nothing';"
         f"try {{ makeTokenizer({data}).encode('abc') }} catch (error) {{ said = error.message }}"
         f"document.getElementById('result').textContent = said</script>",
         "utf-8",

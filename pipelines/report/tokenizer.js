@@ -1,6 +1,6 @@
 // The tokenizer in plain JavaScript: texts to token ids, as bpe.Tokenizer.encode gives them.
 //
-// makeTokenizer takes what bpe/javascript/data.py makes of a tokenizer, with the tables of Unicode
+// makeTokenizer takes what pipelines/report/browser.py makes of a tokenizer, with the tables of Unicode
 // in it: nothing here depends on the Unicode version of the browser, except the normalization
 // forms, which are asked of it only for characters that have been in Unicode since 16.0.
 // Byte strings are JavaScript strings with a character from U+0000 to U+00FF for each byte.

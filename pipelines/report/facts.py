@@ -1,0 +1,265 @@
+"""What counts, encoded corpora and dead letters hold, read in bounded memory."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.encode.parts import open_part
+from pipelines.errors import InputError
+from pipelines.files import storage
+from pipelines.files.storage import join
+from pipelines.output.names import DEAD_LETTERS
+from pipelines.report.scripts import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from bpe.counts import PretokenCounts
+    from bpe.counts.manifest import CountsManifest
+    from pipelines.encode.manifest import EncodedManifest
+
+    Numbers = npt.NDArray[np.int64]
+
+_COUNT_ROWS = 65536  # read at a time
+_ID_ROWS = 4096
+_TOP = 40
+_LONGEST_ROW = 1 << 20  # tokens: rows of more are counted as if they had so many
+MOST_READ = 10_000  # bad records
+_EXAMPLES = 3
+# What differs between records of one reason: a byte, a position; not the 8 of UTF-8.
+_HEX_BYTE = re.compile(r"\b0x[0-9a-f]+")
+_NUMBER = re.compile(r"(?<![\w-])\d[\d,]*")
+_LONGEST_LINE = 64 << 20
+
+
+@dataclass(kw_only=True)
+class CountedFacts:
+    """What the counts hold.
+
+    Attributes:
+        lengths: for each length in bytes: distinct pre-tokens, occurrences.
+        frequencies: for each n: distinct pre-tokens that occur 2^n to 2^(n+1) - 1 times, and the
+            occurrences of these.
+        kinds: for each kind of `kind_of`: distinct pre-tokens, occurrences, bytes of these.
+        frequent: (occurrences, pre-token), the most frequent ones first.
+        longest: (length in bytes, occurrences, pre-token), the longest first.
+    """
+
+    lengths: Counter[int] = field(default_factory=Counter)
+    distinct_lengths: Counter[int] = field(default_factory=Counter)
+    frequencies: dict[int, tuple[int, int]] = field(default_factory=dict)
+    kinds: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    frequent: list[tuple[int, bytes]] = field(default_factory=list)
+    longest: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct pre-tokens there are."""
+        return self.distinct_lengths.total()
+
+    def add(self, pretokens: list[bytes], counts: list[int]) -> None:
+        """Take some pre-tokens in, of which none came before."""
+        self._best_of(pretokens, counts)
+        for pretoken, count in zip(pretokens, counts, strict=True):
+            size = len(pretoken)
+            self.lengths[size] += count
+            self.distinct_lengths[size] += 1
+            power = count.bit_length() - 1
+            distinct, times = self.frequencies.get(power, (0, 0))
+            self.frequencies[power] = (distinct + 1, times + count)
+            kind = kind_of(pretoken)
+            distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
+            self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
+
+    def _best_of(self, pretokens: list[bytes], counts: list[int]) -> None:
+        """Keep the most frequent and the longest of these and those before."""
+        frequent = heapq.nlargest(_TOP, zip(counts, pretokens, strict=True))
+        self.frequent = heapq.nlargest(_TOP, [*self.frequent, *frequent])
+        sized = zip(map(len, pretokens), counts, pretokens, strict=True)
+        self.longest = heapq.nlargest(_TOP, [*self.longest, *heapq.nlargest(_TOP, sized)])
+
+
+def counted_facts(counts: PretokenCounts) -> CountedFacts:
+    """What counts in memory hold."""
+    facts = CountedFacts()
+    for first in range(0, len(counts), _COUNT_ROWS):
+        columns = (one.slice(first, _COUNT_ROWS) for one in (counts.pretokens, counts.counts))
+        facts.add(*(column.to_pylist() for column in columns))
+    return facts
+
+
+def read_counted_facts(
+    directory: str, manifest: CountsManifest, *, advance: Callable[[int, int], object]
+) -> CountedFacts:
+    """Read all counts, some rows at a time: memory does not grow with them.
+
+    Args:
+        directory: of the counts.
+        manifest: its manifest.
+        advance: told after each part how many of how many are read.
+
+    Raises:
+        InputError: a part is missing or damaged.
+    """
+    facts = CountedFacts()
+    for done, part in enumerate(manifest.parts):
+        advance(done, len(manifest.parts))
+        path = join(directory, part.file)
+        try:
+            with storage.open_binary(path) as source:
+                for batch in pq.ParquetFile(source).iter_batches(
+                    _COUNT_ROWS, columns=["pretoken", "count"]
+                ):
+                    facts.add(*(column.to_pylist() for column in batch.columns))
+        except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+            said = " ".join(str(error).split())
+            raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
+    advance(len(manifest.parts), len(manifest.parts))
+    return facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedFacts:
+    """What the parts that were read hold.
+
+    Attributes:
+        parts: how many were read, evenly spread over all.
+        tokens: occurrences of each id.
+        lengths: rows of each length in tokens, from 0 on, those of 2^20 and more in the last place.
+    """
+
+    parts: int
+    tokens: Numbers
+    lengths: Numbers
+
+    @property
+    def rows(self) -> int:
+        """How many rows were read."""
+        return int(self.lengths.sum())
+
+    def length_at(self, share: float) -> int:
+        """The length that this share of the rows does not exceed."""
+        return int(np.searchsorted(np.cumsum(self.lengths), share * self.rows))
+
+
+def read_encoded_facts(
+    directory: str,
+    manifest: EncodedManifest,
+    *,
+    sample_parts: int | None,
+    advance: Callable[[int, int], object],
+) -> EncodedFacts:
+    """Read the ids of the parts, some rows at a time: memory does not grow with the corpus.
+
+    Args:
+        directory: of the corpus.
+        manifest: its manifest.
+        sample_parts: how many parts to read at most; None for all.
+        advance: told after each part how many of how many are read.
+
+    Raises:
+        InputError: a part is missing or damaged.
+    """
+    tokens = np.zeros(manifest.vocab_size, np.int64)
+    lengths = np.zeros(_LONGEST_ROW + 1, np.int64)
+    chosen = _spread(len(manifest.parts), sample_parts)
+    for done, number in enumerate(chosen):
+        advance(done, len(chosen))
+        path = join(directory, manifest.parts[number].file)
+        try:
+            with storage.open_binary(path) as source:
+                for batch in open_part(source).iter_batches(_ID_ROWS, columns=["input_ids"]):
+                    _add_rows(batch.column(0), tokens, lengths)
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            said = " ".join(str(error).split())
+            raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
+    advance(len(chosen), len(chosen))
+    longest = int(np.flatnonzero(lengths).max(initial=0))
+    return EncodedFacts(parts=len(chosen), tokens=tokens, lengths=lengths[: longest + 1])
+
+
+def _spread(parts: int, most: int | None) -> list[int]:
+    """The numbers of at most so many parts, evenly spread."""
+    if most is None or most >= parts:
+        return list(range(parts))
+    return [i * parts // most for i in range(most)]
+
+
+def _add_rows(rows: pa.Array, tokens: Numbers, lengths: Numbers) -> None:
+    ids = rows.flatten().to_numpy(zero_copy_only=False)
+    found = np.bincount(ids, minlength=len(tokens))
+    if len(found) > len(tokens):
+        raise ValueError(f"id {ids.max()} is not below {len(tokens)}, the size of the vocabulary")
+    tokens += found
+    sizes = rows.value_lengths().to_numpy(zero_copy_only=False)
+    lengths += np.bincount(np.minimum(sizes, _LONGEST_ROW), minlength=len(lengths))
+
+
+@dataclass
+class Reason:
+    """Records that were set aside for one reason.
+
+    Attributes:
+        records: how many.
+        examples: (file, place, reason in full) of the first ones.
+    """
+
+    records: int = 0
+    examples: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def read_reasons(directory: str) -> dict[str, Reason]:
+    """The reasons of the first 10,000 bad records below ``directory``, the most frequent first.
+
+    Reasons that differ only in numbers are one. Lines that are damaged are left out.
+    """
+    reasons: dict[str, Reason] = {}
+    for number, record in enumerate(_records(directory)):
+        if number >= MOST_READ:
+            break
+        said = str(record.get("reason"))
+        reason = reasons.setdefault(_NUMBER.sub("N", _HEX_BYTE.sub("0xNN", said)), Reason())
+        reason.records += 1
+        if len(reason.examples) < _EXAMPLES:
+            place = f"{record.get('unit') or 'place'} {record.get('place')}"
+            reason.examples.append((str(record.get("file")), place, said))
+    return dict(sorted(reasons.items(), key=lambda item: (-item[1].records, item[0])))
+
+
+def _records(directory: str) -> Iterator[dict[str, Any]]:
+    folder = join(directory, DEAD_LETTERS)
+    for entry in storage.entries(folder):
+        if entry.kind != "file" or not entry.name.endswith(".jsonl"):
+            continue
+        try:
+            with storage.open_binary(join(folder, entry.name)) as file:
+                yield from _lines(file)
+        except (OSError, InputError):
+            continue
+
+
+def _lines(file: Any) -> Iterator[dict[str, Any]]:
+    """The records of a file, a chunk at a time: a bad record can be as large as any."""
+    rest = b""
+    while chunk := bytes(file.read(storage.CHUNK)):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            return
+        for line in lines:
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value
