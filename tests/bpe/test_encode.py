@@ -382,7 +382,7 @@ COLUMN = ["low lower", None, "", "é<|end|>"]
         pa.chunked_array([COLUMN[:1], COLUMN[1:]]).dictionary_encode(),
         pa.chunked_array([COLUMN], pa.string_view()),
     ],
-    ids=repr,
+    ids=lambda texts: f"{type(texts).__module__}.{type(texts).__name__}",
 )
 def test_columns_of_any_kind(texts: Any) -> None:
     tokenizer = small_tokenizer()
