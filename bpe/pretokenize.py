@@ -8,6 +8,8 @@ package, and for as long as its backtracking takes.
 
 from __future__ import annotations
 
+import difflib
+import re
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +116,8 @@ class Pretokenizer:
                     compiled(step)
         elif name not in PRETOKENIZERS:
             raise PretokenizerError(
-                f"unknown pre-tokenizer {name!r}; valid: {', '.join(PRETOKENIZERS)}, "
-                "or give a regular expression as the pattern"
+                f"unknown pre-tokenizer {name!r}{did_you_mean(str(name))}; valid: "
+                f"{', '.join(PRETOKENIZERS)}, or give a regular expression as the pattern"
             )
         for field, value in (
             ("name", name),
@@ -252,6 +254,28 @@ class Pretokenizer:
                 span for begin, end in spans for span in _shifted(cut(step, text[begin:end]), begin)
             ]
         return spans
+
+
+_MODELS = {
+    **dict.fromkeys(("gpt3", "r50k", "p50k", "davinci"), "gpt2"),
+    **dict.fromkeys(("gpt35", "gpt35turbo", "gpt4", "gpt4turbo"), "cl100k"),
+    **dict.fromkeys(("gpt4o", "gpt41", "gpt5", "o1", "o3", "gptoss"), "o200k"),
+    **dict.fromkeys(("llama31", "llama32", "llama33"), "llama3"),
+    **dict.fromkeys(("qwen", "qwen25", "qwen3"), "qwen2"),
+    "whitespace": "words",
+}
+
+
+def did_you_mean(name: str) -> str:
+    """What to say of the name of a pre-tokenizer that is none; empty where none is near.
+
+    >>> did_you_mean("gpt-4"), did_you_mean("r50k_base"), did_you_mean("nothing like it")
+    (" (did you mean 'cl100k'?)", " (did you mean 'gpt2'?)", '')
+    """
+    key = re.sub(r"[^a-z0-9]|_base$", "", name.lower())
+    near = difflib.get_close_matches(key, PRETOKENIZERS, 1, cutoff=0.7)
+    meant = key if key in PRETOKENIZERS else _MODELS.get(key) or "".join(near)
+    return f" (did you mean {meant!r}?)" if meant else ""
 
 
 def _one_spelling(

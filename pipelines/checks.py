@@ -65,7 +65,7 @@ def check_run(
         failed = training_failed(storage.located(output.directory))
         refuse_occupied(output, keep=[COUNTS] if failed else ())
         if encoding.keep:
-            find_kept(find_inputs(inputs), encoding)
+            find_kept(find_inputs(inputs).files, encoding)
 
 
 def check_cut(

@@ -172,7 +172,13 @@ def _single(where: str, *, value: object, spec: Key) -> str | int | float | bool
         remedy = "put it in quotes" if not isinstance(value, (list, dict)) else "write one text"
         raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}, not text; {remedy}")
     if spec.choices and value not in spec.choices:
-        raise ConfigError(f"{where}: {value!r} is not known; use one of {', '.join(spec.choices)}")
+        near = ""
+        if spec.name == "pretokenizer":
+            from bpe.pretokenize import did_you_mean  # noqa: PLC0415 - `--help` does not wait
+
+            near = did_you_mean(value)
+        known = ", ".join(spec.choices)
+        raise ConfigError(f"{where}: {value!r} is not known{near}; use one of {known}")
     return value
 
 

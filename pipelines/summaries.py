@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bpe.training import MixedSource
+    from pipelines.corpus.inputs import PassedOver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,12 +21,16 @@ class _Summary:
         bytes: of their text, in UTF-8.
         failures: bad records that were set aside.
         seconds: it took, what was done on the way included.
+        formats: documents by the format of the files that held them.
+        passed_over: files that the patterns match and that were not read, by reason.
     """
 
     documents: int
     bytes: int
     failures: int
     seconds: float
+    formats: Mapping[str, int] = field(default_factory=dict)
+    passed_over: tuple[PassedOver, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON values; what is computed from the rest as well."""

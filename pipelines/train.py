@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import bpe
 from bpe.counts import PretokenCounts, check_agreement, combine
+from bpe.counts.manifest import add_formats
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import MixedSource, model_settings
 from pipelines.corpus.inputs import describe_inputs
@@ -184,14 +185,14 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
     tokenizer = load_tokenizer(path)
     training = json.loads(storage.read(join(job.directory, TRAINING)))
     merges, counts = training["merges"], training["counts"]
+    counted = [read_counts_manifest(source.directory).totals for source in job.counts]
     return {
         "documents": counts["documents"],
         "bytes": counts["bytes"],
         "pretokens": counts["pretokens"],
         "distinct_pretokens": counts["distinct_pretokens"],
-        "failures": sum(
-            read_counts_manifest(source.directory).totals.failures for source in job.counts
-        ),
+        "failures": sum(one.failures for one in counted),
+        "formats": add_formats(*(one.formats for one in counted)),
         "vocab_size": len(tokenizer),
         "merges": len(merges),
         "initial_bytes": training["initial_bytes"],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from collections import Counter
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from bpe._checksum import is_intact, with_checksum
@@ -14,7 +15,7 @@ from bpe.pretokenize import Pretokenizer
 from bpe.special import check_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MANIFEST_NAME = "manifest.json"
 MAX_SHARDS = 99_999
@@ -50,15 +51,18 @@ class Totals:
         bytes: of all texts, in UTF-8, special tokens included.
         pretokens: occurrences: the sum of all counts.
         failures: bad records that were set aside and are in none of the other numbers.
+        formats: documents by the format of the file that held them, as far as they come from files.
     """
 
     documents: int = 0
     bytes: int = 0
     pretokens: int = 0
     failures: int = 0
+    formats: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        formats = {f"formats: {name}": documents for name, documents in self.formats.items()}
+        for name, value in (asdict(self) | {"formats": 0} | formats).items():
             if value < 0:
                 raise CountsError(f"totals: {name} is negative: {value}")
 
@@ -68,6 +72,7 @@ class Totals:
             self.bytes + other.bytes,
             self.pretokens + other.pretokens,
             self.failures + other.failures,
+            add_formats(self.formats, other.formats),
         )
 
     def __mul__(self, times: int) -> Totals:
@@ -76,7 +81,20 @@ class Totals:
             self.bytes * times,
             self.pretokens * times,
             self.failures * times,
+            {name: documents * times for name, documents in self.formats.items()},
         )
+
+
+def add_formats(*formats: Mapping[str, int]) -> dict[str, int]:
+    """Add up documents by format; the names are sorted.
+
+    >>> add_formats({"text": 1}, {"jsonl": 2, "text": 3})
+    {'jsonl': 2, 'text': 4}
+    """
+    total: Counter[str] = Counter()
+    for one in formats:
+        total.update(one)
+    return dict(sorted(total.items()))
 
 
 @dataclass(frozen=True, order=True)
@@ -124,7 +142,7 @@ class CountsManifest:
     def to_json(self) -> str:
         """The text of the file: the same for the same manifest, and ASCII."""
         totals = asdict(self.totals)
-        failures = totals.pop("failures")
+        failures, formats = totals.pop("failures"), totals.pop("formats")
         document = {
             "kind": KIND,
             "version": VERSION,
@@ -135,6 +153,7 @@ class CountsManifest:
                 **totals,
                 "distinct_pretokens": sum(part.rows for part in self.parts),
                 "failures": failures,
+                "formats": formats,
             },
             "pruned": None if self.prune is None else asdict(self.prune),
             "scale": self.scale,
@@ -222,11 +241,14 @@ def _pruned(root: _Object) -> Pruned | None:
 
 def _totals(root: _Object) -> Totals:
     totals = _Object(root.get("totals", dict), f"{root.where}: totals")
+    named = totals.get("formats", dict) if "formats" in totals.names else {}  # of files alone
+    formats = _Object(named, f"{totals.where}: formats")
     return Totals(
         totals.size("documents"),
         totals.size("bytes"),
         totals.size("pretokens"),
         totals.size("failures"),
+        {name: formats.size(name) for name in formats.names},
     )
 
 
@@ -248,6 +270,10 @@ class _Object:
             raise CountsError(f"{where} is not a JSON object")
         self._fields = value
         self.where = where
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._fields)
 
     def get(self, name: str, *kinds: type) -> Any:
         if name not in self._fields:

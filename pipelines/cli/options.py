@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
     from pipelines.progress import Progress
 
+if TYPE_CHECKING:
+    ChoiceType = click.Choice[str]
+else:
+    ChoiceType = click.Choice  # generic in click 8.2 and later only
+
 # As in bpe.PRETOKENIZERS and bpe.NORMALIZERS (a test compares); bpe is not imported for `--help`.
 PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none")
 NORMALIZERS = (
@@ -62,6 +67,25 @@ RUNNERS = (
 )
 
 
+class PretokenizerName(ChoiceType):
+    """The name of a pre-tokenizer; of another one, the error says which was meant."""
+
+    def __init__(self) -> None:
+        super().__init__(PRETOKENIZERS)
+
+    def fail(
+        self,
+        message: str,
+        param: click.Parameter | None = None,
+        ctx: click.Context | None = None,
+    ) -> NoReturn:
+        """Raise the error."""
+        from bpe.pretokenize import did_you_mean
+
+        name = message.partition("'")[2].partition("'")[0]
+        super().fail(message.removesuffix(".") + did_you_mean(name), param, ctx)
+
+
 def input_options(*, required: bool) -> Callable[[Any], Any]:
     """Which documents to read."""
     return stack(
@@ -80,8 +104,10 @@ def input_options(*, required: bool) -> Callable[[Any], Any]:
             default="auto",
             metavar="NAME",
             help="How files hold documents. text: a file is one; lines: a line is one; jsonl, "
-            "parquet: a record is one; auto: by the file's name, all but .jsonl and .parquet is "
-            "text. Compressed files (.gz .zst .bz2 .xz) are read as they are.",
+            "parquet: a record is one; auto: by the file's name: .jsonl, .ndjson and .json are "
+            "JSON lines, .parquet and .pq Parquet, all others text; README and LICENSE files are "
+            "passed over, and a directory or glob with both records and text is an error. "
+            "Compressed files (.jsonl.gz, .json.zst, .txt.bz2, .xz) are read as what they hold.",
         ),
         click.option(
             "--text-field",
@@ -135,7 +161,7 @@ def pretoken_options() -> Callable[[Any], Any]:
     return stack(
         click.option(
             "--pretokenizer",
-            type=click.Choice(PRETOKENIZERS),
+            type=PretokenizerName(),
             default="gpt2",
             metavar="NAME",
             help="How text is cut into the pieces in which pairs are merged: as gpt2, cl100k "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from pipelines.cli.wording import as_options
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def summary_json(ctx: click.Context, **summaries: Summary) -> dict[str, Any]:
 
 def _all_warnings(ctx: click.Context, summaries: Collection[Summary]) -> list[str]:
     warnings = [text for summary in summaries for text in _warnings(summary, ctx.params)]
-    return [*warnings, *_set_aside(summaries, ctx.params)]
+    passed_over = [one for summary in summaries for one in summary.passed_over]
+    warnings += _set_aside(summaries, ctx.params)
+    return [*warnings, *(as_options(str(one), {"format"}) for one in passed_over)]
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:
@@ -78,8 +81,9 @@ def _trained(summary: TrainSummary) -> list[str]:
     output = near(summary.output)
     merges = many(summary.merges, "merge")
     counts = "; the counts were complete already" if summary.resumed_counts else ""
+    read = f"{many(summary.documents, 'document')}{_formats(summary)}"
     lines = [
-        f"{many(summary.vocab_size, 'token')} ({merges}) in {duration(summary.seconds)}",
+        f"{many(summary.vocab_size, 'token')} ({merges}) of {read} in {duration(summary.seconds)}",
         f"{output}/tokenizer.json, {output}/training.json" + counts,
     ]
     if summary.bytes_per_token is not None:
@@ -208,7 +212,8 @@ def _set_aside(summaries: Iterable[Summary], asked: Mapping[str, Any]) -> Iterat
 
 
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
-    if getattr(summary, "stopped", None) in ("signal", "asked", "end") and not summary.documents:
+    watched = getattr(summary, "inputs", None) is not None
+    if watched and not summary.documents and not summary.failures:
         yield "no document has arrived yet"
     elif summary.documents == 0 and summary.failures:
         yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
@@ -246,7 +251,15 @@ def _ran_out(summary: TrainSummary) -> bool:
 
 
 def _corpus(summary: CountSummary | EncodeSummary | VerifySummary | WatchSummary) -> str:
-    return f"{many(summary.documents, 'document')}, {size_text(summary.bytes)} of text"
+    documents = many(summary.documents, "document")
+    return f"{documents}{_formats(summary)}, {size_text(summary.bytes)} of text"
+
+
+def _formats(summary: Summary) -> str:
+    """Of which formats the documents are, where that is known."""
+    if len(summary.formats) < 2:
+        return "".join(f" ({name})" for name in summary.formats)
+    return f" ({', '.join(f'{number:,} {name}' for name, number in summary.formats.items())})"
 
 
 def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:

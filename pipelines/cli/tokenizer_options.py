@@ -21,7 +21,7 @@ def tokenizer_options() -> Callable[[Any], Any]:
     return stack(
         click.option(
             "--pretokenizer",
-            type=click.Choice(options.PRETOKENIZERS),
+            type=options.PretokenizerName(),
             metavar="NAME",
             cls=Described,
             default_is="as the file says",

@@ -181,7 +181,7 @@ def plan_comparing(
         ConfigError: a setting is wrong.
     """
     loaded = tuple(map(_loaded, tokenizers))
-    files = find_inputs(inputs)
+    files = find_inputs(inputs).files
     column = _column(files, by)
     texts = tuple(
         tokenizer_json(tokenizer, file.path)

@@ -59,7 +59,7 @@ def comparison(
             found = [one.joined(other, job.examples) for one, other in both]
     total = groups.pop(TOTAL)
     check_groups(job.by, len(groups))
-    dead = _dead_letters(job, records)
+    dead = _dead_letters(job, records, total.documents)
     ordered = sorted(groups.items(), key=lambda item: (-item[1].bytes, item[0]))
     if len(groups) > USED_GROUPS:  # it may be known of some of them
         ordered = [(key, without_used(of)) for key, of in ordered]
@@ -100,14 +100,14 @@ def comparison(
     }
 
 
-def _dead_letters(job: CompareJob, records: int) -> list[dict[str, Any]]:
+def _dead_letters(job: CompareJob, records: int, documents: int) -> list[dict[str, Any]]:
     """The first bad records: where they are, and why they are bad."""
     if not records:
         return []
     folder = join(job.directory, DEAD_LETTERS)
     files = [f"{DEAD_LETTERS}/{entry.name}" for entry in storage.entries(folder)]
     files = [file for file in files if parse_part(file)]
-    check_failures(records, job.reading, files)
+    check_failures(records, job.reading, files, documents=documents)
     shown: list[dict[str, Any]] = []
     for file in files:
         for line in storage.read(join(job.directory, file)).splitlines():

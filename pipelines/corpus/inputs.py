@@ -1,15 +1,16 @@
 """From patterns to a sorted list of files, each with its size, format and compression.
 
 A pattern is, in this order: a file of exactly that name (whatever characters are in it), a
-directory (walked to the bottom), or a glob that matches files. In a glob ``*`` stops at ``/``,
-``?``, ``[abc]`` and ``[!abc]`` are one character, ``**`` crosses directories, and ``**/`` also
-matches no directory. (The syntax is that of Beam's filesystems, except for the last point.)
+directory (walked to the bottom), or a glob that matches files; `pipelines.corpus.patterns` has the
+syntax.
 
 A directory or glob passes over what is no input by anybody's convention: hidden files and folders
-(``.name``) and the markers that other systems leave beside their data (`MARKERS`). Name such a
-file in full to read it. Folders below the one that is walked are passed over where a job of this
+(``.name``), the markers that other systems leave beside their data (`MARKERS`), and, where formats
+go by names (``auto``), files that are about the data (``README*``, ``LICENSE*``). Name such a file
+in full to read it. Folders below the one that is walked are passed over where a job of this
 package writes to them, so that its output may lie among its inputs. Symbolic links to files are
-read; links to folders are not followed.
+read; links to folders are not followed; links that lead nowhere are passed over. `Inputs` tells
+how many were passed over, and why.
 """
 
 from __future__ import annotations
@@ -18,22 +19,25 @@ import os
 import posixpath
 import re
 import stat
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
 from pipelines.errors import InputError
 from pipelines.files.storage import check_filesystem, is_local
 from pipelines.files.versions import Version, file_version
 from pipelines.output.names import PLAN, fingerprint, is_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from apache_beam.io.filesystem import FileMetadata
 
     from pipelines.settings import InputSettings
 
@@ -56,17 +60,10 @@ COMPRESSION_SUFFIXES: dict[str, Compression] = {
 UNREADABLE_SUFFIXES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".z", ".br", ".lzma", ".sz")
 MIN_SPLIT = 8 << 20  # bytes, unless a job says otherwise
 _REQUESTS = 32  # to a store at once
-MARKERS = frozenset(
-    {
-        "_SUCCESS",
-        "_metadata",
-        "_common_metadata",
-        "_temporary",
-        "_delta_log",
-        "_spark_metadata",
-        "__pycache__",
-    }
-)
+BY_NAME = "by their names"
+DANGLING = "links that lead nowhere"
+TO_FOLDER = "links to folders"
+NO_FILE = "neither files nor folders"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,33 +94,99 @@ class InputFile:
         return self.compression == "none" and self.format != "text"
 
 
-def find_inputs(settings: InputSettings) -> list[InputFile]:
+class Listed(NamedTuple):
+    """What a list says of a file: size in bytes, and when it was changed, in seconds since 1970.
+
+    The version tells the same in the way that is compared.
+    """
+
+    path: str
+    size: int
+    changed: float
+    version: Version
+
+    @classmethod
+    def of_status(cls, path: str, status: os.stat_result) -> Listed:
+        """What is listed of a local file."""
+        return cls(path, status.st_size, status.st_mtime, Version.of_status(status))
+
+    @classmethod
+    def of_metadata(cls, path: str, file: FileMetadata) -> Listed:
+        """What is listed of an object in a store."""
+        size, changed = int(file.size_in_bytes), float(file.last_updated_in_seconds)
+        return cls(path, size, changed, Version.of_metadata(file))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassedOver:
+    """Files that patterns match and no job reads, for one reason; ``first`` is one of them."""
+
+    reason: str
+    files: int
+    first: str
+
+    def __str__(self) -> str:
+        several = "1 file" if self.files == 1 else f"{self.files:,} files"
+        remedy = {BY_NAME: "; to read one, name it in full or give `format`"}.get(self.reason, "")
+        return f"passed over {several}, {self.reason} ({self.first}){remedy}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """The files that patterns stand for, sorted by path, and what else they match."""
+
+    files: tuple[InputFile, ...]
+    passed_over: tuple[PassedOver, ...]
+
+
+@dataclass
+class Matches:
+    """What a pattern matches: the inputs by path, and what is none with the reason."""
+
+    files: dict[str, Listed] = field(default_factory=dict)
+    passed_over: dict[str, str] = field(default_factory=dict)
+
+    def update(self, other: Matches) -> None:
+        """Add those of another pattern."""
+        self.files |= other.files
+        self.passed_over |= other.passed_over
+
+    def summary(self) -> tuple[PassedOver, ...]:
+        """What was passed over, by reason."""
+        reasons: dict[str, list[str]] = {}
+        for path, reason in self.passed_over.items():
+            if path not in self.files:  # by another pattern
+                reasons.setdefault(reason, []).append(path)
+        return tuple(
+            PassedOver(reason=reason, files=len(paths), first=printable_name(min(paths)))
+            for reason, paths in sorted(reasons.items())
+        )
+
+
+def find_inputs(settings: InputSettings) -> Inputs:
     """List the files that the patterns of ``settings`` stand for, sorted by path, each once.
 
     Raises:
-        InputError: a pattern matches nothing, a file or folder cannot be read, or a file is of a
-            kind that cannot hold documents here (an archive, a compressed Parquet file).
+        InputError: a pattern matches nothing, or files of records and of text, a file or folder
+            cannot be read, or a file is of a kind that cannot hold documents here (an archive, a
+            compressed Parquet file).
     """
-    listed: dict[str, Listed] = {}
+    found = Matches()
     for pattern in settings.patterns:
-        found = dict(_match(pattern))
-        if not found and Path(pattern).is_dir():
-            raise InputError(
-                f"the directory {pattern!r} holds no files to read (hidden ones and what jobs "
-                "wrote do not count): name another, or the files themselves"
-            )
-        if not found:
-            raise InputError(
-                f"no file matches {pattern!r}: check the path; in a shell, put quotes around a "
-                "pattern; hidden files must be named in full"
-            )
-        listed.update(found)
-    paths = sorted(listed, key=os.fsencode)
+        matches = match(pattern, settings.format)
+        if not matches.files:
+            raise InputError(_nothing(pattern, matches))
+        found.update(matches)
+    paths = sorted(found.files, key=os.fsencode)
     files = [
-        input_file(path, name, listed[path].size, settings.format, version=listed[path].version)
+        input_file(path, name, listed.size, settings.format, version=listed.version)
         for path, name in zip(paths, _names(paths), strict=True)
+        for listed in [found.files[path]]
     ]
-    return _tagged(files, settings.split_size or MIN_SPLIT)
+    return Inputs(
+        files=tuple(_tagged(files, settings.split_size or MIN_SPLIT)),
+        passed_over=found.summary(),
+    )
 
 
 def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
@@ -144,9 +207,22 @@ def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
     return files
 
 
-def matches_any(pattern: str) -> bool:
-    """Whether there is a file that a pattern stands for."""
-    return next(_match(pattern), None) is not None
+def _nothing(pattern: str, matches: Matches) -> str:
+    over = "".join(f"; {one}" for one in matches.summary())
+    if Path(pattern).is_dir():
+        return (
+            f"the directory {pattern!r} holds no files to read (hidden ones and what jobs "
+            f"wrote do not count{over}): name another, or the files themselves"
+        )
+    return (
+        f"no file matches {pattern!r}{over}: check the path; in a shell, put quotes around a "
+        "pattern; hidden files must be named in full"
+    )
+
+
+def matches_any(pattern: str, asked: str) -> bool:
+    """Whether there is a file that a pattern stands for; ``asked`` is the format, or ``auto``."""
+    return bool(match(pattern, asked).files)
 
 
 def input_file(
@@ -157,10 +233,7 @@ def input_file(
     Raises:
         InputError: it is of a kind that cannot hold documents here.
     """
-    stem, suffix = posixpath.splitext(name.lower())
-    compression = COMPRESSION_SUFFIXES.get(suffix, "none")
-    if compression != "none":
-        suffix = posixpath.splitext(stem)[1]
+    suffix, compression = _suffix(name)
     format_: FileFormat
     if asked == "auto":
         if suffix in UNREADABLE_SUFFIXES:
@@ -184,6 +257,35 @@ def input_file(
         compression=compression,
         version=version,
     )
+
+
+def _suffix(name: str) -> tuple[str, Compression]:
+    """The suffix that says the format, and the compression around it."""
+    stem, suffix = posixpath.splitext(name.lower())
+    compression = COMPRESSION_SUFFIXES.get(suffix, "none")
+    return (suffix if compression == "none" else posixpath.splitext(stem)[1]), compression
+
+
+def check_formats(pattern: str, names: Iterable[str]) -> None:
+    """Refuse a folder or glob in which some files hold records and others are text.
+
+    Raises:
+        InputError: it is one; says how many files of each format there are.
+    """
+    first: dict[str, str] = {}
+    formats: Counter[str] = Counter()
+    for name in names:
+        format_ = FORMAT_SUFFIXES.get(_suffix(name)[0], "text")
+        formats[format_] += 1
+        first[format_] = min(first.get(format_, name), name)
+    if len(formats) > 1 and "text" in formats:
+        listed = ", ".join(
+            f"{formats[one]:,} {one} ({printable_name(first[one])})" for one in sorted(formats)
+        )
+        raise InputError(
+            f"{pattern!r} matches files of records and text files, of which each would be one "
+            f"document: {listed}: name one kind with a pattern such as '*.jsonl', or say `format`"
+        )
 
 
 def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
@@ -217,103 +319,177 @@ def printable_name(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-class Listed(NamedTuple):
-    """What a list of files says of one."""
+def match(pattern: str, asked: str) -> Matches:
+    """What ``pattern`` stands for, where formats are ``asked`` for or ``auto``.
 
-    size: int
-    version: Version
-
-    @classmethod
-    def of_status(cls, status: os.stat_result) -> Listed:
-        """What is listed of a local file."""
-        return cls(status.st_size, Version.of_status(status))
-
-
-def _match(pattern: str) -> Iterator[tuple[str, Listed]]:
-    """Yield the path, the size and the version of every file that ``pattern`` stands for."""
+    Raises:
+        InputError: it cannot be listed, or matches files of records and text files.
+    """
     try:
         if re.match(r"[a-zA-Z][-a-zA-Z0-9+.]*://", pattern):
-            yield from _match_remote(pattern)
-        else:
-            yield from _match_local(pattern)
+            return _match_remote(pattern, asked)
+        return _match_local(pattern, asked)
     except OSError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
 
 
-def _match_local(pattern: str) -> Iterator[tuple[str, Listed]]:
-    # Beam's local match cannot be told to take a name literally, finds nothing for a bare `*.txt`
-    # and passes silently over folders it may not read; only its pattern syntax is used here.
+def _match_local(pattern: str, asked: str) -> Matches:
     literal = _absolute(pattern)
     if literal.is_dir():
-        yield from _below(literal, "")
-    elif os.path.lexists(literal):
+        return match_below(str(literal), "**", asked, named=pattern)
+    if os.path.lexists(literal):
         status = literal.stat()
         if not stat.S_ISREG(status.st_mode):
             raise InputError(
                 f"{pattern!r} is neither a file nor a directory (a pipe or device has no size to "
                 "plan by): write it to a file first"
             )
-        yield str(literal), Listed.of_status(status)
-    else:
-        fixed = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
-        folder, slash, _ = fixed.rpartition("/")
-        root = _absolute(folder + slash)
-        if fixed != pattern and root.is_dir():
-            yield from _below(root, pattern[len(folder + slash) :])
+        path = str(literal)
+        return Matches({path: Listed.of_status(path, status)})
+    folder, glob = cut(pattern)
+    root = _absolute(folder or ".")
+    if is_glob(pattern) and root.is_dir():
+        return match_below(str(root), glob, asked, named=pattern)
+    return Matches()
 
 
 def _absolute(path: str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow symbolic links
 
 
-def _below(root: Path, pattern: str) -> Iterator[tuple[str, Listed]]:
-    """The regular files below ``root`` that match; never silent about what cannot be read."""
-    matches = matcher(pattern or "**")
-    folders = [""]  # below root, each with a slash behind it
-    while folders:
-        folder = folders.pop()
-        with os.scandir(root / folder) as entries:
-            listed = list(entries)
-            if (
-                folder
-                and any(entry.name == PLAN for entry in listed)
-                and is_ours(str(root / folder))
-            ):
+def cut(pattern: str) -> tuple[str, str]:
+    """The folder before the first character of a glob, with its slash, and the glob."""
+    fixed = GLOB_CHARACTERS.split(pattern, maxsplit=1)[0]
+    folder, slash, _ = fixed.rpartition("/")
+    return folder + slash, pattern[len(folder + slash) :]
+
+
+def match_below(
+    root: str, glob: str, asked: str, *, named: str, unfinished: tuple[str, ...] | None = None
+) -> Matches:
+    """The files below a folder that match; never silent about what cannot be read.
+
+    Args:
+        root: an absolute path, or a URL.
+        glob: matched with what follows ``root`` and a slash.
+        asked: the format of all files, or ``auto``.
+        named: the pattern, for messages.
+        unfinished: where files come and go meanwhile, how the names of those end that are not
+            complete; None where nothing changes.
+
+    Raises:
+        OSError, InputError: something cannot be listed, or what is there has formats that do not
+            go together.
+    """
+    below = _Below(root, glob, asked, unfinished)
+    if "://" in root:
+        below.list_store()
+    else:
+        below.walk()
+    if asked == "auto":
+        skipped = len(root) + 1
+        check_formats(named, (path[skipped:] for path in below.matches.files))
+    return below.matches
+
+
+class _Below:
+    """Collects what a glob matches below a folder."""
+
+    def __init__(
+        self, root: str, glob: str, asked: str, unfinished: tuple[str, ...] | None
+    ) -> None:
+        self._root = root.rstrip("/")
+        self._glob = glob
+        self._asked = asked
+        self._matches = matcher(glob)
+        self._changing = unfinished is not None
+        self._unfinished = unfinished or ()
+        self.matches = Matches()
+
+    def walk(self) -> None:
+        """Look at all folders of a local one."""
+        folders = [""]  # below root, each with a slash behind it
+        while folders:
+            folder = folders.pop()
+            try:
+                with os.scandir(f"{self._root}/{folder}") as entries:
+                    listed = list(entries)
+            except FileNotFoundError:
+                if not self._changing:
+                    raise
+                continue
+            ours = folder and any(entry.name == PLAN for entry in listed)
+            if ours and is_ours(f"{self._root}/{folder.rstrip('/')}"):
                 continue
             for entry in listed:
                 relative = folder + entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in MARKERS:
+                    if not (entry.name in MARKERS or entry.name.startswith(".")):
                         folders.append(relative + "/")
-                elif matches(relative) and is_visible(relative, pattern):
-                    status = entry.stat()
-                    if stat.S_ISREG(status.st_mode):
-                        yield str(root / relative), Listed.of_status(status)
+                    elif self._holds(relative):
+                        self._pass_over(relative, BY_NAME)
+                elif self._holds(relative):
+                    self._take(entry, relative)
+
+    def _take(self, entry: os.DirEntry[str], relative: str) -> None:
+        if not self._is_visible(relative):
+            self._pass_over(relative, BY_NAME)
+            return
+        try:
+            status = entry.stat()
+        except OSError:
+            if entry.is_symlink():
+                self._pass_over(relative, DANGLING)
+            elif not self._changing:
+                raise
+            return
+        if stat.S_ISREG(status.st_mode):
+            path = f"{self._root}/{relative}"
+            self.matches.files[path] = Listed.of_status(path, status)
+        else:
+            to_folder = stat.S_ISDIR(status.st_mode)
+            self._pass_over(relative, TO_FOLDER if to_folder else NO_FILE)
+
+    def list_store(self) -> None:
+        """Look at all objects whose names begin as the glob does."""
+        fixed = GLOB_CHARACTERS.split(self._glob, maxsplit=1)[0]
+        listed = _metadata(FileSystems.match([f"{self._root}/{fixed}**"]))
+        for file in _without_outputs(listed, self._root + "/"):
+            relative = file.path[len(self._root) + 1 :]
+            # Stores show an empty folder as an object whose name ends with a slash.
+            if relative.endswith("/") or not self._holds(relative):
+                continue
+            if self._is_visible(relative):
+                self.matches.files[file.path] = Listed.of_metadata(file.path, file)
+            else:
+                self._pass_over(relative, BY_NAME)
+
+    def _holds(self, relative: str) -> bool:
+        return self._matches(relative) and not relative.endswith(self._unfinished)
+
+    def _is_visible(self, relative: str) -> bool:
+        # A README.jsonl would be records.
+        about_data = self._asked != "auto" or _suffix(relative)[0] in FORMAT_SUFFIXES
+        return is_visible(relative, self._glob, about_data=about_data)
+
+    def _pass_over(self, relative: str, reason: str) -> None:
+        self.matches.passed_over[f"{self._root}/{relative}"] = reason
 
 
-def _match_remote(pattern: str) -> Iterator[tuple[str, Listed]]:
+def _match_remote(pattern: str, asked: str) -> Matches:
     check_filesystem(pattern)
-    folder = pattern.rstrip("/") + "/"
     try:
-        found = []
-        if not re.search(r"[*?\[]", pattern):
-            found = [
-                file
-                for file in _without_outputs(_metadata(FileSystems.match([folder + "**"])), folder)
-                if is_visible(file.path.removeprefix(folder), "")
-            ]
-        if not found:
-            asked = posixpath.basename(pattern)
-            found = [
-                file
-                for file in _metadata(FileSystems.match(spellings(pattern)))
-                if is_visible(posixpath.basename(file.path), asked)
-            ]
+        if is_glob(pattern):
+            folder, glob = cut(pattern)
+            return match_below(folder.rstrip("/"), glob, asked, named=pattern)
+        folder = pattern.rstrip("/")
+        found = match_below(folder, "**", asked, named=pattern)
+        if not found.files:
+            for file in _metadata(FileSystems.match([pattern])):
+                found.files[file.path] = Listed.of_metadata(file.path, file)
     except ValueError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
-    for file in found:
-        if not file.path.endswith("/"):  # what object stores show for an empty folder
-            yield file.path, Listed(int(file.size_in_bytes), Version.of_metadata(file))
+    return found
 
 
 def _without_outputs(files: list[Any], root: str) -> list[Any]:
@@ -330,33 +506,3 @@ def _without_outputs(files: list[Any], root: str) -> list[Any]:
 
 def _metadata(results: Iterable[Any]) -> list[Any]:
     return [file for result in results for file in result.metadata_list]
-
-
-def matcher(pattern: str) -> Any:
-    """A predicate on paths for ``pattern``, in the syntax of Beam's filesystems."""
-    expressions = [
-        re.compile(FileSystem.translate_pattern(spelling)) for spelling in spellings(pattern)
-    ]
-    return lambda path: any(expression.match(path) for expression in expressions)
-
-
-def spellings(pattern: str) -> list[str]:
-    """``pattern`` and what it becomes where some ``**/`` stands for no folder at all."""
-    found = [""]
-    for piece in re.split(r"(?:(?<=/)|^)(\*\*/)", pattern):
-        if piece == "**/":
-            found += [spelling + piece for spelling in found]
-        else:
-            found = [spelling + piece for spelling in found]
-    return found
-
-
-def is_visible(relative: str, pattern: str) -> bool:
-    """Whether a match is an input by convention, or asked for by a pattern that says so."""
-    asked = posixpath.basename(pattern)
-    *folders, name = relative.split("/")
-    if any(folder.startswith(".") or folder in MARKERS for folder in folders):
-        return False
-    if name in MARKERS:
-        return name == asked
-    return not name.startswith(".") or asked.startswith(".")

@@ -20,7 +20,8 @@ from pipelines.errors import RecordError, StoppedError
 from pipelines.files import storage
 from pipelines.files.storage import join, replacing
 from pipelines.metrics import counter
-from pipelines.progress import SlotWriter
+from pipelines.output.names import DEAD_LETTERS
+from pipelines.progress import SlotWriter, many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,21 +163,33 @@ def too_many(first: str, limit: int) -> str:
     return f"{first}: this is more than the {limit} bad records that `max_failures` allows"
 
 
-def check_failures(failures: int, reading: Reading, files: Sequence[str]) -> None:
+def described(failures: int, directory: str, files: Sequence[str]) -> str:
+    """How many bad records there are, and the first of their ``files`` below ``directory``."""
+    line = json.loads(storage.read(join(directory, files[0])).split(b"\n", 1)[0])
+    first = f"{line['file']}, record at {line['unit']} {line['place']}: {line['reason']}"
+    return f"{many(failures, 'bad record')}, the first: {first}"
+
+
+def check_failures(
+    failures: int, reading: Reading, files: Sequence[str], *, documents: int
+) -> None:
     """Check the bad records of the whole job against what it may set aside.
 
     Args:
         failures: how many there were.
         reading: says how many there may be.
         files: dead letters below the output directory, of which the first is quoted.
+        documents: how many good ones there were.
 
     Raises:
-        RecordError: there were more.
+        RecordError: there were more, or nothing but bad records.
     """
-    if failures <= reading.max_failures:
+    allowed = failures <= reading.max_failures
+    if not failures or (allowed and documents):
         return
-    first = ""
-    if files:
-        line = json.loads(storage.read(join(reading.directory, files[0])).split(b"\n", 1)[0])
-        first = f"{line['file']}, record at {line['unit']} {line['place']}: {line['reason']}"
-    raise RecordError(too_many(f"{failures} bad records, the first: {first}", reading.max_failures))
+    bad = described(failures, reading.directory, files)
+    if not allowed:
+        raise RecordError(too_many(bad, reading.max_failures))
+    raise RecordError(
+        f"no record is a document: {bad}; {join(reading.directory, DEAD_LETTERS)} has them all"
+    )

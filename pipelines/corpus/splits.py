@@ -103,7 +103,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
 
     Files larger than that are cut into equal ranges, except for compressed files and files that
     are one document (``text``), which cannot be cut. Consecutive files that are not cut share a
-    split as long as they fit into it together.
+    split as long as they fit into it together and have the same format.
 
     Args:
         files: the inputs in their sorted order.
@@ -137,7 +137,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
             room = -1
             continue
         whole = whole_file(file, index)
-        if file.size <= room:
+        if file.size <= room and groups[-1][-1].format == file.format:
             groups[-1].append(whole)
             room -= file.size
         else:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from bpe.pretokenize import Pretokenizer
     from pipelines.corpus.documents import Block
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.inputs import InputFile, PassedOver
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
     from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
@@ -107,6 +107,7 @@ class Counting:
         job: for the workers.
         reading: for the workers: how splits are read.
         files: the inputs.
+        passed_over: what else the patterns match.
         splits: the work.
         plan: what the job is, for its output directory.
     """
@@ -114,6 +115,7 @@ class Counting:
     job: CountJob
     reading: Reading
     files: tuple[InputFile, ...]
+    passed_over: tuple[PassedOver, ...]
     splits: tuple[Split, ...]
     plan: Plan
 
@@ -149,6 +151,7 @@ def count_split(
         bytes=size,
         pretokens=pretokens,
         failures=dead.records if dead else 0,
+        formats={split.pieces[0].format: reader.documents},  # a split has one
     )
 
 
@@ -252,10 +255,16 @@ def write_manifest(
         parts=tuple(sorted(parts, key=lambda part: part.file)),
         prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
     )
-    if reading is not None and manifest.totals.failures > reading.max_failures:
+    if reading is not None and manifest.totals.failures:
         entries = storage.entries(join(job.directory, DEAD_LETTERS))
         dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in entries]
-        check_failures(manifest.totals.failures, reading, [d for d in dead if parse_part(d)])
+        counted = manifest.totals
+        check_failures(
+            counted.failures,
+            reading,
+            [file for file in dead if parse_part(file)],
+            documents=counted.documents,
+        )
     remove_temporaries(job.directory)
     text = manifest.to_json()
     storage.write(join(job.directory, MANIFEST), text.encode("utf-8"))
@@ -283,7 +292,8 @@ def plan_counting(
         bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
     """
     job = count_job(pretokens, output, settings)
-    files = find_inputs(inputs)
+    found = find_inputs(inputs)
+    files = found.files
     splits = plan_splits(files, inputs.split_size)
     if settings.track_order and len(files) >> _FILE_BITS:
         raise ConfigError(
@@ -294,7 +304,8 @@ def plan_counting(
     return Counting(
         job=job,
         reading=reading,
-        files=tuple(files),
+        files=files,
+        passed_over=found.passed_over,
         splits=tuple(splits),
         plan=count_plan(job, splits=len(splits), reading=reading, files=files),
     )

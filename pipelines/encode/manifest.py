@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe._checksum import CHECKSUM, with_checksum
+from bpe.counts.manifest import add_formats
 from pipelines.corpus.documents import ReadOptions
 from pipelines.encode.parts import DeadLetters
 from pipelines.encode.rows import Dropped
@@ -119,6 +120,12 @@ class EncodedManifest:
     def watched(self) -> bool:
         """Whether files are encoded as they arrive, each to parts of its own."""
         return self.failed is not None
+
+    @property
+    def formats(self) -> dict[str, int]:
+        """Documents by the format of the files that held them; a part is of one."""
+        of = {source.name: source.format for source in self.inputs}
+        return add_formats(*({of[part.inputs[0].name]: part.documents} for part in self.parts))
 
     @classmethod
     def of(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.corpus.documents import KeptColumn, ReadOptions
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.inputs import InputFile, PassedOver
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.failures import Failures
@@ -123,6 +123,7 @@ class Encoding:
         tokenizer: where it was loaded from.
         tokenizer_json: the tokenizer, as it goes to the workers.
         files: the inputs.
+        passed_over: what else the patterns match.
         splits: the work.
         plan: what the job is, for its output directory.
         not_applied: what the tokenizer's file asks for that is left out.
@@ -132,6 +133,7 @@ class Encoding:
     tokenizer: str
     tokenizer_json: str
     files: tuple[InputFile, ...]
+    passed_over: tuple[PassedOver, ...]
     splits: tuple[Split, ...]
     plan: Plan
     not_applied: tuple[str, ...]
@@ -244,6 +246,7 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
         manifest.totals.failures,
         job.reading,
         [letters.file for letters in manifest.dead_letters],
+        documents=manifest.totals.documents,
     )
     expected = [part_file(part, job.parts) for part in range(job.parts)]
     if [part.file for part in manifest.parts] != expected:
@@ -272,7 +275,8 @@ def plan_encoding(
     """
     loaded = load_tokenizer(tokenizer)
     check_tokens(loaded, encoding)
-    files = find_inputs(inputs)
+    found = find_inputs(inputs)
+    files = found.files
     splits = plan_splits(files, inputs.split_size)
     text = tokenizer_json(loaded, tokenizer)
     job = encode_job(
@@ -288,7 +292,8 @@ def plan_encoding(
         job=job,
         tokenizer=tokenizer,
         tokenizer_json=text,
-        files=tuple(files),
+        files=files,
+        passed_over=found.passed_over,
         splits=tuple(splits),
         plan=Plan(
             kind="encoded",

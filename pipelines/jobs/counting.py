@@ -86,6 +86,8 @@ def count(
         pretokens=manifest.totals.pretokens,
         distinct_pretokens=sum(part.rows for part in manifest.parts),
         failures=manifest.totals.failures,
+        formats=manifest.totals.formats,
+        passed_over=counting.passed_over,
         parts=len(manifest.parts),
         output_bytes=sum(part.bytes for part in manifest.parts),
         seconds=time.monotonic() - began,

@@ -102,6 +102,8 @@ def encode(
         dropped_tokens=manifest.totals.dropped.tokens,
         dropped_documents=manifest.totals.dropped.documents,
         failures=manifest.totals.failures,
+        formats=manifest.formats,
+        passed_over=planned.passed_over,
         parts=len(manifest.parts),
         # A runner that starts a job again finds the parts of its own first try, too.
         resumed_parts=metric(result, "parts_resumed") if output.resume else 0,

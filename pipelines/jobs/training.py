@@ -131,7 +131,11 @@ def train(
                 remove_ours(inner.directory)  # they are not those of the new tokenizer
             facts = _train(job, execution, progress)
     return TrainSummary(
-        output=directory, resumed_counts=resumed, seconds=time.monotonic() - began, **facts
+        output=directory,
+        passed_over=counting.passed_over if counting else (),
+        resumed_counts=resumed,
+        seconds=time.monotonic() - began,
+        **facts,
     )
 
 

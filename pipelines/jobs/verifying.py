@@ -116,6 +116,7 @@ def _verify_encoded(
         "tokens": totals.tokens,
         "unknown_tokens": totals.unknown,
         "failures": totals.failures,
+        "formats": manifest.formats,
     }
     return facts, len(manifest.parts)
 
@@ -136,5 +137,6 @@ def _verify_counts(
         "tokens": counts.totals.pretokens,
         "unknown_tokens": 0,
         "failures": counts.totals.failures,
+        "formats": manifest.totals.formats,
     }
     return facts, len(manifest.parts)

@@ -98,7 +98,7 @@ def _compare(
     directory: str, counts: PretokenCounts, inputs: InputSettings, counters_path: str | None
 ) -> None:
     """Count the inputs again, in this process."""
-    files = find_inputs(inputs)
+    files = find_inputs(inputs).files
     if counted_inputs(files) != counts.inputs:
         raise VerificationError(
             f"{directory}: the files given are not those that were counted (by name and size): "

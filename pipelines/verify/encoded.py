@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.inputs import find_inputs, input_file
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.encode.parts import open_part, read_contents
 from pipelines.encode.rows import Dropped
@@ -36,6 +36,8 @@ from pipelines.watch.arrivals import Arrivals, Place
 from pipelines.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpe import Tokenizer
     from pipelines.corpus.inputs import InputFile
     from pipelines.encode.manifest import EncodedManifest
@@ -121,23 +123,26 @@ def verify_encoded(
     return tokenizer
 
 
-def _files(directory: str, manifest: EncodedManifest, inputs: InputSettings) -> list[InputFile]:
+def _files(
+    directory: str, manifest: EncodedManifest, inputs: InputSettings
+) -> tuple[InputFile, ...]:
     """The files that the manifest must be of, as the job called them."""
-    files = find_inputs(inputs)
     if manifest.failed is None:
-        return files
+        return find_inputs(inputs).files
     arrivals = Arrivals(
         [Place.of(pattern) for pattern in inputs.patterns],
         output=directory,
         settings=WatchSettings(),
+        format_=inputs.format,
     )
     named = [
-        replace(file, name=arrivals.name(file.path))
-        for file in files
-        if arrivals.is_input(file.path)
+        input_file(one.path, arrivals.name(one.path), one.size_in_bytes, inputs.format)
+        for one in arrivals.find()
     ]
     failed = set(manifest.failed)
-    return sorted((file for file in named if file.name not in failed), key=lambda file: file.name)
+    return tuple(
+        sorted((file for file in named if file.name not in failed), key=lambda file: file.name)
+    )
 
 
 def check_names(
@@ -285,7 +290,7 @@ def _compare(encoded: _Encoded, number: int, rows: PartRows, slot: SlotWriter) -
         )
 
 
-def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[Split, ...]:
+def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tuple[Split, ...]:
     """The splits of the parts, over ``files``, which may lie elsewhere by now."""
     if files is not None:
         _check_inputs(manifest, files)
@@ -333,7 +338,7 @@ def _splits(manifest: EncodedManifest, files: list[InputFile] | None) -> tuple[S
     return tuple(splits)
 
 
-def _check_inputs(manifest: EncodedManifest, files: list[InputFile]) -> None:
+def _check_inputs(manifest: EncodedManifest, files: Sequence[InputFile]) -> None:
     """Refuse files that are not those of the manifest, by name and size."""
     names = {file.name for file in files}
     for source in manifest.inputs:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import posixpath
-import re
 import threading
 import time
 from dataclasses import dataclass
@@ -15,11 +13,11 @@ from typing import TYPE_CHECKING
 from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.corpus.inputs import common_parts, is_visible, matcher, printable_name, spellings
-from pipelines.errors import ConfigError, InputError
+from pipelines.corpus.inputs import Matches, common_parts, cut, match_below, printable_name
+from pipelines.corpus.patterns import glob_escaped, is_glob
+from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import is_local
-from pipelines.output.names import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 MARKER = ".done"
 # What programs call a file while they write it.
 TEMPORARY = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", "._COPYING_", "~")
-_GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +35,27 @@ class Place:
 
     Attributes:
         folder: an absolute path or a URL, without a slash at its end.
-        glob: a pattern relative to it, in the syntax of Beam's filesystems.
+        glob: a pattern relative to it.
+        pattern: both, as they were given.
     """
 
     folder: str
     glob: str
+    pattern: str
+
+    def look(self, format_: str) -> Matches:
+        """What is there now; nothing where the folder is not there yet.
+
+        Raises:
+            OSError, ValueError, InputError: it cannot be listed, or mixes records and text.
+        """
+        return match_below(
+            self.folder,
+            self.glob,
+            format_,
+            named=self.pattern,
+            unfinished=(MARKER, *TEMPORARY),
+        )
 
     @classmethod
     def of(cls, pattern: str) -> Place:
@@ -50,53 +63,25 @@ class Place:
 
         Raises:
             InputError: nothing is there, so that it could become a file or a folder.
-            ConfigError: a folder's own name would be read as a pattern.
         """
-        name = ""  # of a file that is given as it is
         if is_local(pattern):
             literal = Path(os.path.abspath(pattern))  # noqa: PTH100 - links are not followed
             if literal.is_dir():
-                place = cls(folder=str(literal), glob="**")
-            elif literal.exists():
-                name = literal.name
-                place = cls(folder=str(literal.parent), glob=name)
-            elif not _GLOB.search(pattern):
+                return cls(folder=str(literal), glob="**", pattern=pattern)
+            if literal.exists():
+                name = glob_escaped(literal.name)
+                return cls(folder=str(literal.parent), glob=name, pattern=pattern)
+            if not is_glob(pattern):
                 raise InputError(
                     f"nothing is at {pattern!r} yet: make the directory first, or give a pattern "
                     "such as 'DIR/*.jsonl'"
                 )
-            else:
-                head, glob = _cut(pattern)
-                place = cls(folder=os.path.abspath(head or "."), glob=glob)  # noqa: PTH100
-        else:
-            storage.check_filesystem(pattern)
-            head, glob = _cut(pattern) if _GLOB.search(pattern) else (pattern.rstrip("/"), "**")
-            place = cls(folder=head, glob=glob)
-        if _GLOB.search(place.folder) or _GLOB.search(name):
-            raise ConfigError(
-                f"{pattern}: '*', '?' and '[' in the name of a file or folder are read as a "
-                "pattern when it is watched: rename it"
-            )
-        return place
-
-    @property
-    def patterns(self) -> list[str]:
-        """What to ask Beam's filesystems for."""
-        return [f"{self.folder}/{glob}" for glob in spellings(self.glob)]
-
-    def holds(self, path: str) -> bool:
-        """Whether the pattern means this file, by its name."""
-        if not path.startswith(self.folder + "/"):
-            return False
-        relative = path[len(self.folder) + 1 :]
-        return bool(matcher(self.glob)(relative)) and is_visible(relative, self.glob)
-
-
-def _cut(pattern: str) -> tuple[str, str]:
-    """The folder before the first character of a glob, and the glob."""
-    fixed = _GLOB.split(pattern, maxsplit=1)[0]
-    head = fixed.rpartition("/")[0]
-    return head, pattern[len(head) + 1 :] if head or pattern.startswith("/") else pattern
+            head, glob = cut(pattern)
+            folder = os.path.abspath(head or ".")  # noqa: PTH100 - links are not followed
+            return cls(folder=folder, glob=glob, pattern=pattern)
+        storage.check_filesystem(pattern)
+        head, glob = cut(pattern) if is_glob(pattern) else (pattern, "**")
+        return cls(folder=head.rstrip("/"), glob=glob, pattern=pattern)
 
 
 class Arrivals:
@@ -106,6 +91,7 @@ class Arrivals:
         places: where to look.
         output: the directory that is written to; nothing in it is an input.
         settings: when a file is complete.
+        format_: of all files, or ``auto``.
         clock: seconds since 1970, as files have them.
     """
 
@@ -115,34 +101,21 @@ class Arrivals:
         *,
         output: str,
         settings: WatchSettings,
+        format_: str = "auto",
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.places = tuple(places)
         self.root = common_folder([place.folder for place in self.places])
         self._output = output
+        self._format = format_
         self._settings = settings
         self._clock = clock
-        self._outputs: dict[str, tuple[bool, float]] = {}
         self._seen: dict[str, tuple[tuple[int, float], float]] = {}
         self._lock = threading.Lock()
-
-    @property
-    def patterns(self) -> list[str]:
-        """What to ask Beam's filesystems for; a file may match several."""
-        return list(dict.fromkeys(p for place in self.places for p in place.patterns))
 
     def name(self, path: str) -> str:
         """What a file is called in ids and in the log: its path below the folder of all."""
         return printable_name(path[len(self.root) + 1 :])
-
-    def is_input(self, path: str) -> bool:
-        """Whether a file that matches is meant to be read."""
-        base = posixpath.basename(path)
-        if base.endswith((MARKER, *TEMPORARY)) or path.endswith("/"):
-            return False
-        if path.startswith(self._output + "/"):
-            return False
-        return any(place.holds(path) for place in self.places) and not self._is_output(path)
 
     def is_complete(self, file: FileMetadata) -> bool:
         """Whether nobody writes to a file any more, as far as it can be told."""
@@ -166,32 +139,27 @@ class Arrivals:
         """All inputs that are there now, sorted by path, each once.
 
         Raises:
-            InputError: they cannot be listed.
+            InputError: they cannot be listed, or a pattern matches files of records and text.
         """
+        found = self.look().files
+        return [FileMetadata(path, found[path].size, found[path].changed) for path in sorted(found)]
+
+    def look(self) -> Matches:
+        """What is there now, and what is passed over.
+
+        Raises:
+            InputError: as `find`.
+        """
+        matches = Matches()
         try:
-            results = FileSystems.match(self.patterns)
+            for place in self.places:
+                matches.update(place.look(self._format))
         except (OSError, ValueError) as error:
             raise InputError(f"the inputs cannot be listed: {error}") from error
-        found = {file.path: file for result in results for file in result.metadata_list}
-        return [found[path] for path in sorted(found) if self.is_input(path)]
-
-    def _is_output(self, path: str) -> bool:
-        """Whether a job of ours writes to a folder between a pattern's own and the file."""
-        folder = posixpath.dirname(path)
-        while any(folder.startswith(place.folder + "/") for place in self.places):
-            if self._holds_output(folder):
-                return True
-            folder = posixpath.dirname(folder)
-        return False
-
-    def _holds_output(self, folder: str) -> bool:
-        now = self._clock()
-        known, until = self._outputs.get(folder, (False, 0.0))
-        if known or now < until:
-            return known
-        found = is_ours(folder)
-        self._outputs[folder] = (found, now + self._settings.interval)
-        return found
+        written = self._output + "/"
+        for path in [path for path in matches.files if path.startswith(written)]:
+            del matches.files[path]
+        return matches
 
 
 def state(path: str) -> FileMetadata | None:

@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bpe.counts.manifest import add_formats
 from pipelines.corpus.inputs import input_file, matches_any
 from pipelines.corpus.reading import Reading
 from pipelines.count.directory import read_counts_manifest
@@ -133,6 +134,8 @@ def watch_encode(
         documents=manifest.totals.documents,
         bytes=manifest.totals.text_bytes,
         failures=manifest.totals.failures,
+        formats=manifest.formats,
+        passed_over=place.arrivals.look().summary(),
         tokens=manifest.totals.tokens,
         inputs=len(manifest.inputs),
         new_inputs=keeper.taken,
@@ -196,6 +199,8 @@ def watch_count(
         documents=sum(one["documents"] for one in sums),
         bytes=sum(one["bytes"] for one in sums),
         failures=sum(entry["bad"] for entry in entries),
+        formats=add_formats(*(one["formats"] for one in sums)),
+        passed_over=place.arrivals.look().summary(),
         tokens=sum(one["pretokens"] for one in sums),
         inputs=sum(len(entry["inputs"]) for entry in entries if entry["failed"] is None),
         new_inputs=keeper.taken,
@@ -245,7 +250,7 @@ class _Watched:
             execution=execution,
             settings=settings,
             progress=progress or NoProgress(),
-            arrivals=Arrivals(places, output=directory, settings=settings),
+            arrivals=Arrivals(places, output=directory, settings=settings, format_=inputs.format),
             run=uuid.uuid4().hex,
         )
 
@@ -333,7 +338,7 @@ class _Watched:
         """Run the job until it is told to stop; returns why it ended."""
         keeper.begin()
         for pattern in self.inputs.patterns:
-            if not matches_any(pattern):
+            if not matches_any(pattern, self.inputs.format):
                 self.progress.log(f"no file matches {pattern!r} yet: waiting, Ctrl-C ends it")
         factory = WorkFactory(
             task=task, places=self.arrivals.places, settings=self.settings, run=self.run
@@ -343,7 +348,6 @@ class _Watched:
                 pipeline,
                 factory,
                 failures,
-                patterns=self.arrivals.patterns,
                 stop_after=self.settings.stop_after,
                 threads=self.execution.worker_count,
             ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import override
 
-from pipelines.corpus.reading import too_many
+from pipelines.corpus.reading import described, too_many
 from pipelines.errors import RecordError
 from pipelines.files import storage
 from pipelines.progress import many, size_text
@@ -102,7 +102,13 @@ class Keeper(ABC):
 
     def _check(self, bad: int) -> None:
         if bad > self._max_failures:
-            raise RecordError(too_many(f"{bad} bad records", self._max_failures))
+            letters = sorted(
+                letters["file"]
+                for entry in self._entries.values()
+                for letters in entry["dead_letters"]
+            )
+            told = described(bad, self._directory, letters)
+            raise RecordError(too_many(told, self._max_failures))
 
     def run(self, stopping: threading.Event, stop: Callable[[], object]) -> None:
         """Do so until the event is set; ``stop`` ends the job."""

@@ -1,11 +1,11 @@
 """The steps of a job that watches, on Beam.
 
-Files are matched again and again as `apache_beam.io.fileio.MatchContinuously` does it without its
-own memory of files (ours is the log): a periodic impulse, the patterns, ``MatchAll``. Its steps
-stand here one by one because it takes one pattern, and says nothing while nothing matches, so that
-nobody could tell it to stop. On the local runner more than one source that never ends, or more
-than one worker, would lose the rest of an impulse (Beam 2.77), so there one worker has all steps,
-and takes files with threads of its own; elsewhere files are dealt to all workers.
+Files are looked for again and again, at each tick of a periodic impulse. (Not with
+`apache_beam.io.fileio.MatchContinuously`: it takes one pattern, passes over names with a backslash,
+and says nothing while nothing matches, so that nobody could tell it to stop.) On the local runner
+more than one source that never ends, or more than one worker, would lose the rest of an impulse
+(Beam 2.77), so there one worker has all steps, and takes files with threads of its own; elsewhere
+files are dealt to all workers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
-from apache_beam.io import fileio
-from apache_beam.io.fileio import EmptyMatchTreatment
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
@@ -60,7 +58,12 @@ class WorkFactory:
 
     def make(self, failures: Failures) -> Work:
         """What takes files."""
-        arrivals = Arrivals(self.places, output=self.task.directory, settings=self.settings)
+        arrivals = Arrivals(
+            self.places,
+            output=self.task.directory,
+            settings=self.settings,
+            format_=self.task.format,
+        )
         return self.task.work(arrivals, failures, None if failures.path else self.run)
 
 
@@ -69,21 +72,20 @@ class StopWatch(Exception):  # noqa: N818 - no error
 
 
 class _Tick(beam.DoFn):  # type: ignore[misc]  # Beam has no types
-    """Gives the patterns in each interval, and ends the local runner when it shall stop."""
+    """Ticks once in each interval, and ends the local runner when it shall stop."""
 
-    def __init__(self, patterns: list[str], interval: float, failures: Failures) -> None:
-        self._patterns = patterns
+    def __init__(self, interval: float, failures: Failures) -> None:
         self._interval = interval
         self._failures = failures
         self._next = 0.0
 
-    def process(self, _: Any) -> Iterator[str]:
+    def process(self, _: Any) -> Iterator[None]:
         if self._failures.stopped():
             raise StopWatch(STOPPED)
         now = time.monotonic()
         if now >= self._next:
             self._next = now + self._interval
-            yield from self._patterns
+            yield None
 
 
 class _WithWork(beam.DoFn):  # type: ignore[misc]
@@ -103,27 +105,26 @@ class _WithWork(beam.DoFn):  # type: ignore[misc]
 
 
 class _Select(_WithWork):
-    """Lets through what is complete and not yet taken."""
+    """Finds what is complete and not yet taken."""
 
     def setup(self) -> None:
         super().setup()
         self._dealt: dict[tuple[str, int, float], float] = {}
-        self._forget = self._look = 0.0
+        self._forget = 0.0
 
-    def process(self, file: FileMetadata) -> Iterator[bytes]:
+    def process(self, _: None) -> Iterator[bytes]:
         if self._work is None or self._failures.stopped():
             return
         with self._failures.reported():
             now = time.monotonic()
-            if now >= self._look:
-                self._work.see_run()
-                self._look = now + self._factory.settings.interval
-            seen = (file.path, *stamp(file))
-            if now < self._dealt.get(seen, 0.0) or not self._work.is_wanted(file):
-                return
-            if self._failures.path is None:  # elsewhere files are taken one after the other
-                self._deal(seen, now)
-            yield pack(file)
+            self._work.see_run()
+            for file in self._work.arrivals.find():
+                seen = (file.path, *stamp(file))
+                if now < self._dealt.get(seen, 0.0) or not self._work.is_wanted(file):
+                    continue
+                if self._failures.path is None:  # elsewhere files are taken one after the other
+                    self._deal(seen, now)
+                yield pack(file)
 
     def _deal(self, seen: tuple[str, int, float], now: float) -> None:
         self._dealt[seen] = now + _AGAIN
@@ -172,7 +173,6 @@ def add_watching(
     factory: WorkFactory,
     failures: Failures,
     *,
-    patterns: list[str],
     stop_after: float | None,
     threads: int,
 ) -> None:
@@ -182,7 +182,6 @@ def add_watching(
         pipeline: of any runner that streams.
         factory: makes what takes files.
         failures: how workers report errors; on the local runner, also how they are stopped.
-        patterns: what to match.
         stop_after: seconds after which no more looks are taken; None: never.
         threads: that take files, on the local runner.
     """
@@ -198,8 +197,7 @@ def add_watching(
             stop_timestamp=end if not local else MAX_TIMESTAMP,
             fire_interval=min(interval, LOCAL_TICK) if local else interval,
         )
-        | "Patterns" >> beam.ParDo(_Tick(patterns, interval if local else 0.0, failures))
-        | "Match" >> fileio.MatchAll(EmptyMatchTreatment.ALLOW)
+        | "Tick" >> beam.ParDo(_Tick(interval if local else 0.0, failures))
         | "Select" >> beam.ParDo(_Select(factory, shared, failures))
     )
     if not local:

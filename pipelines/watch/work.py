@@ -28,6 +28,7 @@ from pipelines.files.storage import join
 from pipelines.files.versions import file_version
 from pipelines.metrics import counters_kept
 from pipelines.output.names import PLAN, dead_letters_file, read_json_object
+from pipelines.progress import many
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
 
@@ -166,8 +167,6 @@ class Work(ABC):
 
     def is_wanted(self, file: FileMetadata) -> bool:
         """Whether a file that matches is complete, and was not taken as it is now."""
-        if not self.arrivals.is_input(file.path):
-            return False
         name = self.arrivals.name(file.path)
         known = self._known.get(name)
         if known is not None and known.is_as(file):
@@ -308,7 +307,8 @@ class Work(ABC):
         if bad > self._task.max_failures:
             self.discard(entry)
             where = entry["failed"] or f"{name} holds {entry['bad']} of them"
-            raise RecordError(too_many(f"{bad} bad records: {where}", self._task.max_failures))
+            told = f"{many(bad, 'bad record')}: {where}"
+            raise RecordError(too_many(told, self._task.max_failures))
         try:
             self.see_run()
         except OutputError:

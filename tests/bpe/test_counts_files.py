@@ -79,6 +79,7 @@ def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -
         "pretokens": counts.totals.pretokens,
         "distinct_pretokens": len(counts),
         "failures": 0,
+        "formats": {},
     }
     names = [f"data/part-0000{shard}-of-00003.parquet" for shard in range(3)]
     assert [part["file"] for part in manifest["parts"]] == names

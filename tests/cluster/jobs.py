@@ -66,7 +66,7 @@ class Job:
     ) -> subprocess.CompletedProcess[str]:
         """``bpe run``: all of it, by one command."""
         settings = {
-            "input": str(self.corpus),
+            "input": list(corpora.patterns(self.corpus)),
             "output": str(folder),
             "special_token": "<|end|>",
             "append_token": "<|end|>",

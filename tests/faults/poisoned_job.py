@@ -22,6 +22,7 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests.faults.poison import Poisoned, write_clean, write_poisoned, write_poisoned_lines
+from tests.pipelines.corpora import patterns
 
 
 class Strikes(NoProgress):
@@ -65,7 +66,7 @@ def job(
 ) -> jobs.TrainSummary | jobs.EncodeSummary:
     """Train on a corpus or encode it, and strike it once the job is planned."""
     inputs = InputSettings(
-        patterns=(str(corpus.folder),),
+        patterns=patterns(corpus.folder),
         format="lines" if lines else "auto",
         max_failures=corpus.failures,
         max_record_size=limit,

@@ -50,8 +50,18 @@ class Corpus:
 
     def inputs(self, *, split_size: int | None = SPLIT, max_failures: int = 0) -> InputSettings:
         return InputSettings(
-            patterns=(str(self.folder),), split_size=split_size, max_failures=max_failures
+            patterns=self.patterns, split_size=split_size, max_failures=max_failures
         )
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        return patterns(self.folder)
+
+
+def patterns(folder: Path) -> tuple[str, ...]:
+    """One for each kind of file in a folder: text and records in one folder are refused."""
+    kinds = ("**/*.txt*", "**/*.jsonl*", "**/*.parquet")
+    return tuple(f"{folder}/{kind}" for kind in kinds if any(folder.glob(kind)))
 
 
 def sentence(number: int, words: int = 12) -> str:

@@ -155,7 +155,7 @@ def test_a_file_that_is_replaced_after_it_was_planned_ends_the_job(
 
 def blocks(inputs: InputSettings, between: Callable[[], None]) -> list[str]:
     """The texts of the first split, read in small blocks; something happens after the first."""
-    first, *_ = plan_splits(find_inputs(inputs), 6000)
+    first, *_ = plan_splits(find_inputs(inputs).files, 6000)
     options = ReadOptions(block_bytes=500)
     found: list[str] = []
     for number, block in enumerate(read_split(first, options)):
@@ -183,7 +183,7 @@ def test_a_split_that_was_begun_is_of_the_file_it_opened(tmp_path: Path, name: s
 def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path, "docs.jsonl")
     corpus.new = corpus.new.replace(b"}", b" ")
-    split, *_ = plan_splits(find_inputs(corpus.inputs()), 6000)
+    split, *_ = plan_splits(find_inputs(corpus.inputs()).files, 6000)
     reading = Reading(directory=str(tmp_path), options=ReadOptions(block_bytes=500))
     with SplitReader(split, reading, Failures()) as reader:
         blocks = iter(reader)

@@ -18,7 +18,7 @@ from pipelines.count.transform import MergeRuns
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.failures import Failures
 from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, tree, write_corpus, write_jsonl
+from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,6 +210,25 @@ def test_bad_records_are_added_up_over_splits(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"3 bad records, the first: a\.jsonl.*the 2 bad records"):
         count(inputs, tmp_path / "counts")
     assert not (tmp_path / "counts" / "manifest.json").exists()
+
+
+def test_nothing_but_bad_records_fails(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_bytes(b"{\n" * 3)
+    inputs = InputSettings(patterns=(str(tmp_path / "in"),), max_failures=9)
+    with pytest.raises(RecordError, match=r"no record is a document: 3 bad records, .*a\.jsonl"):
+        count(inputs, tmp_path / "counts")
+    assert not (tmp_path / "counts" / "manifest.json").exists()
+    with pytest.raises(RecordError, match="no record is a document"):
+        train(tmp_path / "model", inputs=inputs)
+
+
+def test_documents_are_counted_by_the_format_of_their_file(corpus: Corpus, tmp_path: Path) -> None:
+    summary = count(corpus.inputs(), tmp_path / "counts")
+    formats = {"jsonl": 80, "parquet": 50, "text": 1}
+    assert summary.formats == formats
+    assert count(corpus.inputs(), tmp_path / "counts", resume=True).formats == formats
+    assert PretokenCounts.load(tmp_path / "counts").totals.formats == formats
 
 
 def test_a_finished_count_is_resumed_without_counting(corpus: Corpus, tmp_path: Path) -> None:

@@ -144,14 +144,21 @@ class TestIds:
         write(tmp_path / "f", format_, ["a", "b", "c"], [-5, 2**63 - 1, 0])
         assert read(whole(tmp_path / "f", format_)).ids == ["-5", "9223372036854775807", "0"]
 
-    @pytest.mark.parametrize("ids", [[1.5, 2.0], [True, False], [[1], [2]], [{"a": 1}, {"a": 2}]])
     @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
-    def test_other_values_of_id_are_no_ids(
+    def test_other_numbers_become_strings(self, tmp_path: Path, format_: FileFormat) -> None:
+        write(tmp_path / "f", format_, ["a", "b", "c"], [1.5, -0.25, None])
+        found = read(whole(tmp_path / "f", format_))
+        assert found.ids == ["1.5", "-0.25", f"f:{found.places[2]}"]
+
+    @pytest.mark.parametrize("ids", [[True, False], [[1], [2]], [{"a": 1}, {"a": 2}]])
+    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    def test_other_values_of_id_are_bad_records(
         self, tmp_path: Path, format_: FileFormat, ids: list[Any]
     ) -> None:
         write(tmp_path / "f", format_, ["a", "b"], ids)
         found = read(whole(tmp_path / "f", format_))
-        assert found.ids == [f"f:{place}" for place in found.places]
+        assert found.ids == []
+        assert ["neither a string nor a number" in bad.reason for bad in found.bad] == [True] * 2
 
     @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
     def test_a_record_needs_the_id_that_is_asked_for(
@@ -231,7 +238,7 @@ class TestSplit:
         for i in range(100):
             (tmp_path / f"{i:03}.txt").write_text(f"text {i}" if i % 10 else "")
         (tmp_path / "050.txt").write_bytes(b"\xff")
-        (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))))
+        (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))).files)
         (block,) = read_split(split, ReadOptions())
         expected = [i for i in range(100) if i != 50]
         assert block.ids.to_pylist() == [f"{i:03}.txt" for i in expected]
@@ -246,13 +253,14 @@ class TestSplit:
         write(tmp_path / "b.jsonl", "jsonl", ["b1", "b2"])
         write(tmp_path / "c.txt", "text", ["c"])
         write(tmp_path / "d.parquet", "parquet", ["d1", "d2"])
-        (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))))
-        blocks = list(read_split(split, ReadOptions()))
+        settings = InputSettings(patterns=tuple(map(str, tmp_path.iterdir())))
+        splits = plan_splits(find_inputs(settings).files)
+        blocks = [block for split in splits for block in read_split(split, ReadOptions())]
         texts = [text for block in blocks for text in block.texts.to_pylist()]
         assert texts == ["a\n", "b1", "b2", "c\n", "d1", "d2"]
         indexes = [index for block in blocks for index in block.file_indexes.to_pylist()]
         assert indexes == [0, 1, 1, 2, 3, 3]
-        assert sum(block.input_bytes for block in blocks) == split.size
+        assert sum(block.input_bytes for block in blocks) == sum(split.size for split in splits)
 
 
 class TestChangedFiles:

@@ -33,7 +33,7 @@ def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa
     settings = InputSettings(patterns=(str(path),), format=format_)
     ids: list[pa.Array] = []
     texts: list[pa.Array] = []
-    for split in plan_splits(find_inputs(settings), split_size):
+    for split in plan_splits(find_inputs(settings).files, split_size):
         for block in read_split(split, ReadOptions()):
             assert block.bad == ()
             ids.append(block.ids)

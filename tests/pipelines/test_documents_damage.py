@@ -119,6 +119,23 @@ def test_flipped_bits_are_never_silent(tmp_path: Path, compression: Compression)
         packed[position] ^= 0x55
 
 
+@pytest.mark.parametrize("lines", [50, len(LINES)])
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_wrong_checksum_keeps_the_lines_before_it(
+    tmp_path: Path, lines: int, before: int
+) -> None:
+    data = "".join(line + "\n" for line in LINES[:lines]).encode()
+    checksums: tuple[tuple[Compression, int], ...] = (("gz", -8), ("zst", -1))
+    for compression, checksum in checksums:
+        packed = bytearray(pack(data, compression))
+        packed[checksum] ^= 0xFF
+        found = read_packed(tmp_path, pack(b"member\n", compression) * before + packed, compression)
+        assert found.texts == ["member"] * before + LINES[:lines]
+        (bad,) = found.bad
+        assert "is damaged before byte" in bad.reason
+        assert bad.place == len(data) + 7 * before
+
+
 def test_a_wrong_length_behind_gzip_data_is_reported(tmp_path: Path) -> None:
     packed = pack(DATA, "gz")
     found = read_packed(tmp_path, packed[:-4] + struct.pack("<I", 1), "gz")

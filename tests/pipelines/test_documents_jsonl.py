@@ -31,29 +31,31 @@ def read_line(path: Path, line: bytes, **options: Any) -> Found:
 def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None] | None:
     """The whole rule again, in the plainest words: (text, id), or None for a bad line."""
 
-    class Integer(str):
+    class Number(str):
         __slots__ = ()
 
     def own_id(value: object) -> str | None:
-        if isinstance(value, Integer):
+        if isinstance(value, Number):
             return "0" if value == "-0" else value[:]
         if isinstance(value, str) and not any(0xD800 <= ord(c) < 0xE000 for c in value):
             return value
         return None
 
     try:
-        record = json.loads(line.decode("utf-8"), parse_int=Integer)
+        record = json.loads(line.decode("utf-8"), parse_int=Number, parse_float=Number)
     except ValueError:
         return None
     if not isinstance(record, dict):
         return None
     text = record.get("text")
-    if not isinstance(text, str) or isinstance(text, Integer):
+    if not isinstance(text, str) or isinstance(text, Number):
         return None
     if any(0xD800 <= ord(c) < 0xE000 for c in text):
         return None
-    id_ = own_id(record.get(id_field or "id"))
-    return None if id_field and id_ is None else (text, id_)
+    value = record.get(id_field or "id")
+    id_ = own_id(value)
+    needed = id_field is not None or value is not None
+    return None if needed and id_ is None else (text, id_)
 
 
 def assert_same(path: Path, line: bytes, id_field: str | None = None) -> None:
@@ -257,6 +259,14 @@ def test_fields_can_have_any_name(path: Path) -> None:
         (b'{"body":"a","n":1}', "no field 'text': the record has 'body', 'n'"),
         (b'{"' + b"k" * 500 + b'":1}', "the record has '" + "k" * 80 + "' (see"),
         (b"{}", "no fields"),
+        (b"{", "looks like pretty-printed JSON"),
+        (b"[", "looks like pretty-printed JSON"),
+        (b'  {"meta": {', "each line must be a whole object"),
+        (b'{"text":"a","id":true}', "id field 'id' is true, neither a string nor a number"),
+        (b'{"text":"a","id":[1]}', "id field 'id' is an array"),
+        (b'{"text":"a","id":{}}', "id field 'id' is an object"),
+        (b'{"text":"a","id":NaN}', "id field 'id' is nan"),
+        (b'{"text":"a","id":"\\ud800"}', "id field 'id' holds half a surrogate pair"),
         (b'{"text":null}', "field 'text' is null"),
         (b'{"text":5}', "field 'text' is a number"),
         (b'{"text":5.5}', "field 'text' is a number"),

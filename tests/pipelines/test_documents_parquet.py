@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import datetime, timezone
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +18,6 @@ from tests.pipelines.corpus_files import cut, read, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
-
 
 MEASURE = """
 import resource
@@ -99,15 +100,18 @@ def test_malformed_utf8_is_bad_and_its_neighbours_are_not(tmp_path: Path) -> Non
         assert "malformed UTF-8 at byte 3 of the record (0xff: " in found.bad[0].reason
 
 
-def test_a_malformed_id_is_none(tmp_path: Path) -> None:
+def test_a_malformed_id_makes_a_bad_record(tmp_path: Path) -> None:
     ids = pa.array([b"a", b"\xff", None], pa.binary())
     write(tmp_path / "f", {"text": ["1", "2", "3"], "id": ids})
-    assert read(whole(tmp_path / "f", "parquet")).ids == ["a", "f:1", "f:2"]
+    found = read(whole(tmp_path / "f", "parquet"))
+    assert found.ids == ["a", "f:2"]
+    remedy = "(name another column with `id_field`)"
+    assert [bad.reason for bad in found.bad] == [f"id field 'id' is not well-formed UTF-8 {remedy}"]
     found = read(whole(tmp_path / "f", "parquet"), options=ReadOptions(id_field="id"))
     assert found.ids == ["a"]
     assert [bad.reason for bad in found.bad] == [
-        "id field 'id' is not well-formed UTF-8",
-        "id field 'id' is null",
+        f"id field 'id' is not well-formed UTF-8 {remedy}",
+        f"id field 'id' is null {remedy}",
     ]
 
 
@@ -127,6 +131,46 @@ def test_ids_of_any_fitting_type(tmp_path: Path, ids: pa.Array) -> None:
         value.decode() if isinstance(value, bytes) else str(value) for value in ids.to_pylist()
     ]
     assert read(whole(tmp_path / "f", "parquet")).ids == expected
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pa.array([1.5, 2.0, None]), ["1.5", "2", "f:2"]),
+        (pa.array([0.1, 7.0, None], pa.float32()), ["0.1", "7", "f:2"]),
+        (pa.array([Decimal("1.50"), Decimal("2.00"), None]), ["1.50", "2.00", "f:2"]),
+        (pa.array([1.5, 1.5, None]).dictionary_encode(), ["1.5", "1.5", "f:2"]),
+        (pa.array(["nan", "inf", None]), ["nan", "inf", "f:2"]),
+    ],
+)
+def test_numbers_become_strings(tmp_path: Path, ids: pa.Array, expected: list[str]) -> None:
+    write(tmp_path / "f", {"text": ["x", "y", "z"], "id": ids})
+    assert read(whole(tmp_path / "f", "parquet")).ids == expected
+    with_ids = read(whole(tmp_path / "f", "parquet"), options=ReadOptions(id_field="id"))
+    assert with_ids.ids == expected[:2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        (pa.array([True, None]), "is of type bool, neither a string nor a number"),
+        (pa.array([[1], None]), "neither a string nor a number"),
+        (pa.array([{"a": 1}, None]), "neither a string nor a number"),
+        (pa.array([datetime(2026, 1, 1, tzinfo=timezone.utc), None]), "is of type timestamp"),
+        (pa.array([float("nan"), None]), "is nan, which is no number"),
+        (pa.array([float("-inf"), None]), "is -inf, which is no number"),
+    ],
+)
+def test_what_cannot_be_an_id_makes_a_bad_record(
+    tmp_path: Path, ids: pa.Array, reason: str
+) -> None:
+    write(tmp_path / "f", {"text": ["x", "y"], "id": ids})
+    found = read(whole(tmp_path / "f", "parquet"))
+    assert found.documents == [("f:1", "y", 1)]
+    (bad,) = found.bad
+    assert (bad.place, bad.raw) == (0, b"x")
+    assert reason in bad.reason
+    assert "`id_field`" in bad.reason
 
 
 def test_a_missing_column_is_named_with_the_columns_there_are(tmp_path: Path) -> None:
@@ -156,8 +200,8 @@ def test_a_column_that_is_not_text_is_refused(tmp_path: Path, column: pa.Array) 
     write(tmp_path / "f.parquet", {"text": column})
     with pytest.raises(InputError, match=r"f\.parquet: column 'text' holds .*, not text"):
         read(whole(tmp_path / "f.parquet", "parquet"))
-    write(tmp_path / "g.parquet", {"text": ["a"], "key": pa.array([1.5])})
-    with pytest.raises(InputError, match="neither strings nor integers"):
+    write(tmp_path / "g.parquet", {"text": ["a"], "key": pa.array([True])})
+    with pytest.raises(InputError, match="neither strings nor numbers"):
         read(whole(tmp_path / "g.parquet", "parquet"), options=ReadOptions(id_field="key"))
 
 

@@ -224,6 +224,28 @@ def test_bad_records_add_up_in_the_manifest(model: Path, tmp_path: Path) -> None
     assert rows(tmp_path / "ids")["id"].to_pylist() == [f"g{i}" for i in range(40)]
 
 
+def test_nothing_but_bad_records_fails(model: Path, tmp_path: Path) -> None:
+    inputs = replace(bad_lines(tmp_path / "in", good=0, bad=5), max_failures=5)
+    with pytest.raises(RecordError, match=r"no record is a document: 5 bad records, .*docs\.jsonl"):
+        encode(inputs, model, tmp_path / "ids")
+    assert not (tmp_path / "ids" / "manifest.json").exists()
+
+
+def test_the_summary_says_what_was_read_and_what_was_passed_over(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    inputs = corpus.inputs()
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "README.md").touch()
+    (tmp_path / "more" / "z.jsonl").write_text('{"text": "z"}')
+    inputs = replace(inputs, patterns=(*inputs.patterns, str(tmp_path / "more")))
+    summary = encode(inputs, model, tmp_path / "ids")
+    assert summary.formats == {"jsonl": 81, "parquet": 50, "text": 1}
+    (over,) = summary.passed_over
+    assert (over.files, over.first) == (1, str(tmp_path / "more" / "README.md"))
+    assert summary.as_dict()["passed_over"][0]["reason"] == "by their names"
+
+
 @pytest.mark.parametrize(
     ("allowed", "message"),
     [(0, "`max_failures` N"), (4, "5 bad records, the first: docs.jsonl, record at ")],
@@ -288,7 +310,7 @@ from pipelines.settings import InputSettings
 from tests.pipelines.corpora import TWO, encode
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
-inputs = InputSettings(patterns=({str(corpus.folder)!r},))
+inputs = InputSettings(patterns={corpus.patterns!r})
 encode(inputs, Path({str(model)!r}), Path({str(tmp_path / "ids")!r}), execution=TWO)
 """
     root = Path(__file__).resolve().parents[2]
@@ -318,7 +340,7 @@ def test_counters_of_beam_add_up(corpus: Corpus, model: Path, tmp_path: Path) ->
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"text": 1}\n')
     p = beam.Pipeline(options=options(TWO))
-    inputs = [str(corpus.folder), str(bad)]
+    inputs = [*corpus.patterns, str(bad)]
     _ = p | EncodeToParquet(
         inputs=inputs, tokenizer=str(model), output=str(tmp_path / "ids"), max_failures=1
     )

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 
 def find(*patterns: Path | str, format_: str = "auto") -> list[InputFile]:
     settings = InputSettings(patterns=tuple(map(str, patterns)), format=format_)  # type: ignore[arg-type]
-    return find_inputs(settings)
+    return list(find_inputs(settings).files)
+
+
+def passed_over(*patterns: Path | str, format_: str = "auto") -> list[str]:
+    settings = InputSettings(patterns=tuple(map(str, patterns)), format=format_)  # type: ignore[arg-type]
+    return [str(one) for one in find_inputs(settings).passed_over]
 
 
 def names(*patterns: Path | str) -> list[str]:
@@ -157,13 +163,80 @@ def test_a_pattern_without_files_says_what_was_looked_for(tmp_path: Path, patter
     assert repr(asked) in str(raised.value)
 
 
-def test_what_cannot_be_read_is_an_error_and_not_a_smaller_corpus(tmp_path: Path) -> None:
-    make(tmp_path, "a.txt")
+def test_a_link_that_leads_nowhere_is_an_error_when_named_and_told_when_listed(
+    tmp_path: Path,
+) -> None:
+    make(tmp_path, "a.txt", "b/c.txt")
     (tmp_path / "broken.txt").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"broken\.txt"):
-        find(tmp_path)
+    (tmp_path / "circle.txt").symlink_to(tmp_path / "circle.txt")
+    (tmp_path / "folder.txt").symlink_to(tmp_path / "b")
     with pytest.raises(InputError, match=r"broken\.txt"):
         find(tmp_path / "broken.txt")
+    assert names(tmp_path / "*") == names(tmp_path / "*.txt") == ["a.txt"]
+    assert passed_over(tmp_path / "*.txt") == [
+        f"passed over 2 files, links that lead nowhere ({tmp_path}/broken.txt)",
+        f"passed over 1 file, links to folders ({tmp_path}/folder.txt)",
+    ]
+    assert passed_over(tmp_path / "a*") == []
+    (tmp_path / "a.txt").unlink()
+    with pytest.raises(InputError, match="2 files, links that lead nowhere"):
+        find(tmp_path / "*.txt")
+
+
+def test_files_about_the_data_are_passed_over_by_name(tmp_path: Path) -> None:
+    about = ["README.md", "readme", "Readme.txt", "LICENSE", "LICENSE-MIT.txt", "LICENCE.txt"]
+    make(tmp_path, *about, ".gitattributes", "b/README_fr.md", "a.jsonl", "b/c.jsonl")
+    assert names(tmp_path) == names(tmp_path / "**") == ["a.jsonl", "b/c.jsonl"]
+    (told,) = passed_over(tmp_path)
+    assert told.startswith(f"passed over 8 files, by their names ({tmp_path}/.gitattributes); ")
+    assert told.endswith("to read one, name it in full or give `format`")
+    assert passed_over(tmp_path / "*.jsonl") == []
+    assert names(tmp_path / "README.md") == names(tmp_path / "README.*") == ["README.md"]
+    assert {file.format for file in find(tmp_path, format_="lines")} == {"lines"}
+    assert len(find(tmp_path, format_="lines")) == 9
+
+
+def test_a_corpus_is_not_passed_over_for_how_its_name_begins(tmp_path: Path) -> None:
+    make(tmp_path, "README.jsonl", "license_plates.jsonl", "readme_texts.parquet", "LICENSES.json")
+    assert len(names(tmp_path)) == 4
+    assert passed_over(tmp_path) == []
+
+
+@pytest.mark.parametrize("pattern", ["", "*", "**", "**/*"])
+def test_records_and_text_in_one_folder_are_an_error(tmp_path: Path, pattern: str) -> None:
+    make(tmp_path, "a.jsonl", "b.ndjson.gz", "c.parquet", "notes.txt", "d", "README.md")
+    with pytest.raises(InputError) as raised:
+        find(tmp_path / pattern)
+    assert "2 jsonl (a.jsonl), 1 parquet (c.parquet), 2 text (d)" in str(raised.value)
+    assert "`format`" in str(raised.value)
+    assert "'*.jsonl'" in str(raised.value)
+    assert len(find(tmp_path / pattern, format_="lines")) == 6
+    assert names(tmp_path / "*.jsonl") == ["a.jsonl"]
+    assert {file.format for file in find(tmp_path / "*.jsonl", tmp_path / "notes.txt")} == {
+        "jsonl",
+        "text",
+    }
+
+
+def test_records_of_both_kinds_go_together_and_so_does_text_of_any_name(tmp_path: Path) -> None:
+    make(tmp_path / "records", "a.jsonl", "b.parquet", "c.json.zst")
+    make(tmp_path / "library", "a.py", "b/c.txt", "d", "e.md.gz")
+    assert len(names(tmp_path / "records")) == 3
+    assert len(names(tmp_path / "library")) == 4
+
+
+def test_a_glob_matches_names_with_any_character(tmp_path: Path) -> None:
+    odd = ["a\\b.jsonl", "[a].jsonl", "new\nline.jsonl", "st*r.jsonl", "ünï.jsonl", "a.jsonl"]
+    for name in odd:
+        (tmp_path / name).write_text("{}")
+    assert sorted(names(tmp_path / "*")) == sorted(names(tmp_path / "*.jsonl")) == sorted(odd)
+    assert names(f"disk:/{tmp_path}/*") == names(tmp_path / "*")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert names(tmp_path / "[[]a].jsonl") == ["[a].jsonl"]
+        assert names(tmp_path / "*[\\]*") == ["a\\b.jsonl"]
+    with pytest.raises(InputError, match="not a valid pattern"):
+        find(tmp_path / "[z-a].jsonl")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
@@ -289,12 +362,12 @@ def test_importing_the_package_does_not_import_beam() -> None:
 
 
 def test_the_output_of_a_job_is_no_input_unless_named(tmp_path: Path) -> None:
-    make(tmp_path, "corpus/1.txt", "corpus/out/counts/manifest.json", "corpus/else/x.json")
+    make(tmp_path, "corpus/1.jsonl", "corpus/out/counts/manifest.json", "corpus/else/x.json")
     for folder in ("", "/corpus/out", "/corpus/else"):
         program = "another" if folder == "/corpus/else" else "beam-bpe"
         plan = Path(f"{tmp_path}{folder}/.plan.json")
         plan.write_text(json.dumps({"program": program}))
-    assert names(tmp_path) == ["1.txt", "else/x.json"]
+    assert names(tmp_path) == ["1.jsonl", "else/x.json"]
     assert names(tmp_path / "**" / "*.json") == ["x.json"]
-    assert names(f"disk:/{tmp_path}") == ["1.txt", "else/x.json"]
+    assert names(f"disk:/{tmp_path}") == ["1.jsonl", "else/x.json"]
     assert names(tmp_path / "corpus" / "out") == ["manifest.json"]

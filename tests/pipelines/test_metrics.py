@@ -58,7 +58,9 @@ def test_counting_and_training(tmp_path: Path) -> None:
     (corpus.folder / "bad.jsonl").write_text("no json\n")
     output = tmp_path / "counts"
     found = finished(
-        CountCorpus(inputs=[str(corpus.folder)], output=str(output), max_failures=1, split_size=700)
+        CountCorpus(
+            inputs=[*corpus.patterns], output=str(output), max_failures=1, split_size=700
+        )
     )
     manifest = json.loads((output / "manifest.json").read_text())
     parts = list(output.glob("data/part-*.parquet"))
@@ -88,7 +90,7 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     small_tokenizer(tmp_path / "t.json")
     output = tmp_path / "ids"
-    encode: dict[str, Any] = {"inputs": [str(corpus.folder)], "tokenizer": str(tmp_path / "t.json")}
+    encode: dict[str, Any] = {"inputs": [*corpus.patterns], "tokenizer": str(tmp_path / "t.json")}
     found = finished(EncodeToParquet(**encode, output=str(output), split_size=700))
     totals = json.loads((output / "manifest.json").read_text())["totals"]
     parts = list(output.glob("data/train-*.parquet"))
@@ -151,7 +153,6 @@ def watched(works: Works, task: Task) -> dict[str, int]:
         pipeline,
         WorkFactory(task=task, places=places, settings=settings, run=FIRST),
         Failures(),
-        patterns=[f"{works.inputs}/*"],
         stop_after=0.4,
         threads=1,
     )

@@ -58,7 +58,10 @@ def test_splits_are_about_as_large_as_asked(files: list[InputFile], split_size: 
         first = right.pieces[0]
         if right.pieces[0].size == first.file_size and left.pieces[0].start == 0:
             whole = all(piece.size == piece.file_size for piece in left.pieces)
-            assert not whole or left.size + first.size > split_size
+            full = left.size + first.size > split_size
+            assert not whole or full or left.pieces[-1].format != first.format
+    for split in plan_splits(files, split_size):
+        assert len({piece.format for piece in split.pieces}) == 1
 
 
 def test_small_files_share_splits_in_order() -> None:
@@ -83,11 +86,15 @@ def test_a_million_small_files_are_few_splits() -> None:
 
 @given(files=corpora, split_size=st.integers(1, 200))
 def test_work_is_even(files: list[InputFile], split_size: int) -> None:
-    """No more than twice as many splits as needed, and none above its size but what is one file."""
+    """No more than twice as many splits as needed, and none above its size but what is one file.
+
+    Formats do not share a split.
+    """
     splits = plan_splits(files, split_size)
     total = sum(one.size for one in files)
     large = sum(one.size > split_size for one in files)
-    assert len(splits) <= 2 * total // split_size + 2 * large + 1
+    formats = 1 + sum(left.format != right.format for left, right in pairwise(files))
+    assert len(splits) <= 2 * total // split_size + 2 * large + formats
     whole = [one.size for one in files if not one.can_be_cut]
     assert max((split.size for split in splits), default=0) <= max([split_size, *whole])
     for index, one in enumerate(files):

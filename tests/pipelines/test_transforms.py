@@ -39,7 +39,7 @@ def pipeline(workers: int = 1) -> beam.Pipeline:
 
 def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
-    inputs = [str(corpus.folder)]
+    inputs = [*corpus.patterns]
     with pipeline(workers=2) as p:
         counted = p | CountCorpus(inputs=inputs, split_size=700, output=str(tmp_path / "c"))
         encoded = p | EncodeToParquet(
@@ -79,7 +79,7 @@ def test_counting_is_validated_when_it_is_made(arguments: dict[str, Any]) -> Non
 
 def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -> None:
     good: dict[str, Any] = {
-        "inputs": [str(corpus.folder)],
+        "inputs": [*corpus.patterns],
         "tokenizer": str(tmp_path / "t.json"),
         "output": str(tmp_path / "ids"),
     }
@@ -107,7 +107,7 @@ def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
     with pipeline() as p:
         encoded = p | EncodeToParquet(
-            inputs=[str(corpus.folder)],
+            inputs=[*corpus.patterns],
             split_size=700,
             tokenizer=str(tmp_path / "t.json"),
             output=str(tmp_path / "ids"),
@@ -124,7 +124,7 @@ def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
 
 def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
-    inputs, output = [str(corpus.folder)], str(tmp_path / "out")
+    inputs, output = [*corpus.patterns], str(tmp_path / "out")
     p = pipeline()
     texts = p | "Texts" >> beam.Create(["text"])
     encoding = EncodeToParquet(inputs=inputs, tokenizer=str(tmp_path / "t.json"), output=output)
@@ -142,7 +142,7 @@ def test_output_rules_hold_in_a_foreign_pipeline(corpus: Corpus, tmp_path: Path)
     (tmp_path / "c" / "mine").touch()
     p = pipeline()
     with pytest.raises(OutputError, match="holds 'mine'"):
-        _ = p | CountCorpus(inputs=[str(corpus.folder)], output=str(tmp_path / "c"))
+        _ = p | CountCorpus(inputs=[*corpus.patterns], output=str(tmp_path / "c"))
 
 
 def test_importing_the_package_does_not_import_beam() -> None:

@@ -50,15 +50,25 @@ def test_what_is_no_input_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / ".plan.json").write_text('{"program": "beam-bpe"}')
     for name in (
-        *("a.jsonl", "b.txt", "sub/c.jsonl", ".d.jsonl", "e.jsonl.tmp", "f.part", "g~"),
+        *(
+            "a.jsonl",
+            "b.json",
+            "sub/c.jsonl",
+            ".d.jsonl",
+            "README.md",
+            "LICENSE",
+            "e.jsonl.tmp",
+            "f.part",
+            "g~",
+        ),
         *("a.jsonl.done", "_SUCCESS", "sub/.hidden/h.jsonl", "out/i.jsonl"),
     ):
         (tmp_path / name).touch()
-    assert names(arrivals(str(tmp_path))[0]) == ["a.jsonl", "b.txt", "sub/c.jsonl"]
+    assert names(arrivals(str(tmp_path))[0]) == ["a.jsonl", "b.json", "sub/c.jsonl"]
     assert names(arrivals(f"{tmp_path}/*.jsonl")[0]) == ["a.jsonl"]
     assert names(arrivals(f"{tmp_path}/**/*.jsonl")[0]) == ["a.jsonl", "sub/c.jsonl"]
-    assert names(arrivals(f"{tmp_path}/b.txt")[0]) == ["b.txt"]
-    assert names(arrivals(str(tmp_path), output=f"{tmp_path}/sub")[0]) == ["a.jsonl", "b.txt"]
+    assert names(arrivals(f"{tmp_path}/b.json")[0]) == ["b.json"]
+    assert names(arrivals(str(tmp_path), output=f"{tmp_path}/sub")[0]) == ["a.jsonl", "b.json"]
 
 
 def test_names_are_below_the_folder_of_all_patterns(tmp_path: Path) -> None:
@@ -72,13 +82,45 @@ def test_names_are_below_the_folder_of_all_patterns(tmp_path: Path) -> None:
 def test_patterns_that_cannot_be_watched_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing is at"):
         Place.of(str(tmp_path / "not-there"))
-    (tmp_path / "odd[1]").mkdir()
-    with pytest.raises(ConfigError, match="rename it"):
-        Place.of(str(tmp_path / "odd[1]"))
     with pytest.raises(ConfigError, match="`settle` -1"):
         WatchSettings(settle=-1)
     with pytest.raises(ConfigError, match="`baseline`"):
         DriftSettings(warn_unseen=5)
+
+
+def test_every_name_is_seen(tmp_path: Path) -> None:
+    folder = tmp_path / "odd[1]*"
+    folder.mkdir()
+    odd = ["[a].jsonl", "a.jsonl", "b\\c.jsonl", "new\nline.jsonl"]
+    for name in odd:
+        (folder / name).touch()
+    assert names(arrivals(str(folder))[0]) == odd
+    folder = folder.rename(tmp_path / "plain")
+    for pattern in (folder, folder / "*", folder / "*.jsonl"):
+        assert names(arrivals(str(pattern))[0]) == odd
+    assert names(arrivals(str(folder / "[a].jsonl"))[0]) == ["[a].jsonl"]
+
+
+def test_records_and_text_are_not_taken_together(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "b.txt.tmp", "b.txt.done"):
+        (tmp_path / name).touch()
+    watched, _ = arrivals(str(tmp_path))
+    assert [watched.name(file.path) for file in watched.find()] == ["a.jsonl"]
+    (tmp_path / "b.txt").touch()
+    with pytest.raises(InputError, match=r"1 jsonl \(a\.jsonl\), 1 text \(b\.txt\)"):
+        watched.find()
+
+
+def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "README.md", ".gitattributes"):
+        (tmp_path / name).touch()
+    (tmp_path / "b.jsonl").symlink_to(tmp_path / "nowhere")
+    watched, _ = arrivals(str(tmp_path))
+    assert [(one.files, one.reason) for one in watched.look().summary()] == [
+        (2, "by their names"),
+        (1, "links that lead nowhere"),
+    ]
+    assert [watched.name(file.path) for file in watched.find()] == ["a.jsonl"]
 
 
 def test_the_command_line_has_all_rules_of_completeness() -> None:

@@ -355,8 +355,9 @@ struct JsonLines {
   std::vector<int64_t> undecided;  // (row, begin, end): its text is empty, to be judged elsewhere
 };
 
-// The first byte of data is at `place`. A row whose id is no string or integer has none; with
-// `id_required` it is undecided. At most 2^31 - 1 bytes of data.
+// The first byte of data is at `place`. A row whose id is absent or null has none; with
+// `id_required`, and where its id is no string or integer, it is undecided. At most 2^31 - 1 bytes
+// of data.
 inline JsonLines read_json_lines(std::string_view data, int64_t place, std::string_view text_field,
                                  std::string_view id_field, bool id_required) {
   using Kind = JsonLine::Kind;
@@ -377,8 +378,9 @@ inline JsonLines read_json_lines(std::string_view data, int64_t place, std::stri
     if (row % 8 == 0) rows.has_id.push_back(0);
     const bool read = line.read();
     const bool has_id = line.id.kind == Kind::string || line.id.kind == Kind::integer;
+    const bool no_id = line.id.kind == Kind::absent || line.id.kind == Kind::null;
     if (read && line.text.kind == Kind::string && !line.text.lone_surrogate &&
-        !(has_id && line.id.lone_surrogate) && (has_id || !id_required)) {
+        !(has_id && line.id.lone_surrogate) && (has_id || (no_id && !id_required))) {
       append(rows.text, line.text);
       if (has_id) {
         rows.has_id.back() |= static_cast<uint8_t>(1u << row % 8);

@@ -50,9 +50,10 @@ class ReadOptions:
 
     Attributes:
         text_field: the field (jsonl) or column (parquet) that holds the text.
-        id_field: the field that holds the document's id, a string or an integer; a record
-            without one is bad. None takes ``id`` where a record has a usable one, and the
+        id_field: the field that holds the document's id, a string or a number; a record
+            without one is bad. None takes ``id`` where a record has one that is not null, and the
             record's place (``name:place``; for a whole-file document ``name``) where it has not.
+            A record whose id is something else, such as a list, is bad.
         keep: fields or columns that pass through; a record that lacks one has null there.
         max_record_bytes: a longer record is bad; it is passed over in bounded memory.
         block_bytes: about how much text a block holds.

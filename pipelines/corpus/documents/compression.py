@@ -64,6 +64,10 @@ class UnpackedStream:
         self._taken = 0  # bytes read from the file
         self._ready = memoryview(b"")  # unpacked, not yet handed out
         self._damage: DamagedDataError | None = None
+        self._member_begin = 0  # in the file
+        self._given = 0  # bytes that the member at hand has given
+        self._fed_begin = 0  # in the file: what the member was given last
+        self._given_before = 0  # bytes that it had given before
 
     @property
     def consumed(self) -> int:
@@ -76,7 +80,7 @@ class UnpackedStream:
         Raises:
             DamagedDataError: nothing more can be unpacked, though the file has not ended well.
         """
-        if self._damage is not None:
+        if self._damage is not None and not self._ready:
             raise self._damage
         pieces: list[memoryview] = []
         missing = size
@@ -95,6 +99,8 @@ class UnpackedStream:
     def _unpack(self) -> bool:
         """Unpack some more into ``_ready``; False at the end of the file."""
         while not self._ready:
+            if self._damage is not None:
+                raise self._damage
             if self._member is None:
                 if not self._begin_member():
                     return False
@@ -118,11 +124,13 @@ class UnpackedStream:
             if self._members:
                 self._packed = self._packed.lstrip(self._padding)
         self._member, self._began = self._open_member(), False
+        self._member_begin, self._given = self.consumed, 0
         return True
 
     def _step(self, member: _Member) -> None:
         data = b""
         if member.needs_input:
+            self._fed_begin, self._given_before = self.consumed, self._given
             data, self._packed = self._packed or self._take(), b""
             if not data:
                 raise DamagedDataError(
@@ -132,8 +140,34 @@ class UnpackedStream:
         try:
             self._ready = memoryview(member.decompress(data, STEP))
         except _ERRORS as error:
-            raise DamagedDataError(self._describe(error)) from error
+            self._ready = memoryview(self._before_damage())
+            self._began = self._began or bool(self._ready)
+            self._damage = DamagedDataError(self._describe(error))
+        self._given += len(self._ready)
         self._began = self._began or bool(self._ready)
+
+    def _before_damage(self) -> bytes:
+        """What the member still gives when it is fed byte by byte: errors take a step's output."""
+        self._stored.seek(self._member_begin)
+        member = self._open_member()
+        position, given = self._member_begin, 0
+        pieces: list[bytes] = []
+        while True:
+            data = b""
+            if member.needs_input:
+                whole = position < self._fed_begin
+                data = self._stored.read(min(STEP, self._fed_begin - position) if whole else 1)
+                position += len(data)
+                if not data:  # another file by now
+                    break
+            try:
+                piece = member.decompress(data, STEP)
+            except _ERRORS:
+                break
+            given += len(piece)
+            if given > self._given_before:
+                pieces.append(piece[max(0, len(piece) - (given - self._given_before)) :])
+        return b"".join(pieces)[self._given - self._given_before :]
 
     def _describe(self, error: Exception) -> str:
         if self._began:

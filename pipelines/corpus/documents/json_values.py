@@ -21,7 +21,7 @@ _SCALARS: dict[type, frozenset[type]] = {
 
 
 class Digits(str):
-    """An integer as it was written."""
+    """A number as it was written."""
 
     __slots__ = ()
 

@@ -68,8 +68,14 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
     if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         raise ValueError(f"brackets nest more than {MAX_DEPTH} deep: flatten the record")
     try:
-        record = json.loads(text, parse_int=Digits)
+        record = json.loads(text, parse_int=Digits, parse_float=Digits)
     except json.JSONDecodeError as error:
+        if text.strip()[-1:] in ("{", "["):
+            raise ValueError(
+                f"{text.strip()!r:.80} begins a JSON value that goes on in the next line: this "
+                "looks like pretty-printed JSON, and each line must be a whole object (jq -c '.[]' "
+                "makes such lines of an array, jq -c . of objects)"
+            ) from None
         raise ValueError(
             f"not one JSON value: {error.msg} (character {error.pos} of {len(text)}); a record "
             "is one object on one line"
@@ -92,19 +98,21 @@ def _text(record: dict[str, Any], field: str) -> str:
 
 
 def _id(record: dict[str, Any], field: str | None) -> str | None:
-    value = record.get(DEFAULT_ID_FIELD if field is None else field)
+    name = DEFAULT_ID_FIELD if field is None else field
+    value = record.get(name)
     if isinstance(value, str):
         surrogate = lone_surrogate(value)
         if not surrogate:
             return "0" if isinstance(value, Digits) and value == "-0" else str(value)
         problem = f"holds {surrogate}, which is no character"
-    elif field is not None and field not in record:
+    elif field is None and value is None:
+        return None
+    elif name not in record:
         problem = "is missing"
     else:
-        problem = f"is {kind_of(value)}, neither a string nor an integer"
-    if field is None:
-        return None
-    raise ValueError(f"id field {field!r} {problem} (see `id_field`)")
+        found = repr(value) if isinstance(value, float) else kind_of(value)
+        problem = f"is {found}, neither a string nor a number"
+    raise ValueError(f"id field {name!r} {problem} (name another field with `id_field`)")
 
 
 def _depth(line: bytes) -> int:

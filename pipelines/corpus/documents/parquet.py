@@ -24,7 +24,14 @@ from pipelines.corpus.documents.block import (
     text_block,
     without,
 )
-from pipelines.corpus.documents.parquet_columns import find_columns, is_text, kept_column
+from pipelines.corpus.documents.parquet_columns import (
+    DEFAULT_ID_FIELD,
+    find_columns,
+    holds_ids,
+    is_text,
+    kept_column,
+    value_type,
+)
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 
 if TYPE_CHECKING:
@@ -36,6 +43,7 @@ READ_AHEAD = 1 << 20  # bytes of a column that are read at once
 MOST_ROWS = 8192  # decoded at once when values are small
 MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
 MOST_ROWS_UNKNOWN = 64  # of a column whose values could be large and repeat in some other way
+_NOT_FINITE = pa.array([b"nan", b"inf", b"-inf"], pa.large_binary())
 _ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
 
@@ -79,7 +87,8 @@ def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
 class _Rows:
     """Consecutive rows of a file: texts and ids (large_binary, with nulls; ids None: no column).
 
-    And the columns that pass through, of their types.
+    And the columns that pass through, of their types. Ids that are neither strings nor numbers are
+    empty here.
     """
 
     def __init__(
@@ -124,8 +133,17 @@ class _Rows:
         *,
         bad: list[BadRecord] | None = None,
         input_bytes: int = 0,
+        id_type: pa.DataType | None = None,
     ) -> Block:
-        """The documents among the rows; what is none joins ``bad``."""
+        """The documents among the rows; what is none joins ``bad``.
+
+        Args:
+            source: the file.
+            options: how rows become documents.
+            bad: what else is none.
+            input_bytes: see `Block`.
+            id_type: of the column of ids, where there is one.
+        """
         texts, ids = self.texts, self.ids
         sizes = pc.fill_null(pc.binary_length(texts), 0)
         reasons: dict[int, str] = {}
@@ -139,7 +157,7 @@ class _Rows:
                     "or raise `max_record_size`"
                 )
         if ids is not None:
-            ids, problems = _usable_ids(ids, options)
+            ids, problems = _usable_ids(ids, options, id_type)
             reasons.update(problems)
         for wanted, column in zip(options.keep, self.kept, strict=False):  # none where no rows are
             for row in _malformed_text(column):
@@ -181,6 +199,7 @@ class _Reader:
         self._stored = stored
         self._file = file
         self._text, self._id = find_columns(source, schema, options)
+        self._id_type = None if self._id is None else value_type(schema.field(self._id).type)
         self._kept = [kept_column(source, schema, column) for column in options.keep]
         names = (self._text, self._id, *(field.name for field in self._kept))
         self._names = list(dict.fromkeys(name for name in names if name is not None))
@@ -205,7 +224,13 @@ class _Reader:
                 block = _Rows.joined(pieces)
                 done = before + block.first + len(block.texts) - first
                 now = min(source.size * done // max(total, 1), source.size)
-                yield block.block(source, self._options, bad=bad, input_bytes=now - taken)
+                yield block.block(
+                    source,
+                    self._options,
+                    bad=bad,
+                    input_bytes=now - taken,
+                    id_type=self._id_type,
+                )
                 taken = now
             before += rows
         if taken < source.size:
@@ -258,13 +283,19 @@ class _Reader:
                 yield _Rows(
                     first + begin,
                     _as_binary(texts.slice(begin, rows)),
-                    None if ids is None else _as_binary(ids.slice(begin, rows)),
+                    None if ids is None else self._ids(ids.slice(begin, rows)),
                     tuple(
                         batch.column(field.name).slice(begin, rows).cast(field.type)
                         for field in self._kept
                     ),
                 )
             first += len(batch)
+
+    def _ids(self, ids: pa.Array) -> pa.LargeBinaryArray:
+        if holds_ids(self._id_type):
+            return _as_binary(ids)
+        null, empty = (pa.scalar(value, pa.large_binary()) for value in (None, b""))
+        return pc.if_else(ids.is_null(), null, empty)
 
     def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
         """Cut a batch where its dictionary-encoded columns decode to more than a block."""
@@ -341,27 +372,36 @@ def _is_malformed(row: pa.Array) -> bool:
 
 
 def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
-    """The bytes of a text column; of an integer column, its decimal digits."""
+    """The bytes of a text column; of a column of numbers, their decimal digits."""
     if pa.types.is_dictionary(array.type):
         return _as_binary(array.dictionary).take(array.indices)
-    if pa.types.is_integer(array.type):
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    if not is_text(array.type):
         array = array.cast(pa.string())
     return array.cast(pa.large_binary())
 
 
 def _usable_ids(
-    ids: pa.LargeBinaryArray, options: ReadOptions
+    ids: pa.LargeBinaryArray, options: ReadOptions, id_type: pa.DataType | None
 ) -> tuple[pa.LargeBinaryArray, dict[int, str]]:
     """``ids``, null where they are no text; and what is wrong with rows that need one."""
     problems: dict[int, str] = {}
+    if id_type is not None and not holds_ids(id_type):
+        what = f"is of type {id_type}, neither a string nor a number"
+        problems = dict.fromkeys(_true_rows(ids.is_valid()), what)
+    elif id_type is not None and pa.types.is_floating(id_type):
+        rows = _true_rows(pc.is_in(ids, value_set=_NOT_FINITE))
+        problems = {row: f"is {ids[row].as_py().decode()}, which is no number" for row in rows}
     if rows := malformed_rows(ids.fill_null(b"")):
         problems.update(dict.fromkeys(rows, "is not well-formed UTF-8"))
         ids = pc.if_else(_marked(rows, len(ids)), pa.scalar(None, pa.large_binary()), ids)
-    if options.id_field is None:
-        return ids, {}
-    for row in _true_rows(ids.is_null()):
-        problems.setdefault(row, "is null")
-    return ids, {row: f"id field {options.id_field!r} {why}" for row, why in problems.items()}
+    if options.id_field is not None:
+        for row in _true_rows(ids.is_null()):
+            problems.setdefault(row, "is null")
+    name = options.id_field or DEFAULT_ID_FIELD
+    remedy = "(name another column with `id_field`)"
+    return ids, {row: f"id field {name!r} {why} {remedy}" for row, why in problems.items()}
 
 
 def _marked(rows: list[int], length: int) -> pa.BooleanArray:

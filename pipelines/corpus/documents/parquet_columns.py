@@ -28,17 +28,14 @@ def find_columns(
         )
     if options.id_field is not None:
         kind = _column_type(source, schema, options.id_field, "`id_field`")
-        if not is_text(kind) and not _is_integer(kind):
+        if not holds_ids(kind):
             raise InputError(
                 f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
-                f"integers: name another one with `id_field` ({_described(schema)})"
+                f"numbers: name another one with `id_field` ({_described(schema)})"
             )
         return options.text_field, options.id_field
-    if schema.names.count(DEFAULT_ID_FIELD) == 1:
-        kind = schema.field(DEFAULT_ID_FIELD).type
-        if is_text(kind) or _is_integer(kind):
-            return options.text_field, DEFAULT_ID_FIELD
-    return options.text_field, None
+    has_ids = schema.names.count(DEFAULT_ID_FIELD) == 1
+    return options.text_field, DEFAULT_ID_FIELD if has_ids else None
 
 
 def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
@@ -85,10 +82,14 @@ def _described(schema: pa.Schema) -> str:
     return f"its columns are {', '.join(names)}{more}" if names else "it has no columns"
 
 
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values themselves, where they stand in a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Whether columns of this type hold strings, or bytes that may be some."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = value_type(kind)
     checks = (
         pa.types.is_string,
         pa.types.is_large_string,
@@ -102,7 +103,8 @@ def is_text(kind: pa.DataType) -> bool:
     return any(check(kind) for check in checks)
 
 
-def _is_integer(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_integer(kind))
+def holds_ids(kind: pa.DataType) -> bool:
+    """Whether values of this type can be ids of documents: strings and numbers."""
+    kind = value_type(kind)
+    checks = (is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(check(kind) for check in checks)

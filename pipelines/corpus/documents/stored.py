@@ -191,5 +191,6 @@ class StoredFile:
         self.seek(0, io.SEEK_END)
         size, planned = self.tell(), self._source.file_size
         if size != planned:
-            raise self._lost(f"has {size} now")
+            changed = "has grown to" if size > planned else "has shrunk to"
+            raise self._lost(f"{changed} {size}")
         self.seek(0)
