@@ -110,7 +110,7 @@ class ReadDocuments(ExceptionHandling):
 
 
 def _plan(_: None, inputs: InputSettings, keep: tuple[str, ...]) -> Iterator[bytes]:
-    files = find_inputs(inputs)
+    files = find_inputs(inputs).files
     options = ReadOptions.of(inputs, keep=find_kept(files, EncodeSettings(keep=keep)))
     for split in plan_splits(files, inputs.split_size):
         yield pack((split, options))

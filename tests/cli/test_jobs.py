@@ -70,7 +70,7 @@ def test_verify_says_what_it_could_prove_where_text_is_lost(work: Path) -> None:
 
 def test_verify_agrees(work: Path) -> None:
     done = bpe("verify", "ids", cwd=work)
-    assert done.stdout.startswith("verified  100 documents, ")
+    assert done.stdout.startswith("verified  100 documents (jsonl), ")
     assert "as its manifest says" in done.stdout
     done = bpe("verify", "ids", "--input", "corpus/*.jsonl", cwd=work)
     assert "every document decodes to its own bytes" in done.stdout
@@ -215,7 +215,12 @@ def test_an_input_of_bad_records_alone_is_not_empty(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"text": 3}\n')
     (tmp_path / "empty.txt").touch()
     count = ("count", "--max-failures", "1", "--output")
-    done = bpe(*count, "bad", "--input", "c.jsonl", cwd=tmp_path)
+    done = bpe(*count, "bad", "--input", "c.jsonl", cwd=tmp_path, status=1)
+    assert (
+        "no record is a document: 1 bad record, the first: c.jsonl, record at byte 0" in done.stderr
+    )
+    watching = ("--settle", "0", "--interval", "0.2", "--stop-idle", "0.4")
+    done = bpe(*count, "watched", "--watch", "c.jsonl", *watching, cwd=tmp_path)
     assert "warning   no documents: all that the input holds is 1 bad record" in done.stdout
     done = bpe(*count, "none", "--input", "empty.txt", "--format", "lines", cwd=tmp_path)
     assert "warning   the input holds no documents" in done.stdout

@@ -58,9 +58,7 @@ def test_counting_and_training(tmp_path: Path) -> None:
     (corpus.folder / "bad.jsonl").write_text("no json\n")
     output = tmp_path / "counts"
     found = finished(
-        CountCorpus(
-            inputs=[*corpus.patterns], output=str(output), max_failures=1, split_size=700
-        )
+        CountCorpus(inputs=[*corpus.patterns], output=str(output), max_failures=1, split_size=700)
     )
     manifest = json.loads((output / "manifest.json").read_text())
     parts = list(output.glob("data/part-*.parquet"))

@@ -118,7 +118,7 @@ def test_a_signal_ends_it_cleanly(
         process.send_signal(which)
         out, err = process.communicate(timeout=WAIT)
     assert process.returncode == 0, err
-    assert out.startswith("watched   2 documents, 18 bytes of text: ")
+    assert out.startswith("watched   2 documents (jsonl), 18 bytes of text: ")
     assert "Traceback" not in err
     verify(folder)
 
