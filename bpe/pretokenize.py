@@ -272,7 +272,7 @@ def did_you_mean(name: str) -> str:
     >>> did_you_mean("gpt-4"), did_you_mean("r50k_base"), did_you_mean("nothing like it")
     (" (did you mean 'cl100k'?)", " (did you mean 'gpt2'?)", '')
     """
-    key = re.sub(r"[^a-z0-9]|_base$", "", name.lower())
+    key = re.sub(r"_base$|[^a-z0-9]", "", name.lower())
     near = difflib.get_close_matches(key, PRETOKENIZERS, 1, cutoff=0.7)
     meant = key if key in PRETOKENIZERS else _MODELS.get(key) or "".join(near)
     return f" (did you mean {meant!r}?)" if meant else ""
