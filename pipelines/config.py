@@ -4,46 +4,24 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pipelines.errors import ConfigError
+from pipelines.option import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["text", "integer", "number", "size", "flag"]
-Value = str | int | float | bool | tuple[str, ...]
+    from pipelines.option import Option
 
-MAX_INTEGER = 2**63 - 1  # what the counts and their files can hold
+Value = str | int | float | bool | tuple[str, ...]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Key:
-    """What a configuration may say under one name.
-
-    Attributes:
-        name: with underscores; a file may use hyphens.
-        kind: the type of the value, or of each value where there may be several.
-        several: whether a list is allowed; one value alone is a list of one.
-        choices: the texts allowed; empty for any.
-        minimum: the smallest integer allowed, or None.
-        maximum: the greatest integer allowed.
-    """
-
-    name: str
-    kind: Kind = "text"
-    several: bool = False
-    choices: tuple[str, ...] = ()
-    minimum: int | None = None
-    maximum: int = MAX_INTEGER
 
 
 def parse_size(text: str) -> int:
@@ -68,7 +46,7 @@ def parse_size(text: str) -> int:
 
 
 def read_config(
-    path: str, keys: Mapping[str, Key], *, elsewhere: Mapping[str, str] | None = None
+    path: str, keys: Mapping[str, Option], *, elsewhere: Mapping[str, str] | None = None
 ) -> dict[str, Value]:
     """Read a YAML file of option names and values.
 
@@ -126,7 +104,9 @@ class _UniqueKeysLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def _unknown(path: str, *, key: str, keys: Mapping[str, Key], elsewhere: Mapping[str, str]) -> str:
+def _unknown(
+    path: str, *, key: str, keys: Mapping[str, Option], elsewhere: Mapping[str, str]
+) -> str:
     name = key.replace("-", "_")
     if name in elsewhere:
         return f"{path}: {key}: an option of {elsewhere[name]}, not of this command; remove it"
@@ -134,7 +114,7 @@ def _unknown(path: str, *, key: str, keys: Mapping[str, Key], elsewhere: Mapping
     return f"{path}: {key}: unknown key; did you mean {near}?"
 
 
-def _checked(path: str, *, key: str, value: object, spec: Key) -> Value:
+def _checked(path: str, *, key: str, value: object, spec: Option) -> Value:
     where = f"{path}: {key}"
     if spec.several:
         several = value if isinstance(value, list) else [value]
@@ -142,7 +122,7 @@ def _checked(path: str, *, key: str, value: object, spec: Key) -> Value:
     return _single(where, value=value, spec=spec)
 
 
-def _single(where: str, *, value: object, spec: Key) -> str | int | float | bool:
+def _single(where: str, *, value: object, spec: Option) -> str | int | float | bool:
     if value is None:
         raise ConfigError(f"{where}: no value; give one or remove the line")
     if spec.kind == "flag":
@@ -152,10 +132,11 @@ def _single(where: str, *, value: object, spec: Key) -> str | int | float | bool
     if spec.kind == "integer":
         if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write a whole number")
+        maximum = MAX_INTEGER if spec.maximum is None else spec.maximum
         if spec.minimum is not None and value < spec.minimum:
             raise ConfigError(f"{where}: {value} is too small; use {spec.minimum} or more")
-        if value > spec.maximum:
-            raise ConfigError(f"{where}: {value} is too large; use {spec.maximum:,} or less")
+        if value > maximum:
+            raise ConfigError(f"{where}: {value} is too large; use {maximum:,} or less")
         return value
     if spec.kind == "number":
         if not isinstance(value, (int, float)) or isinstance(value, bool):

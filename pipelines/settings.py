@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from pipelines.errors import ConfigError
+from pipelines.option import check_declared, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,22 @@ MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
 MAX_SEED = (1 << 63) - 1
 SHARDS = 16  # of counts
+
+# As the library has them (tests compare): `--help` does not wait for bpe.
+PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none")
+NORMALIZERS = (
+    *("nfc", "nfd", "nfkc", "nfkd", "lowercase"),
+    *("strip-accents", "strip-nonspacing", "clean-text", "space-han"),
+)
+NO_NORMALIZER = "none"
+TIES = ("bytes-min", "bytes-max", "id-min", "huggingface", "first-seen")
+MODELS = ("bpe", "wordpiece")
+SYMBOLS = ("bytes", "characters")
+# That shells complete; any that Beam knows will do.
+RUNNERS = (
+    *("DirectRunner", "DataflowRunner", "FlinkRunner"),
+    *("PortableRunner", "PrismRunner", "SparkRunner"),
+)
 
 
 class InputArguments(TypedDict, total=False):
@@ -64,47 +81,94 @@ class EncodeArguments(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class InputSettings:
-    """Which documents a job reads.
+    """Which documents a job reads; a place is ``name:position`` where a record has no id."""
 
-    Attributes:
-        patterns: files, directories or globs, local or of any scheme Beam's filesystems know.
-        format: how a file holds documents; ``auto`` decides for each file by its name.
-        text_field: the field (jsonl) or column (parquet) that holds the text.
-        id_field: the field that holds the document's id; None takes ``id`` where a record has
-            one, and the document's place (``name:position``) where it has not.
-        split_size: target bytes of input a split; None follows the corpus (about 1/64 of it,
-            between 8 and 256 MiB).
-        max_failures: bad records the job may set aside; one more ends it.
-        max_record_size: bytes of text (jsonl: of the line) that a record may have; a longer one is
-            bad, and is passed over in bounded memory, whatever a compressed file unpacks to.
-    """
-
-    patterns: tuple[str, ...]
-    format: Format = "auto"
-    text_field: str = "text"
-    id_field: str | None = None
-    split_size: int | None = None
-    max_failures: int = 0
-    max_record_size: int = MAX_RECORD
+    patterns: tuple[str, ...] = field(
+        metadata=option(
+            name="input",
+            group="Input",
+            several=True,
+            metavar="PATTERN",
+            help="File, directory or glob (in quotes) to read; repeatable. Local, or of any "
+            "filesystem Beam knows, such as gs:// or s3://.",
+        )
+    )
+    format: Format = field(
+        default="auto",
+        metadata=option(
+            group="Input",
+            choices=FORMATS,
+            metavar="NAME",
+            help="How files hold documents. text: a file is one; lines: a line is one; jsonl, "
+            "parquet: a record is one; auto: by the file's name: .jsonl, .ndjson and .json are "
+            "JSON lines, .parquet and .pq Parquet, all others text; README and LICENSE files are "
+            "passed over, and a directory or glob with both records and text is an error. "
+            "Compressed files (.jsonl.gz, .json.zst, .txt.bz2, .xz) are read as what they hold.",
+        ),
+    )
+    text_field: str = field(
+        default="text",
+        metadata=option(
+            group="Input",
+            metavar="NAME",
+            help="Field (jsonl) or column (parquet) of the text.",
+        ),
+    )
+    id_field: str | None = field(
+        default=None,
+        metadata=option(
+            group="Input",
+            metavar="NAME",
+            default_is="id where there is one, else the file and the place in it",
+            help="Field or column of the document's id.",
+        ),
+    )
+    max_record_size: int = field(
+        default=MAX_RECORD,
+        metadata=option(
+            group="Input",
+            kind="size",
+            minimum=1,
+            maximum=LARGEST_RECORD,
+            metavar="SIZE",
+            default_is="1GiB",
+            advanced=True,
+            help="Maximum record size after decompression. Longer records are skipped as bad, in "
+            "bounded memory.",
+        ),
+    )
+    split_size: int | None = field(
+        default=None,
+        metadata=option(
+            group="Input",
+            kind="size",
+            minimum=1,
+            metavar="SIZE",
+            default_is="1/64 of the corpus, between 8MiB and 256MiB",
+            advanced=True,
+            help="Input a worker takes at a time, such as 64MiB.",
+        ),
+    )
+    max_failures: int = field(
+        default=0,
+        metadata=option(
+            group="Input",
+            kind="integer",
+            minimum=0,
+            metavar="N",
+            help="Tolerate up to N bad records, which are written to dead-letters/. The next one "
+            "ends the job.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not self.patterns:
             raise ConfigError("no input: give at least one `input` file, directory or pattern")
         if "" in self.patterns:
             raise ConfigError("`input` is empty: name a file, a directory or a pattern")
-        if self.format not in FORMATS:
-            raise ConfigError(f"format {self.format!r} is unknown: use one of {', '.join(FORMATS)}")
         if not self.text_field:
             raise ConfigError("`text_field` is empty: name the field that holds the text")
-        if self.split_size is not None and self.split_size < 1:
-            raise ConfigError(f"`split_size` {self.split_size} is not a positive number of bytes")
-        if self.max_failures < 0:
-            raise ConfigError(f"`max_failures` {self.max_failures} is negative: use 0 or more")
-        if not 1 <= self.max_record_size <= LARGEST_RECORD:
-            raise ConfigError(
-                f"`max_record_size` {self.max_record_size} is not between 1 and {LARGEST_RECORD} "
-                "(one value of a Parquet file holds no more)"
-            )
+        check_declared(self)
 
     @classmethod
     def of(cls, patterns: Sequence[str], **arguments: Unpack[InputArguments]) -> InputSettings:
@@ -116,9 +180,28 @@ class InputSettings:
 class OutputSettings:
     """Where a job writes, and what it does with what is there already."""
 
-    directory: str
-    overwrite: bool = False
-    resume: bool = False
+    directory: str = field(
+        metadata=option(
+            name="output",
+            group="Output",
+            metavar="DIR",
+            help="Directory to write; made if need be.",
+        )
+    )
+    overwrite: bool = field(
+        default=False,
+        metadata=option(
+            group="Output", kind="flag", help="Replace what an earlier job left in DIR."
+        ),
+    )
+    resume: bool = field(
+        default=False,
+        metadata=option(
+            group="Output",
+            kind="flag",
+            help="Go on where an interrupted run of this job stopped.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -131,20 +214,62 @@ class OutputSettings:
 class PretokenSettings:
     """How text is cut before it is counted or trained on.
 
-    Attributes:
-        pretokenizer: a name of ``bpe.PRETOKENIZERS``; not used where ``pattern`` is given.
-        pattern: a regular expression (``regex`` package syntax) in its place, or several, applied
-            one after the other, or None.
-        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
-        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: what they match is whole.
-        special_tokens: cut out of the text, never counted, given reserved ids.
+    A pattern takes the place of the pre-tokenizer; several are applied one after the other.
     """
 
-    pretokenizer: str = "gpt2"
-    pattern: str | tuple[str, ...] | None = None
-    normalizer: tuple[str, ...] = ()
-    never_split: tuple[str, ...] = ()
-    special_tokens: tuple[str, ...] = ()
+    pretokenizer: str = field(
+        default="gpt2",
+        metadata=option(
+            group="Text",
+            choices=PRETOKENIZERS,
+            metavar="NAME",
+            help="How text is cut into the pieces in which pairs are merged. gpt2, cl100k (GPT-4), "
+            "o200k (GPT-4o), llama3, qwen2: as those models do; words: split on whitespace and "
+            "discard it; spaces: on U+0020 alone, discarded too; bert: as words, punctuation "
+            "apart; none: do not split.",
+        ),
+    )
+    pattern: str | tuple[str, ...] | None = field(
+        default=None,
+        metadata=option(
+            group="Text",
+            several=True,
+            metavar="REGEX",
+            help="Cut by this regular expression instead. It has the syntax of the regex package "
+            "and is slower than a name; repeated, or with names: one after the other.",
+        ),
+    )
+    normalizer: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Text",
+            several=True,
+            choices=(*NORMALIZERS, NO_NORMALIZER),
+            metavar="NAME",
+            help="Change text before it is cut, such as nfc, nfkc, lowercase or strip-accents. "
+            "Repeatable, in order. none: not at all, whatever a preset or file says.",
+        ),
+    )
+    never_split: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Text",
+            several=True,
+            metavar="PATTERN",
+            help="Keep what this matches whole: url, email, or a regular expression; repeatable.",
+        ),
+    )
+    special_tokens: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            name="special_token",
+            group="Text",
+            several=True,
+            metavar="TOKEN",
+            help="Text with an id of its own, such as '<|endoftext|>'. It is never counted and "
+            "never merged across; repeatable.",
+        ),
+    )
 
     @property
     def cut(self) -> Pretokenizer:
@@ -163,19 +288,43 @@ class PretokenSettings:
         )
 
 
+_PRUNE_BELOW = option(
+    group="Text",
+    kind="integer",
+    minimum=1,
+    metavar="N",
+    advanced=True,
+    help="Drop pre-tokens that occur fewer times in the whole corpus. What is lost is written "
+    "down.",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountSettings:
-    """What counts hold, and in how many files.
+    """What counts hold, and in how many files."""
 
-    Attributes:
-        track_order: keep where each pre-token was first seen, for ties ``first-seen``.
-        prune_below: pre-tokens that occur fewer times are dropped.
-        shards: files of counts.
-    """
-
-    track_order: bool = False
-    prune_below: int = 1
-    shards: int = SHARDS
+    track_order: bool = field(
+        default=False,
+        metadata=option(
+            group="Output",
+            kind="flag",
+            advanced=True,
+            help="Also keep where each pre-token was seen first. --ties first-seen needs it.",
+        ),
+    )
+    prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
+    shards: int = field(
+        default=SHARDS,
+        metadata=option(
+            group="Output",
+            kind="integer",
+            minimum=1,
+            maximum=99_999,
+            metavar="N",
+            advanced=True,
+            help="Parquet files to spread the counts over.",
+        ),
+    )
 
 
 _WEIGHTS = "use a whole number (3), a decimal (0.5) or a fraction (1/3)"
@@ -220,23 +369,63 @@ class TrainSettings:
     """The vocabulary to train; one of the two limits is given.
 
     Attributes:
-        vocab_size: tokens in the vocabulary: special tokens, the alphabet (the 256 bytes, or the
-            characters), and one for each merge that makes a new string; None for no limit.
-        max_merges: merges at most; None for no limit.
-        ties: the rule that picks among equally good pairs, one of ``bpe.TIES``.
-        min_frequency: a pair that occurs fewer times is never merged.
-        prune_below: pre-tokens that occur fewer times are dropped before.
-        model: what a pre-token consists of; None for bytes.
-        initial_alphabet: characters that have tokens in any case.
+        model: what a pre-token consists of; None for bytes. `ModelSettings` says it in options.
     """
 
-    vocab_size: int | None = None
-    max_merges: int | None = None
-    ties: str = "bytes-min"
-    min_frequency: int = 1
-    prune_below: int = 1
+    vocab_size: int | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            kind="integer",
+            minimum=1,
+            metavar="N",
+            help="Tokens to end up with: special tokens, the 256 bytes (or all characters), and "
+            "the merges.",
+        ),
+    )
+    max_merges: int | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            kind="integer",
+            minimum=0,
+            metavar="N",
+            help="Merges to end up with; in place of --vocab-size, or beside it.",
+        ),
+    )
+    ties: str = field(
+        default="bytes-min",
+        metadata=option(
+            group="Vocabulary",
+            choices=TIES,
+            metavar="RULE",
+            help="Which of equally frequent pairs to merge first. bytes-min, bytes-max: smallest "
+            "or greatest pair of byte strings; id-min: smallest ids; huggingface: as its trainer "
+            "does (the same merges if no special token occurs in the corpus); first-seen: first in "
+            "the corpus.",
+        ),
+    )
+    min_frequency: int = field(
+        default=1,
+        metadata=option(
+            group="Vocabulary",
+            kind="integer",
+            minimum=1,
+            metavar="N",
+            help="Never merge a pair that occurs fewer times.",
+        ),
+    )
+    prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
     model: Model | None = None
-    initial_alphabet: tuple[str, ...] = ()
+    initial_alphabet: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Vocabulary",
+            metavar="CHARACTERS",
+            advanced=True,
+            help="Characters that become tokens even where the corpus has none of them.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if self.vocab_size is None and self.max_merges is None:
@@ -244,60 +433,159 @@ class TrainSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """What words consist of, before and after merging; None where the model has its own default."""
+
+    model: str = field(
+        default="bpe",
+        metadata=option(
+            group="Vocabulary",
+            choices=MODELS,
+            metavar="NAME",
+            help="How pairs are chosen. bpe: merge the most frequent pair; wordpiece: the one of "
+            "the greatest count(ab) / (count(a) count(b)), over characters.",
+        ),
+    )
+    symbols: str | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            choices=SYMBOLS,
+            metavar="KIND",
+            default_is="bytes; characters for wordpiece",
+            advanced=True,
+            help="What words consist of before anything is merged: bytes or characters.",
+        ),
+    )
+    end_of_word: str | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            metavar="TEXT",
+            default_is="</w>",
+            advanced=True,
+            help="Symbol behind the characters of each word; '' for none.",
+        ),
+    )
+    unknown_token: str | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            metavar="TOKEN",
+            default_is="none; [UNK] for wordpiece",
+            advanced=True,
+            help="Special token of characters without one (wordpiece: of whole words). Without "
+            "it, they are errors.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class RowSettings:
     """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
 
-    Attributes:
-        prepend_token: a special token put before the ids of each document, or None.
-        append_token: a special token put behind them, or None.
-        max_tokens: ids a row has at most: longer documents are cut into chunks; None for no limit.
-        pack: ids that each row has, of consecutive documents; None for a row a document.
-        pack_remainder: what becomes of the ids of a split that do not fill a row: ``keep`` makes
-            them a shorter last row, ``drop`` leaves them out.
-        allow_special: special tokens that are recognised in documents, or ``("all",)``.
-        dropout: how often a merge is dropped (BPE-dropout), 0 to 1.
-        dropout_seed: where the random numbers begin; each document has its own, made of this, the
-            name of its file and its place in it.
+    Each document draws its random numbers from a seed of its own, made of ``dropout_seed``, the
+    name of its file and its place in it.
 
     Raises:
         ConfigError: a value is out of range, or two exclude each other.
     """
 
-    prepend_token: str | None = None
-    append_token: str | None = None
-    max_tokens: int | None = None
-    pack: int | None = None
-    pack_remainder: PackRemainder = "keep"
-    allow_special: tuple[str, ...] = ()
-    dropout: float = 0.0
-    dropout_seed: int = 0
+    prepend_token: str | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            metavar="TOKEN",
+            help="Special token to put before the ids of each document, such as '<|bos|>'.",
+        ),
+    )
+    append_token: str | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            metavar="TOKEN",
+            help="Special token to put behind the ids of each document, such as '<|endoftext|>'.",
+        ),
+    )
+    max_tokens: int | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=1,
+            maximum=MAX_ROW_TOKENS,
+            metavar="N",
+            help="Cut longer documents into chunks of N ids; chunk_index numbers them from 0.",
+        ),
+    )
+    pack: int | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=1,
+            maximum=MAX_PACK,
+            metavar="N",
+            help="Rows of N ids each, of consecutive documents of a split; documents says which.",
+        ),
+    )
+    pack_remainder: PackRemainder = field(
+        default="keep",
+        metadata=option(
+            group="Rows",
+            choices=PACK_REMAINDERS,
+            metavar="RULE",
+            advanced=True,
+            help="What becomes of the ids of a split that do not fill a row. keep: a shorter last "
+            "row; drop: left out, and counted.",
+        ),
+    )
+    allow_special: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Rows",
+            several=True,
+            metavar="TOKEN",
+            default_is="what looks like one is plain text",
+            help="Special token that is recognised in documents, or all; repeatable.",
+        ),
+    )
+    dropout: float = field(
+        default=0.0,
+        metadata=option(
+            group="Rows",
+            kind="number",
+            minimum=0,
+            maximum=1,
+            metavar="P",
+            help="Drop each merge with this probability (BPE-dropout).",
+        ),
+    )
+    dropout_seed: int = field(
+        default=0,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=0,
+            maximum=MAX_SEED,
+            metavar="N",
+            advanced=True,
+            help="Seed of --dropout; the same gives the same ids, however the corpus is split.",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        for option, size, most in (
-            ("`max_tokens`", self.max_tokens, MAX_ROW_TOKENS),
-            ("`pack`", self.pack, MAX_PACK),
-        ):
-            if size is not None and not 1 <= size <= most:
-                raise ConfigError(f"{option} {size} is not between 1 and {most}")
+        check_declared(self)
         if self.pack is not None and self.max_tokens is not None:
             raise ConfigError(
                 "`pack` and `max_tokens` exclude each other: packed rows have one length, "
                 "whatever documents they are of: choose one"
-            )
-        if self.pack_remainder not in PACK_REMAINDERS:
-            raise ConfigError(
-                f"`pack_remainder` {self.pack_remainder!r} is unknown: use one of "
-                f"{', '.join(PACK_REMAINDERS)}"
             )
         if self.pack_remainder != "keep" and self.pack is None:
             raise ConfigError(
                 f"`pack_remainder` {self.pack_remainder} goes with `pack` N: without it, nothing "
                 "remains"
             )
-        if not 0 <= self.dropout <= 1:  # not a number is neither
-            raise ConfigError(f"`dropout` {self.dropout} is not a rate between 0 and 1")
-        if not 0 <= self.dropout_seed <= MAX_SEED:
-            raise ConfigError(f"`dropout_seed` {self.dropout_seed} is not between 0 and 2^63 - 1")
         if self.dropout_seed and not self.dropout:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 
@@ -318,22 +606,31 @@ class RowSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeSettings(RowSettings):
-    """What rows of token ids hold.
+    """What rows of token ids hold; the ids are ``uint16`` where every id of the vocabulary fits."""
 
-    Attributes:
-        keep: fields (jsonl) or columns (parquet) that pass through, each ``NAME`` or ``NAME:TYPE``.
-        id_type: of the ids; ``auto`` is ``uint16`` where every id of the vocabulary fits.
-    """
-
-    keep: tuple[str, ...] = ()
-    id_type: IdType = "auto"
+    keep: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Rows",
+            several=True,
+            metavar="NAME",
+            help="Field (jsonl) or column (parquet) to pass through with its type; repeatable. "
+            "NAME:TYPE, such as score:double or 'tags:list<string>', gives a type.",
+        ),
+    )
+    id_type: IdType = field(
+        default="auto",
+        metadata=option(
+            group="Rows",
+            choices=ID_TYPES,
+            metavar="TYPE",
+            advanced=True,
+            help="Type of the ids: uint16, uint32, or auto: uint16 where the vocabulary fits.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.id_type not in ID_TYPES:
-            raise ConfigError(
-                f"`id_type` {self.id_type!r} is unknown: use one of {', '.join(ID_TYPES)}"
-            )
         for name in self.keep:
             if not name:
                 raise ConfigError("`keep` is empty: name a field or column")
@@ -359,29 +656,71 @@ class Execution:
     """Which runner does the work and with how many workers.
 
     Attributes:
-        runner: a Beam runner; ``DirectRunner`` is this process (``FnApiRunner``, pinned).
-        workers: threads or processes of the local runner; 0 means one for each core.
         beam_args: handed to Beam unchanged (what stands after ``--``).
-        stage: how workers of other environments get this package: ``wheel``, ``sdist``, ``none``
-            where they have it, ``auto`` to go by Beam's options.
-        package: a wheel or sdist of this package, in place of one that is built; empty for none.
-        shared_paths: local directories that workers elsewhere see under the same names.
     """
 
-    runner: str = "DirectRunner"
-    workers: int = 0
+    runner: str = field(
+        default="DirectRunner",
+        metadata=option(
+            group="Where it runs",
+            suggestions=RUNNERS,
+            metavar="NAME",
+            help="Beam runner. DirectRunner is this machine, in this process; FlinkRunner, "
+            "SparkRunner, PrismRunner, PortableRunner and DataflowRunner take their options, such "
+            "as --job_endpoint=HOST:PORT, behind a lone --.",
+        ),
+    )
+    workers: int = field(
+        default=0,
+        metadata=option(
+            group="Where it runs",
+            kind="integer",
+            minimum=0,
+            maximum=1_000,
+            metavar="N",
+            default_is="one for each core",
+            help="Workers of the local runner.",
+        ),
+    )
     beam_args: tuple[str, ...] = ()
-    stage: Staging = "auto"
-    package: str = ""
-    shared_paths: tuple[str, ...] = ()
+    stage: Staging = field(
+        default="auto",
+        metadata=option(
+            group="Where it runs",
+            choices=STAGINGS,
+            metavar="HOW",
+            advanced=True,
+            help="How workers of another environment get this package. wheel: one is built here; "
+            "sdist: they compile it; none: they have it; auto: wheel, unless Beam's options bring "
+            "it (--extra_package, --setup_file, an image of your own).",
+        ),
+    )
+    package: str = field(
+        default="",
+        metadata=option(
+            group="Where it runs",
+            metavar="FILE",
+            advanced=True,
+            help="Wheel or sdist of this package for the workers, in place of one built here.",
+        ),
+    )
+    shared_paths: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            name="shared_path",
+            group="Where it runs",
+            several=True,
+            metavar="DIR",
+            advanced=True,
+            help="Local directory that workers elsewhere see under the same name (NFS, a mounted "
+            "volume); repeatable.",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        if self.stage not in STAGINGS:
-            raise ConfigError(f"`stage` {self.stage!r} is unknown: use {', '.join(STAGINGS)}")
+        check_declared(self)
         if self.package and self.stage == "none":
             raise ConfigError("`package` and `stage` none exclude each other: leave one out")
-        if self.workers < 0:
-            raise ConfigError(f"`workers` {self.workers} is negative: use 0 for one a core")
 
     @property
     def worker_count(self) -> int:

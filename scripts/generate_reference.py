@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import Described, JobCommand, option_keys
+from pipelines.cli.command import GroupedOption, JobCommand, option_keys
 from pipelines.cli.commands import bpe
+from pipelines.option import GROUPS
 
 if TYPE_CHECKING:
-    from pipelines.config import Key
+    from pipelines.option import Option
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 
@@ -26,7 +27,7 @@ HEAD = """# Commands and configuration keys
 
 Every command with its options, and every key of a configuration file.
 `scripts/generate_reference.py` writes this page from the commands themselves, and a test compares:
-it says what `bpe COMMAND --help` says.
+it says what `bpe COMMAND --help-all` says; `--help` is shorter.
 
 Exit status of every command: 0 done, 1 the job failed, 2 the command line or the configuration is
 wrong, 130 interrupted from the keyboard. Results go to standard output, progress and messages to
@@ -66,10 +67,13 @@ def _command(command: click.Command) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"\n## bpe {command.name}\n\n```text\n{usage}\n```\n\n", _prose(command.help or "")]
     options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    parts.append("| option | meaning | default |\n|---|---|---|\n")
-    parts += (_option(one) for one in options)
+    for group in (*GROUPS, "Options"):
+        of_group = [one for one in options if getattr(one, "group", "Options") == group]
+        if of_group:
+            parts.append(f"| {group} | meaning | default |\n|---|---|---|\n")
+            parts += (*map(_option, of_group), "\n")
     examples = (command.epilog or "").replace("\b\nExample:\n", "")
-    parts.append(f"\n```console\n{_examples(examples)}```\n")
+    parts.append(f"```console\n{_examples(examples)}```\n")
     return "".join(parts)
 
 
@@ -96,7 +100,7 @@ def _option(option: click.Option) -> str:
 
 
 def _default(option: click.Option) -> str:
-    if isinstance(option, Described):
+    if isinstance(option, GroupedOption) and option.default_is:
         return _cell(option.default_is)
     value = option.to_info_dict()["default"]
     if value is None or value is False or value == ():
@@ -106,7 +110,7 @@ def _default(option: click.Option) -> str:
 
 def _keys(commands: list[click.Command]) -> str:
     """The keys of configuration files, with the commands that take each."""
-    found: dict[str, tuple[Key, list[str]]] = {}
+    found: dict[str, tuple[Option, list[str]]] = {}
     for command in commands:
         if isinstance(command, JobCommand):
             for name, key in option_keys(command):
@@ -117,11 +121,11 @@ def _keys(commands: list[click.Command]) -> str:
     return "".join(parts)
 
 
-def _value(key: Key) -> str:
+def _value(key: Option) -> str:
     kinds = {"text": "text", "integer": "a whole number", "number": "a number"}
     kinds |= {"size": "a size, such as `64MiB`", "flag": "`true` or `false`"}
     text = " or ".join(f"`{one}`" for one in key.choices) or kinds[key.kind]
-    if key.minimum is not None:
+    if key.kind == "integer" and key.minimum is not None:
         text += f", {key.minimum} or more"
     return text + ("; several" if key.several else "")
 

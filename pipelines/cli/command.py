@@ -14,11 +14,14 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from pipelines.config import MAX_INTEGER, Key, Kind, parse_size, read_config
+from pipelines.config import parse_size, read_config
 from pipelines.errors import ConfigError
+from pipelines.option import GROUPS, MAX_INTEGER, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from pipelines.option import Group, Kind
 
     IntegerType = click.ParamType[int]
 else:
@@ -27,11 +30,12 @@ else:
 EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
 # Options that say how to run the command itself; they have no place in a file.
 _NOT_IN_FILES = frozenset({"config", "help", "traceback"})
-_BEAM_ARGS = Key(name="beam_args", several=True)
+_BEAM_ARGS = Option(name="beam_args", several=True, group="Where it runs", help="Options of Beam.")
 _META = "bpe.beam_args"
 _IN_FILES = "bpe.beam_args_in_files"
 _FILE = "bpe.file"
 _PRESET = "bpe.preset"
+_HELP_ALL = "bpe.help_all"
 
 
 class Source(IntEnum):
@@ -78,24 +82,53 @@ class Size(IntegerType):
             self.fail(str(error), param, ctx)
 
 
-class Described(click.Option):
-    """An option whose default takes words, such as "one for each core".
+class GroupedOption(click.Option):
+    """An option that ``--help`` lists in a group.
 
     Args:
-        default_is: the words; ``--help`` has them where no preset or file gives a value.
+        group: of `pipelines.option.GROUPS`.
+        advanced: whether the short ``--help`` leaves it out.
+        default_is: words for the default, such as "one for each core"; shown where no preset or
+            file gives a value.
+        spec: the declaration, where settings have one.
     """
 
-    def __init__(self, names: Sequence[str], *, default_is: str, **attributes: Any) -> None:
-        super().__init__(names, **{**attributes, "show_default": False})
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        group: Group = "Input",
+        advanced: bool = False,
+        default_is: str = "",
+        spec: Option | None = None,
+        **attributes: Any,
+    ) -> None:
+        if default_is:
+            attributes["show_default"] = False
+        super().__init__(names, **attributes)
+        self.group = group
+        self.advanced = advanced
         self.default_is = default_is
+        self.spec = spec
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The names of the option, and what it does."""
+        """The names of the option, and what it does: in the short help, in one sentence."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        given = (ctx.default_map or {}).get(self.name)
-        return record[0], f"{record[1]}  [default: {self.default_is if given is None else given}]"
+        names, text = record
+        if _is_short(ctx):
+            text = self._short_help() + text.removeprefix(self.help or "")
+        if self.default_is:
+            given = (ctx.default_map or {}).get(self.name)
+            text += f"  [default: {self.default_is if given is None else given}]"
+        return names, text
+
+    def _short_help(self) -> str:
+        first, dot, _ = (self.help or "").partition(". ")
+        if not dot or not isinstance(self.type, click.Choice):
+            return first + dot.strip()
+        return f"{first}: {', '.join(self.type.choices)}."
 
 
 class PathText(click.types.StringParamType):
@@ -145,6 +178,40 @@ class Command(click.Command):
         )
         _complete_paths(self.params)
 
+    @property
+    def _has_more(self) -> bool:
+        """Whether the short help leaves something out."""
+        return any(map(_is_advanced, self.params))
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, ``--help`` included."""
+        params = super().get_params(ctx)
+        if self._has_more:
+            params.append(_help_all_option())
+        return params
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What the command does; in the short help, the first paragraph."""
+        whole = self.help
+        if _is_short(ctx) and self._has_more:
+            self.help = (whole or "").partition("\n\n")[0]
+        super().format_help_text(ctx, formatter)
+        self.help = whole
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options in groups."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if not isinstance(param, click.Option) or (_is_short(ctx) and _is_advanced(param)):
+                continue
+            record = param.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(getattr(param, "group", "Options"), []).append(record)
+        for group in (*GROUPS, "Options"):
+            if group in groups:
+                with formatter.section(group):
+                    formatter.write_dl(groups[group])
+
     def get_help(self, ctx: click.Context) -> str:
         """The text of ``--help``, with the defaults of the preset that the command goes by."""
         for param in self.params:
@@ -163,6 +230,31 @@ class Command(click.Command):
                 ctx,
             )
         return ctx.args
+
+
+def _is_short(ctx: click.Context) -> bool:
+    return not ctx.meta.get(_HELP_ALL)
+
+
+def _is_advanced(param: click.Parameter) -> bool:
+    return isinstance(param, GroupedOption) and param.advanced
+
+
+def _help_all_option() -> click.Option:
+    def show(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+        if given and not ctx.resilient_parsing:
+            ctx.meta[_HELP_ALL] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Show all options, in full, and exit.",
+    )
 
 
 class JobCommand(Command):
@@ -261,7 +353,7 @@ def source(ctx: click.Context, name: str) -> Source:
     return Source.FILE if name in ctx.meta.get(_FILE, {}) else Source.PRESET
 
 
-def option_keys(command: click.Command) -> Iterator[tuple[str, Key]]:
+def option_keys(command: click.Command) -> Iterator[tuple[str, Option]]:
     """The keys that a configuration for ``command`` may have: its options, by name."""
     yield _BEAM_ARGS.name, _BEAM_ARGS
     for param in command.params:
@@ -269,31 +361,29 @@ def option_keys(command: click.Command) -> Iterator[tuple[str, Key]]:
             yield param.name, _key(param)
 
 
-def _key(option: click.Option) -> Key:
+def _key(option: click.Option) -> Option:
+    """What declares an option; of one that a command has for itself, what click knows of it."""
+    if isinstance(option, GroupedOption) and option.spec is not None:
+        return option.spec
     kind: Kind = "text"
-    choices: tuple[str, ...] = ()
-    minimum, maximum = None, MAX_INTEGER
+    minimum, maximum = None, None
     if option.is_flag:
         kind = "flag"
-    elif isinstance(option.type, Size):
-        kind = "size"
     elif isinstance(option.type, WholeNumber):
         kind, minimum, maximum = "integer", option.type.minimum, option.type.maximum
-    elif isinstance(option.type, click.types.FloatParamType):
-        kind = "number"
-    elif isinstance(option.type, click.Choice):
-        choices = tuple(option.type.choices)
-    return Key(
-        name=option.name,
+    return Option(
+        name=option.name or "",
+        help=option.help or "",
+        group=getattr(option, "group", "Input"),
         kind=kind,
         several=option.multiple,
-        choices=choices,
+        choices=tuple(option.type.choices) if isinstance(option.type, click.Choice) else (),
         minimum=minimum,
         maximum=maximum,
     )
 
 
-def _elsewhere(ctx: click.Context, *, own: dict[str, Key]) -> dict[str, str]:
+def _elsewhere(ctx: click.Context, *, own: dict[str, Option]) -> dict[str, str]:
     """Keys of other commands, so that a file for `bpe run` is told apart from a typing error."""
     others: dict[str, str] = {}
     for command in _jobs(ctx):
@@ -303,7 +393,7 @@ def _elsewhere(ctx: click.Context, *, own: dict[str, Key]) -> dict[str, str]:
     return others
 
 
-def _others(ctx: click.Context) -> dict[str, Key]:
+def _others(ctx: click.Context) -> dict[str, Option]:
     """The keys of all commands that run jobs."""
     return {name: key for command in _jobs(ctx) for name, key in option_keys(command)}
 

@@ -9,9 +9,11 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, WholeNumber
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_json
+from pipelines.settings import Execution, InputSettings
 
 
 @click.command(
@@ -23,8 +25,7 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 """,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
-@options.input_options(required=True)
-@options.bulk_options()
+@declared_options(InputSettings, Execution)
 @click.option(
     "--by",
     metavar="COLUMN",
@@ -40,7 +41,7 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 )
 @click.option("--output", metavar="FILE.json", help="Write the result as JSON; it replaces FILE.")
 @click.option("--html", metavar="FILE.html", help="Write the result as a page; it replaces FILE.")
-@options.execution_options()
+@options.config_option()
 @options.report_options()
 @click.pass_context
 def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> None:
@@ -57,7 +58,7 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
     from pipelines.compare.plan import parse_tokenizers
 
     files = parse_tokenizers(tokenizers)
-    inputs, execution = options.input_settings(ctx), options.execution(ctx)
+    inputs, execution = settings_of(ctx, InputSettings), options.execution(ctx)
     set_up_logging()
     with loading():
         from pipelines import jobs

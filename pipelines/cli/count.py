@@ -8,16 +8,20 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import preset_option, prune_option
-from pipelines.cli.watch_options import (
-    refuse_watching,
-    settle_input,
-    watch_options,
-    watch_settings,
+from pipelines.cli.train_options import preset_option
+from pipelines.cli.watch_options import refuse_watching, settle_input, watch_option
+from pipelines.settings import (
+    CountSettings,
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
 )
+from pipelines.watch.settings import WatchSettings
 
 
 @click.command(
@@ -28,15 +32,13 @@ bpe count --input 'corpus/*.jsonl.gz' --output counts --pretokenizer cl100k
 bpe count --watch 'landing/*.jsonl' --output counts
 """,
 )
-@options.input_options(required=False)
-@watch_options()
-@options.bulk_options()
+@declared_options(
+    *(InputSettings, PretokenSettings, CountSettings, OutputSettings, WatchSettings, Execution),
+    optional=["input"],
+)
+@watch_option()
 @preset_option()
-@options.pretoken_options()
-@options.counting_options()
-@prune_option()
-@options.output_options()
-@options.execution_options()
+@options.config_option()
 @options.report_options()
 @click.pass_context
 def count(ctx: click.Context, /, **_: Any) -> None:
@@ -51,10 +53,10 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     to stop; bpe train --counts DIR takes what is there at any time.
     """
     watching = settle_input(ctx)
-    inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
+    inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     output, execution = options.output_settings(ctx), options.execution(ctx)
-    settings = options.count_settings(ctx)
-    watch = watch_settings(ctx) if watching else None
+    settings = settings_of(ctx, CountSettings)
+    watch = settings_of(ctx, WatchSettings) if watching else None
     if not watching:
         refuse_watching(ctx)
     set_up_logging()

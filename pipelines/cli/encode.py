@@ -7,19 +7,14 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.encode_options import encode_options, encode_settings
+from pipelines.cli.command import GroupedOption, JobCommand
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
-from pipelines.cli.watch_options import (
-    drift_options,
-    drift_settings,
-    refuse_watching,
-    settle_input,
-    watch_options,
-    watch_settings,
-)
+from pipelines.cli.watch_options import refuse_watching, settle_input, watch_option
+from pipelines.settings import EncodeSettings, Execution, InputSettings, OutputSettings
+from pipelines.watch.settings import DriftSettings, WatchSettings
 
 
 @click.command(
@@ -32,20 +27,21 @@ bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
 bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
-@options.input_options(required=False)
-@watch_options()
-@options.bulk_options()
+@declared_options(
+    *(InputSettings, EncodeSettings, OutputSettings, WatchSettings, DriftSettings, Execution),
+    optional=["input"],
+)
+@watch_option()
 @click.option(
     "--tokenizer",
+    cls=GroupedOption,
+    group="Input",
     required=True,
     metavar="FILE",
     help="tokenizer.json, as bpe train writes it or Hugging Face's tokenizers. Tokens that its "
     "post-processor adds are not added.",
 )
-@encode_options()
-@drift_options()
-@options.output_options()
-@options.execution_options()
+@options.config_option()
 @options.report_options()
 @click.pass_context
 def encode(ctx: click.Context, /, **_: Any) -> None:
@@ -61,9 +57,10 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     own, until the job is told to stop; given again, it goes on where it was.
     """
     watching = settle_input(ctx)
-    inputs, output = options.input_settings(ctx), options.output_settings(ctx)
-    encoding, execution = encode_settings(ctx), options.execution(ctx)
-    watch, drift = (watch_settings(ctx), drift_settings(ctx)) if watching else (None, None)
+    inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
+    encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
+    watch = settings_of(ctx, WatchSettings) if watching else None
+    drift = settings_of(ctx, DriftSettings) if watching else None
     if not watching:
         refuse_watching(ctx)
     set_up_logging()

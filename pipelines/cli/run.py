@@ -8,15 +8,20 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, use_job
-from pipelines.cli.encode_options import encode_options, encode_settings
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import (
-    preset_option,
-    prune_option,
-    train_settings,
-    vocabulary_options,
+from pipelines.cli.train_options import preset_option, train_settings
+from pipelines.settings import (
+    CountSettings,
+    EncodeSettings,
+    Execution,
+    InputSettings,
+    ModelSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
 )
 
 
@@ -31,16 +36,12 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 """,
 )
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
-@options.input_options(required=True)
-@options.bulk_options()
+@declared_options(
+    *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ModelSettings),
+    *(EncodeSettings, OutputSettings, Execution),
+)
 @preset_option()
-@options.pretoken_options()
-@options.counting_options()
-@prune_option()
-@vocabulary_options()
-@encode_options()
-@options.output_options()
-@options.execution_options()
+@options.config_option()
 @options.report_options()
 @click.pass_context
 def run(ctx: click.Context, /, **_: Any) -> None:
@@ -50,8 +51,8 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     the command line wins over it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and
     DIR/encoded.
     """
-    inputs, pretokens = options.input_settings(ctx), options.pretoken_settings(ctx)
-    training, encoding = train_settings(ctx), encode_settings(ctx)
+    inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
+    training, encoding = train_settings(ctx), settings_of(ctx, EncodeSettings)
     execution = options.execution(ctx)
     output = options.output_settings(ctx)
     counts_output = options.output_settings(ctx, "counts")

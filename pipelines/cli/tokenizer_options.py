@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Described, choose, stack
+from pipelines.cli.command import GroupedOption, choose, stack
+from pipelines.cli.declared import PretokenizerName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,21 +22,29 @@ def tokenizer_options() -> Callable[[Any], Any]:
     return stack(
         click.option(
             "--pretokenizer",
-            type=options.PretokenizerName(),
+            cls=GroupedOption,
+            group="Text",
+            advanced=True,
+            type=PretokenizerName(),
             metavar="NAME",
-            cls=Described,
             default_is="as the file says",
             help="How the tokenizer cuts text, for a file that does not say it (.tiktoken, "
             "vocab.json).",
         ),
         click.option(
             "--pattern",
+            cls=GroupedOption,
+            group="Text",
+            advanced=True,
             multiple=True,
             metavar="REGEX",
             help="A regular expression instead; repeated, one after the other.",
         ),
         click.option(
             "--normalizer",
+            cls=GroupedOption,
+            group="Text",
+            advanced=True,
             multiple=True,
             metavar="STEP",
             help="What is done to text before it is cut, for a file that does not say it: nfc, "
@@ -43,6 +52,9 @@ def tokenizer_options() -> Callable[[Any], Any]:
         ),
         click.option(
             "--never-split",
+            cls=GroupedOption,
+            group="Text",
+            advanced=True,
             multiple=True,
             metavar="REGEX",
             help="What is never split, for a file that does not say it: url, email or a regular "

@@ -7,15 +7,19 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, Source, choose, source
+from pipelines.cli.command import GroupedOption, JobCommand, Source, choose, source
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import (
-    preset_option,
-    prune_option,
-    train_settings,
-    vocabulary_options,
+from pipelines.cli.train_options import preset_option, train_settings
+from pipelines.settings import (
+    Execution,
+    InputSettings,
+    ModelSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
 )
 
 
@@ -27,10 +31,14 @@ bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
 bpe train --counts english --counts german:3 --output model --vocab-size 32000
 """,
 )
-@options.input_options(required=False)
-@options.bulk_options()
+@declared_options(
+    *(InputSettings, PretokenSettings, TrainSettings, ModelSettings, OutputSettings, Execution),
+    optional=["input"],
+)
 @click.option(
     "--counts",
+    cls=GroupedOption,
+    group="Input",
     multiple=True,
     metavar="DIR[:WEIGHT]",
     help="Counts to train on in place of --input, each times its weight: a whole number, a decimal "
@@ -38,11 +46,7 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     "gives the share of each by bytes and by pre-tokens.",
 )
 @preset_option()
-@options.pretoken_options()
-@prune_option()
-@vocabulary_options()
-@options.output_options()
-@options.execution_options()
+@options.config_option()
 @options.report_options()
 @click.pass_context
 def train(ctx: click.Context, /, **_: Any) -> None:
@@ -59,7 +63,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         )
     options.refuse_recutting(ctx)
     training, output = train_settings(ctx), options.output_settings(ctx)
-    inputs = options.input_settings(ctx) if ctx.params["input"] else None
+    inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
     pretokens = options.pretoken_settings(ctx)
     counts = options.counts_inputs(ctx)
     execution = options.execution(ctx)

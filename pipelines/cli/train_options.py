@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.command import (
-    Described,
+    GroupedOption,
     Source,
-    WholeNumber,
     choose,
     forget,
     source,
-    stack,
     use_preset,
 )
+from pipelines.cli.declared import settings_of
 from pipelines.settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -23,11 +22,8 @@ if TYPE_CHECKING:
 
     from bpe import Model
 
-# As bpe.presets.names() and bpe.TIES (tests compare); bpe is not imported for `--help`.
+# As bpe.presets.names() (a test compares); bpe is not imported for `--help`.
 PRESETS = ("byte-level", "interview", "notebook", "word-tutorial", "words")
-TIES = ("bytes-min", "bytes-max", "id-min", "huggingface", "first-seen")
-MODELS = ("bpe", "wordpiece")
-SYMBOLS = ("bytes", "characters")
 # Which options go with models of characters alone.
 _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
 
@@ -36,6 +32,8 @@ def preset_option(default: str | None = None) -> Callable[[Any], Any]:
     """Where defaults come from that neither the command line nor a file gives."""
     return click.option(
         "--preset",
+        cls=GroupedOption,
+        group="Vocabulary",
         type=click.Choice(PRESETS),
         default=default,
         metavar="NAME",
@@ -44,97 +42,6 @@ def preset_option(default: str | None = None) -> Callable[[Any], Any]:
         callback=use_preset,
         help="Train as a known description does: word-tutorial, notebook, byte-level, words or "
         "interview. --config and other options win.",
-    )
-
-
-def prune_option() -> Callable[[Any], Any]:
-    """Which words not to train on."""
-    return click.option(
-        "--prune-below",
-        type=WholeNumber(1),
-        default=1,
-        metavar="N",
-        help="Drop pre-tokens that occur fewer times in the whole corpus; what is lost is written "
-        "down.",
-    )
-
-
-def vocabulary_options() -> Callable[[Any], Any]:
-    """What to train."""
-    return stack(
-        click.option(
-            "--vocab-size",
-            type=WholeNumber(1),
-            metavar="N",
-            help="Tokens to end up with: special tokens, the 256 bytes (or all characters), and "
-            "the merges.",
-        ),
-        click.option(
-            "--max-merges",
-            type=WholeNumber(0),
-            metavar="N",
-            help="Merges to end up with; in place of --vocab-size, or beside it.",
-        ),
-        click.option(
-            "--ties",
-            type=click.Choice(TIES),
-            default="bytes-min",
-            metavar="RULE",
-            help="Which of equally frequent pairs to merge first. bytes-min, bytes-max: smallest "
-            "or greatest pair of byte strings; id-min: smallest ids; huggingface: as its trainer "
-            "does (the same merges if no special token occurs in the corpus); first-seen: first in "
-            "the corpus.",
-        ),
-        click.option(
-            "--min-frequency",
-            type=WholeNumber(1),
-            default=1,
-            metavar="N",
-            help="Never merge a pair that occurs fewer times.",
-        ),
-        model_options(),
-    )
-
-
-def model_options() -> Callable[[Any], Any]:
-    """What words consist of, before and after merging."""
-    return stack(
-        click.option(
-            "--model",
-            type=click.Choice(MODELS),
-            default="bpe",
-            metavar="NAME",
-            help="bpe: merge the most frequent pair; wordpiece: the one of the greatest "
-            "count(ab) / (count(a) count(b)), over characters.",
-        ),
-        click.option(
-            "--symbols",
-            type=click.Choice(SYMBOLS),
-            metavar="KIND",
-            cls=Described,
-            default_is="bytes; characters for wordpiece",
-            help="What words consist of before anything is merged: bytes or characters.",
-        ),
-        click.option(
-            "--end-of-word",
-            metavar="TEXT",
-            cls=Described,
-            default_is="</w>",
-            help="Symbol behind the characters of each word; '' for none.",
-        ),
-        click.option(
-            "--unknown-token",
-            metavar="TOKEN",
-            cls=Described,
-            default_is="none; [UNK] for wordpiece",
-            help="Special token of characters without one (wordpiece: of whole words); without "
-            "it, they are errors.",
-        ),
-        click.option(
-            "--initial-alphabet",
-            metavar="CHARACTERS",
-            help="Characters that become tokens even where the corpus has none of them.",
-        ),
     )
 
 
@@ -150,15 +57,8 @@ def train_settings(ctx: click.Context) -> TrainSettings:
         raise click.UsageError(
             "nothing says when training ends: give --vocab-size N, or --max-merges N", ctx
         )
-    return TrainSettings(
-        vocab_size=values["vocab_size"],
-        max_merges=values["max_merges"],
-        ties=values["ties"],
-        min_frequency=values["min_frequency"],
-        prune_below=values["prune_below"],
-        model=model(ctx),
-        initial_alphabet=tuple(values["initial_alphabet"] or ""),
-    )
+    alphabet = tuple(values["initial_alphabet"] or "")
+    return settings_of(ctx, TrainSettings, model=model(ctx), initial_alphabet=alphabet)
 
 
 def settle_stop(ctx: click.Context) -> None:

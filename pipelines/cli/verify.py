@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.cli.report import show_json, show_summary, summary_json
@@ -18,7 +19,7 @@ from pipelines.cli.verify_tokenizer import (
     show_tokenizer,
     verify_tokenizer,
 )
-from pipelines.settings import Execution
+from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
@@ -35,7 +36,7 @@ bpe verify s3://bucket/ids -- --s3_endpoint_url=http://storage:9000
 """,
 )
 @click.argument("path", metavar="PATH")
-@options.input_options(required=False)
+@declared_options(InputSettings, optional=["input"], leave_out=["split_size", "max_failures"])
 @tokenizer_options()
 @options.config_option()
 @options.report_options()
@@ -71,7 +72,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
         found = verify_tokenizer(read_tokenizer(ctx, path), path)
         show_tokenizer(ctx, found)
         ctx.exit(1 if found["unreachable"] else 0)
-    inputs = options.input_settings(ctx) if ctx.params["input"] else None
+    inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
     execution = Execution(beam_args=beam_args(ctx))
     set_up_logging()
     with loading():

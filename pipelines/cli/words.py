@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, Described, WholeNumber
+from pipelines.cli.command import Command, GroupedOption, WholeNumber
+from pipelines.cli.declared import declared_options
 from pipelines.cli.report import show_json, too_small, warning_lines
 from pipelines.cli.train_options import (
     model,
     preset_option,
-    prune_option,
     settle_stop,
-    vocabulary_options,
 )
 from pipelines.progress import many
+from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
 
 if TYPE_CHECKING:
     from bpe.presets import WordsTokenizer
@@ -36,12 +36,12 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 """,
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
+@declared_options(PretokenSettings, TrainSettings, ModelSettings)
 @preset_option(default="words")
-@options.pretoken_options()
-@prune_option()
-@vocabulary_options()
 @click.option(
     "--encode",
+    cls=GroupedOption,
+    group="Input",
     multiple=True,
     metavar="WORD",
     help="Also split this word, which is not trained on; repeatable.",
@@ -51,7 +51,8 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
     type=WholeNumber(0),
     default=0,
     metavar="N",
-    cls=Described,
+    cls=GroupedOption,
+    group="Messages",
     default_is="none",
     help="Also print the N most frequent pairs before the first merge.",
 )

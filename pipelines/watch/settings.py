@@ -2,80 +2,134 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from pipelines.errors import ConfigError
+from pipelines.option import Option, check_declared, option
 
 CompleteWhen = Literal["settled", "marker"]
 COMPLETE_WHEN: tuple[str, ...] = get_args(CompleteWhen)
 
 
+def _watching(**declaration: Any) -> dict[str, Option]:
+    """An option that goes with ``--watch``."""
+    return option(group="Watching", advanced=True, **declaration)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WatchSettings:
-    """How a job that watches goes about it; times in seconds.
+    """How a job that watches goes about it; times in seconds."""
 
-    Attributes:
-        interval: between two looks at what is there.
-        complete_when: ``settled``: a file is complete when nothing has changed in it for
-            ``settle``; ``marker``: when ``NAME.done`` stands beside it.
-        settle: how long; 0 for files that appear under their names whole.
-        stop_after: end the job after so long; None: never.
-        stop_idle: end the job when everything that is there was taken, and nothing came for so
-            long; None: never.
-    """
-
-    interval: float = 10.0
-    complete_when: CompleteWhen = "settled"
-    settle: float = 5.0
-    stop_after: float | None = None
-    stop_idle: float | None = None
+    interval: float = field(
+        default=10.0,
+        metadata=_watching(
+            kind="number",
+            minimum=0.1,
+            metavar="SECONDS",
+            help="With --watch: time between two looks at what is there.",
+        ),
+    )
+    complete_when: CompleteWhen = field(
+        default="settled",
+        metadata=_watching(
+            choices=COMPLETE_WHEN,
+            metavar="RULE",
+            help="With --watch: when a file is complete. settled: nothing has changed in it for "
+            "--settle SECONDS; marker: NAME.done stands beside it. Hidden files and names such as "
+            "NAME.tmp and NAME.part are never taken.",
+        ),
+    )
+    settle: float = field(
+        default=5.0,
+        metadata=_watching(
+            kind="number",
+            minimum=0,
+            metavar="SECONDS",
+            help="With --watch: seconds a file must stay unchanged; 0 if files are renamed into "
+            "place.",
+        ),
+    )
+    stop_after: float | None = field(
+        default=None,
+        metadata=_watching(
+            kind="number",
+            minimum=0,
+            metavar="SECONDS",
+            default_is="never",
+            help="With --watch: stop after this time.",
+        ),
+    )
+    stop_idle: float | None = field(
+        default=None,
+        metadata=_watching(
+            kind="number",
+            minimum=0,
+            metavar="SECONDS",
+            default_is="never",
+            help="With --watch: stop when all is taken, and nothing has come for so long.",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        if self.complete_when not in COMPLETE_WHEN:
-            raise ConfigError(
-                f"`complete_when` {self.complete_when!r} is unknown: use one of "
-                f"{', '.join(COMPLETE_WHEN)}"
-            )
-        for option, value, least in (
-            ("`interval`", self.interval, 0.1),
-            ("`settle`", self.settle, 0.0),
-            ("`stop_after`", self.stop_after, 0.0),
-            ("`stop_idle`", self.stop_idle, 0.0),
-        ):
-            if value is not None and not (math.isfinite(value) and value >= least):
-                raise ConfigError(f"{option} {value}: use {least:g} seconds or more")
+        check_declared(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriftSettings:
-    """How the fit of the tokenizer is measured, and when to warn.
+    """How the fit of the tokenizer is measured, and when to warn."""
 
-    Attributes:
-        every: seconds between two rows of the series, at least.
-        baseline: a directory of counts: what they do not hold is an unseen pre-token; None: these
-            are not counted.
-        warn_bytes_per_token: warn below this share of the bytes per token of the training.
-        warn_single_bytes: warn above this share of tokens of one byte; None: never.
-        warn_unseen: warn above so many unseen in a million pre-tokens; None: never.
-    """
-
-    every: float = 60.0
-    baseline: str | None = None
-    warn_bytes_per_token: float = 0.8
-    warn_single_bytes: float | None = None
-    warn_unseen: float | None = None
+    every: float = field(
+        default=60.0,
+        metadata=_watching(
+            name="drift_every",
+            kind="number",
+            minimum=0,
+            metavar="SECONDS",
+            help="With --watch: time between two rows of drift/DATE.jsonl, at least.",
+        ),
+    )
+    baseline: str | None = field(
+        default=None,
+        metadata=_watching(
+            metavar="COUNTS",
+            default_is="they are not measured",
+            help="With --watch: counts that the tokenizer was trained on, which tell unseen "
+            "pre-tokens.",
+        ),
+    )
+    warn_bytes_per_token: float = field(
+        default=0.8,
+        metadata=_watching(
+            kind="number",
+            minimum=0,
+            metavar="SHARE",
+            help="With --watch: warn below this share of the bytes per token of the training.",
+        ),
+    )
+    warn_single_bytes: float | None = field(
+        default=None,
+        metadata=_watching(
+            kind="number",
+            minimum=0,
+            metavar="SHARE",
+            default_is="never",
+            help="With --watch: warn above this share of tokens that are one byte.",
+        ),
+    )
+    warn_unseen: float | None = field(
+        default=None,
+        metadata=_watching(
+            kind="number",
+            minimum=0,
+            metavar="N",
+            default_is="never",
+            help="With --watch: warn above so many unseen in a million pre-tokens (--baseline).",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        for option, value in (
-            ("`every`", self.every),
-            ("`warn_bytes_per_token`", self.warn_bytes_per_token),
-            ("`warn_single_bytes`", self.warn_single_bytes),
-            ("`warn_unseen`", self.warn_unseen),
-        ):
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"{option} {value}: use a number from 0 upwards")
+        check_declared(self)
         if self.warn_unseen is not None and self.baseline is None:
             raise ConfigError(
                 "`warn_unseen`: what is unseen is told by `baseline` COUNTS, the counts that the "

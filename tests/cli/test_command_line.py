@@ -8,7 +8,8 @@ import click
 import pytest
 
 import bpe as library
-from pipelines.cli import options, train_options
+from pipelines import settings
+from pipelines.cli import train_options
 from pipelines.cli.commands import bpe as commands
 from tests.cli.process import bpe, environment
 
@@ -71,7 +72,7 @@ def test_every_option_is_explained(name: str) -> None:
 
 def test_help_has_the_defaults_of_the_preset() -> None:
     def defaults(*arguments: str) -> dict[str, str]:
-        text = bpe(*arguments, "--help").stdout
+        text = bpe(*arguments, "--help-all").stdout
         assert "[default: (" not in text
         each = (" ".join(one.split()).split("[default: ") for one in text.split("\n  --")[1:])
         return {name.split()[0]: value[0].split("]")[0] for name, *value in each if value}
@@ -93,9 +94,9 @@ def test_help_does_not_wait_for_beam() -> None:
 
 
 def test_choices_are_those_of_the_library() -> None:
-    assert options.PRETOKENIZERS == library.PRETOKENIZERS
-    assert options.NORMALIZERS == library.NORMALIZERS
-    assert train_options.TIES == library.TIES
+    assert settings.PRETOKENIZERS == library.PRETOKENIZERS
+    assert settings.NORMALIZERS == library.NORMALIZERS
+    assert settings.TIES == library.TIES
     assert library.presets.names() == train_options.PRESETS
 
 

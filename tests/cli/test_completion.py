@@ -251,7 +251,9 @@ def _check_options(line: str) -> None:
         return
     assert words[1] in group.commands, line
     command = group.commands[words[1]]
-    known = {"--help", "-h"}.union(*([*p.opts, *p.secondary_opts] for p in command.params))
+    known = {"--help", "--help-all", "-h"}.union(
+        *([*p.opts, *p.secondary_opts] for p in command.params)
+    )
     for word in words[2:]:
         if word == "--":
             return

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.config import Key, parse_size, read_config
+from pipelines.config import parse_size, read_config
 from pipelines.errors import ConfigError
+from pipelines.option import Option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 KEYS = {
     key.name: key
     for key in (
-        Key(name="input", several=True),
-        Key(name="vocab_size", kind="integer", minimum=1),
-        Key(name="split_size", kind="size"),
-        Key(name="overwrite", kind="flag"),
-        Key(name="format", choices=("text", "lines")),
-        Key(name="output"),
+        Option(help="", group="Input", name="input", several=True),
+        Option(help="", group="Input", name="vocab_size", kind="integer", minimum=1),
+        Option(help="", group="Input", name="split_size", kind="size"),
+        Option(help="", group="Input", name="overwrite", kind="flag"),
+        Option(help="", group="Input", name="format", choices=("text", "lines")),
+        Option(help="", group="Input", name="output"),
     )
 }
 

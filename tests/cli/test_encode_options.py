@@ -86,7 +86,7 @@ def test_what_was_dropped_is_said(folder: Path) -> None:
         (("--append-token", "<eos>"), "which has '<|end|>'"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
-        (("--dropout", "2"), "not a rate between 0 and 1"),
+        (("--dropout", "2"), "--dropout 2.0 is not between 0 and 1"),
         (("--dropout", "some"), "'some' is not a valid float"),
     ],
 )

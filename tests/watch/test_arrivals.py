@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from apache_beam.io.filesystem import FileMetadata
 
-from pipelines.cli import watch_options
 from pipelines.errors import ConfigError, InputError
 from pipelines.run import use_filesystems
 from pipelines.settings import Execution
 from pipelines.watch.arrivals import Arrivals, Place, stamp, state
-from pipelines.watch.settings import COMPLETE_WHEN, DriftSettings, WatchSettings
+from pipelines.watch.settings import DriftSettings, WatchSettings
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
@@ -121,10 +120,6 @@ def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
         (1, "links that lead nowhere"),
     ]
     assert [watched.name(file.path) for file in watched.find()] == ["a.jsonl"]
-
-
-def test_the_command_line_has_all_rules_of_completeness() -> None:
-    assert watch_options.COMPLETE_WHEN == COMPLETE_WHEN
 
 
 def test_a_file_settles(tmp_path: Path) -> None:
