@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.works import commands, encode, limits, train
+from benchmarks.works import commands, encode, limits, train, transforms
 
 if TYPE_CHECKING:
     from benchmarks.scale import Scale
@@ -21,6 +21,7 @@ def all_works(scale: Scale) -> list[Work]:
         *encode.works(scale),
         *train.works(scale),
         *commands.works(scale),
+        *transforms.works(scale),
         *limits.works(scale),
     ]
     if not scale.everybody:

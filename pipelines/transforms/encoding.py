@@ -18,9 +18,9 @@ from pipelines.batches import (
     IdEncoder,
     TextBatch,
     as_table,
+    field_text,
     fields_of,
     id_arrays,
-    text_of,
     with_ids,
 )
 from pipelines.encode.tokenizer_files import load_tokenizer
@@ -209,7 +209,7 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self._tokens))
 
     def start_bundle(self) -> None:
-        self._batch: TextBatch[tuple[Any, Any, Any, Any]] = TextBatch()
+        self._batch: TextBatch[tuple[Any, dict[str, Any], Any, Any, Any]] = TextBatch()
         self._use = bpe.CacheUse()
         self._documents = self._ids = 0
 
@@ -229,10 +229,12 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         if isinstance(element, (pa.Table, pa.RecordBatch)):
             return [*before, *self._table(element)]
         try:
-            text = text_of(element, self._text_field)
+            is_text = isinstance(element, (str, bytes))
+            values = {self._text_field: element} if is_text else fields_of(element)
+            text = field_text(values, self._text_field)
         except RecordError as error:
             return [*before, *bad_outputs([(element, str(error))], collects=self._collects)]
-        self._batch.add((element, timestamp, window, pane), text)
+        self._batch.add((element, values, timestamp, window, pane), text)
         return [*before, *self._drain()] if self._batch.full else before
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -253,10 +255,11 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         encoded = self._ready().encode(texts, self._use)
         arrays = id_arrays(encoded.ids)
         self._count(encoded.ids)
-        for row, (element, timestamp, window, pane) in enumerate(elements):
+        for row, (element, values, timestamp, window, pane) in enumerate(elements):
             reason = encoded.bad.get(row)
             if reason is None:
-                made = with_field(element, next(arrays), self._text_field, self._output_field)
+                values[self._output_field] = next(arrays)
+                made = values if isinstance(element, dict) else beam.Row(**values)
                 yield WindowedValue(made, timestamp, (window,), pane)
             else:
                 if not self._collects:
@@ -288,11 +291,3 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         if self._encoder is None:
             raise ConfigError("EncodeDocuments: the side input holds no tokenizer")
         return self._encoder
-
-
-def with_field(element: Any, ids: Any, text_field: str, output_field: str) -> Any:
-    """A document with its ids; the document itself is not changed."""
-    if isinstance(element, (str, bytes)):
-        element = beam.Row(**{text_field: element})
-    values = {**fields_of(element), output_field: ids}
-    return values if isinstance(element, dict) else beam.Row(**values)
