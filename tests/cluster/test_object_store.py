@@ -34,7 +34,8 @@ def test_the_bytes_are_those_of_a_disk(
         assert store.tree(f"{runner}/out/") == whole.made()
         assert store.unfinished() == []
         bpe(
-            *("verify", f"{at}/out/encoded", "--input", f"{at}/corpus", "-q"),
+            *("verify", f"{at}/out/encoded", "-q"),
+            *(f"--input={pattern}" for pattern in whole.patterns(f"{at}/corpus")),
             *("--", *store.options),
             seconds=SECONDS,
         )

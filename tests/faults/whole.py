@@ -18,6 +18,7 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests.faults.running import outcome
+from tests.pipelines.corpora import KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,11 @@ class WholeJob:
     split: int
     max_failures: int = 0
 
+    def patterns(self, where: str | None) -> tuple[str, ...]:
+        """The corpus, or a copy of it: text and records in one folder are refused."""
+        kinds = [kind for kind in KINDS if any(self.corpus.glob(kind))]
+        return tuple(f"{where or self.corpus}/{kind}" for kind in kinds)
+
     @property
     def corpus(self) -> Path:
         return self.folder / "corpus"
@@ -45,7 +51,7 @@ class WholeJob:
     def inputs(self, where: str | None = None) -> InputSettings:
         """The corpus, or a copy of it."""
         return InputSettings(
-            patterns=(where or str(self.corpus),),
+            patterns=self.patterns(where),
             split_size=self.split,
             max_failures=self.max_failures,
         )
@@ -85,7 +91,7 @@ class WholeJob:
     ) -> list[str | Path]:
         """``bpe run`` on the corpus or a copy of it; ``config`` is written for it."""
         settings = {
-            "input": [where or str(self.corpus)],
+            "input": list(self.patterns(where)),
             "output": str(output),
             "split_size": self.split,
             "max_failures": self.max_failures,

@@ -58,10 +58,12 @@ class Corpus:
         return patterns(self.folder)
 
 
+KINDS = ("**/*.txt*", "**/*.jsonl*", "**/*.parquet")
+
+
 def patterns(folder: Path) -> tuple[str, ...]:
     """One for each kind of file in a folder: text and records in one folder are refused."""
-    kinds = ("**/*.txt*", "**/*.jsonl*", "**/*.parquet")
-    return tuple(f"{folder}/{kind}" for kind in kinds if any(folder.glob(kind)))
+    return tuple(f"{folder}/{kind}" for kind in KINDS if any(folder.glob(kind)))
 
 
 def sentence(number: int, words: int = 12) -> str:

@@ -29,14 +29,15 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests.cli.process import environment
-from tests.pipelines.corpora import SPLIT, TWO, Corpus, encode, train, tree, write_corpus
+from tests.pipelines.corpora import KINDS, SPLIT, TWO, Corpus, encode, train, tree, write_corpus
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-INPUTS = InputSettings(patterns=("store://bucket/corpus",), split_size=SPLIT)
+PATTERNS = tuple(f"store://bucket/corpus/{kind}" for kind in KINDS)
+INPUTS = InputSettings(patterns=PATTERNS, split_size=SPLIT)
 MODEL, IDS = "store://bucket/model", "store://bucket/ids"
 
 

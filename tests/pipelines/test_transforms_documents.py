@@ -77,7 +77,7 @@ def plain(encoded: Any) -> Any:
 @both_modes
 def test_documents_are_those_of_the_corpus(mode: str, corpus: Corpus) -> None:
     with pipeline(mode) as p:
-        documents = p | ReadDocuments([str(corpus.folder)], split_size=700)
+        documents = p | ReadDocuments([*corpus.patterns], split_size=700)
         found = documents | beam.Map(lambda document: (document.id, document.text))
         assert_that(found, equal_to(corpus.documents))
 
@@ -85,7 +85,7 @@ def test_documents_are_those_of_the_corpus(mode: str, corpus: Corpus) -> None:
 @both_modes
 def test_documents_come_as_tables(mode: str, corpus: Corpus) -> None:
     with pipeline(mode) as p:
-        tables = p | ReadDocuments([str(corpus.folder)], split_size=700, as_tables=True)
+        tables = p | ReadDocuments([*corpus.patterns], split_size=700, as_tables=True)
         assert tables.element_type == pa.Table
         rows = tables | beam.FlatMap(lambda one: [tuple(row.values()) for row in one.to_pylist()])
         assert_that(rows, equal_to(corpus.documents))
@@ -362,7 +362,7 @@ def test_count_train_and_encode_in_one_pipeline(
     mode: str, corpus: Corpus, *, wrapped: bool
 ) -> None:
     with pipeline(mode) as p:
-        documents = p | ReadDocuments([str(corpus.folder)], split_size=700)
+        documents = p | ReadDocuments([*corpus.patterns], split_size=700)
         counts = documents | CountPretokens(pretokenizer="words")
         trained = counts | TrainTokenizer(vocab_size=300, pretokenizer="words")
         tokenizer = beam.pvalue.AsSingleton(trained) if wrapped else trained
