@@ -16,17 +16,15 @@ from typing_extensions import override
 from bpe.counts import combine
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput, CountsPart, Totals
-from bpe.errors import CountsError
 from pipelines.count.directory import load_counts
 from pipelines.count.steps import CountJob, count_split, merged, write_manifest, write_shard
 from pipelines.encode.parts import DeadLetters
-from pipelines.errors import JobError
 from pipelines.files import storage
 from pipelines.files.storage import join
 from pipelines.output.names import MANIFEST, manifest_bytes
 from pipelines.watch import log
 from pipelines.watch.log import SETS, digest_id
-from pipelines.watch.work import Known, Task, Work, dead_letters_json, splits_of
+from pipelines.watch.work import Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 FAN_IN = 16
 _AT_ONCE = 8  # sets of a level that are made before anything else has its turn
-_OUTDATED = "it was changed after it was counted: the counts are of what it held before"
 _LARGE = 64 << 20  # bytes of a file whose set has all shards
 
 
@@ -87,7 +84,6 @@ class CountWork(Work):
         return {
             "key": key,
             "revision": 0,
-            "replaces": [],
             "failed": None,
             "bad": 0,
             "set": None,
@@ -134,66 +130,10 @@ class CountWork(Work):
         written = storage.digest(join(self.directory, file))
         return dead_letters_json(DeadLetters.of(file, records=records, written=written))
 
-    @override
-    def commit(self, entry: Entry, before: Known | None) -> None:
-        if before is None:
-            log.write_entry(self.directory, entry["key"], entry)
-            return
-        with log.changing(self.directory):
-            self._replace(entry)
-
-    def _replace(self, entry: Entry) -> None:
-        """Let an entry appear in place of what its input was before."""
-        (source,) = entry["inputs"]
-        name, key = source["name"], entry["key"]
-        held = [(id_, one) for id_, one in self._log.read().items() if _holds(one, name)]
-        entry["revision"] = max([entry["revision"], *(one["revision"] + 1 for _, one in held)])
-        alone = [(id_, one) for id_, one in held if len(one["inputs"]) == 1]
-        entry["replaces"] = [id_ for id_, _ in alone]
-        if len(alone) == len(held):
-            log.write_entry(self.directory, key, entry)
-            if not self._is_added_up(name):
-                self._remove(alone)
-                return
-            # Another process has added it up just now.
-            log.remove_entry(self.directory, key)
-        # Counts that were added up cannot be taken apart.
-        self.discard(entry)
-        with self._lock:
-            self._bad -= entry["bad"]
-        noted = [(id_, one) for id_, one in alone if one["set"] is None]
-        entry.update(self.nothing(key), failed=_OUTDATED, revision=entry["revision"])
-        entry["replaces"] = [id_ for id_, _ in noted]
-        log.write_entry(self.directory, digest_id(key, "noted"), entry)
-        self._remove(noted)
-
-    def _is_added_up(self, name: str) -> bool:
-        """Whether an entry of several inputs holds this one, if only until it is withdrawn."""
-        self._log.read()
-        return any(len(one["inputs"]) > 1 and _holds(one, name) for one in self._log.all.values())
-
-    def _remove(self, replaced: list[tuple[str, Entry]]) -> None:
-        for id_, entry in replaced:
-            log.remove_entry(self.directory, id_)
-            self.discard(entry)
-
-    @override
-    def discard(self, entry: Entry) -> None:
-        remove_set(self.directory, entry)
-        for letters in entry["dead_letters"]:
-            storage.remove(join(self.directory, letters["file"]))
-
 
 def set_path(directory: str, key: str) -> str:
     """Where the shard set of this key lies."""
     return join(directory, SETS, key)
-
-
-def remove_set(directory: str, entry: Entry) -> None:
-    """Remove the shard set of an entry, its manifest first."""
-    if entry["set"] is None:
-        return
-    log.remove_shards(directory, entry["set"])
 
 
 def clean(directory: str) -> None:
@@ -202,31 +142,29 @@ def clean(directory: str) -> None:
     A killed job leaves the first. A job elsewhere that has lost its command may write an entry just
     when its set is taken away: the input is counted again.
     """
-    keys = log.set_names(directory)
-    found = log.files_in(directory)
+    keys, files = log.set_names(directory), log.files_in(directory)
     reader = log.LogReader(directory)
     entries = reader.read()
-    for id_ in reader.all.keys() - entries.keys():
-        log.remove_entry(directory, id_)  # another one replaces it
+    _clear(directory, reader)
     for key in set(keys) - {entry["set"] for entry in entries.values()}:
         log.remove_shards(directory, key)
-    letters = {one["file"] for entry in entries.values() for one in entry["dead_letters"]}
-    for file in set(found) - letters:
+    for file in set(files) - _letters(entries.values()):
         storage.remove(join(directory, file))
     for id_, entry in reader.read().items():
-        is_one = entry["set"] is not None and len(entry["inputs"]) == 1
+        is_one = entry["set"] is not None and not log.is_several(entry)
         if is_one and not storage.exists(join(set_path(directory, entry["set"]), MANIFEST)):
             _LOGGER.warning("%s: its counts are not there any more", entry["inputs"][0]["name"])
             log.remove_entry(directory, id_)
 
 
-def compact(
+def fold(
     directory: str, job: CountJob, reader: log.LogReader, among: Container[str] | None = None
 ) -> None:
-    """Add up sets of one level, where there are enough; one process at a time may do so.
+    """Add up sets of one level, where there are enough, and remove what does not stand any more.
 
-    Where order is tracked nothing is: the order is that of the names of the inputs, and one whose
-    name stands between two others may be still to come.
+    One process at a time may do so; others read, and write entries, meanwhile. Where order is
+    tracked nothing is added up: the order is that of the names of the inputs, and one whose name
+    stands between two others may be still to come.
 
     Args:
         directory: that is watched.
@@ -234,63 +172,58 @@ def compact(
         reader: of its log.
         among: the entries that may be added up; None for all.
     """
-    if job.track_order:
-        return
-    with log.changing(directory):
-        levels: dict[int, list[tuple[str, Entry]]] = {}
-        for id_, entry in reader.read().items():
-            if entry["set"] is not None and (among is None or id_ in among):
-                levels.setdefault(entry["level"], []).append((id_, entry))
-        for level, found in sorted(levels.items()):
-            last = min(len(found), _AT_ONCE * FAN_IN) - FAN_IN
-            for first in range(0, last + 1, FAN_IN):
-                _merge(directory, job, reader, level, found[first : first + FAN_IN])
+    levels: dict[int, list[Entry]] = {}
+    for id_, entry in reader.read().items():
+        if entry["set"] is not None and (among is None or id_ in among):
+            levels.setdefault(entry["level"], []).append(entry)
+    for level, found in sorted(levels.items() if not job.track_order else ()):
+        last = min(len(found), _AT_ONCE * FAN_IN) - FAN_IN
+        for first in range(0, last + 1, FAN_IN):
+            _add_up(directory, job, reader, level, found[first : first + FAN_IN])
+    reader.read()
+    _clear(directory, reader)
 
 
-def _merge(
-    directory: str,
-    job: CountJob,
-    reader: log.LogReader,
-    level: int,
-    found: list[tuple[str, Entry]],
+def _add_up(
+    directory: str, job: CountJob, reader: log.LogReader, level: int, entries: list[Entry]
 ) -> None:
-    entries = [entry for _, entry in found]
-    ids = {id_ for id_, _ in found}
-    key = digest_id(*(id_ for id_, _ in found))
-    try:
-        counts = combine([(load_counts(set_path(directory, one["set"])), 1) for one in entries])
-    except (JobError, CountsError):
-        if _is_replaced(reader, ids, by=key):
-            return  # they are looked at again
-        raise
+    key = digest_id(*map(log.entry_id, entries))
+    counts = combine([(load_counts(set_path(directory, one["set"])), 1) for one in entries])
     write_set(set_path(directory, key), counts, job)
+    if not {log.entry_id(one) for one in entries} <= reader.read().keys():
+        log.remove_shards(directory, key)  # a worker has taken one of these inputs again
+        return
     entry = {
         "key": key,
         "revision": max(one["revision"] for one in entries),
-        "replaces": [id_ for id_, _ in found],
         "failed": None,
         "bad": sum(one["bad"] for one in entries),
         "set": key,
         "level": level + 1,
         "totals": asdict(counts.totals),
         "dead_letters": [letters for one in entries for letters in one["dead_letters"]],
-        "inputs": [source for one in entries for source in one["inputs"]],
+        "inputs": [
+            {"revision": one["revision"], **source} for one in entries for source in one["inputs"]
+        ],
     }
-    log.write_entry(directory, key, entry)
-    if _is_replaced(reader, ids, by=key):
-        log.remove_entry(directory, key)
-        remove_set(directory, entry)
-        return
-    for id_, one in found:
-        log.remove_entry(directory, id_)
-        remove_set(directory, one)
+    log.write_entry(directory, entry)
 
 
-def _is_replaced(reader: log.LogReader, ids: set[str], *, by: str) -> bool:
-    """Whether a worker in another process has replaced one of these entries meanwhile."""
-    reader.read()
-    others = [entry for id_, entry in reader.all.items() if id_ != by]
-    return any(ids & set(entry["replaces"]) for entry in others) or not ids <= reader.all.keys()
+def _clear(directory: str, reader: log.LogReader) -> None:
+    """Remove entries that others take the place of, and the files of those that are outdated."""
+    stand = reader.read()
+    keep = _letters(stand.values())
+    for id_, entry in reader.all.items():
+        if id_ not in stand:
+            log.remove_entry(directory, id_)
+        elif not log.is_outdated(stand[id_]) or id_ in reader.cleared:
+            continue
+        reader.cleared.add(id_)
+        log.remove_files(directory, entry, keep=keep)
+
+
+def _letters(entries: Iterable[Entry]) -> set[str]:
+    return {file for entry in entries for file in log.files_of(entry)}
 
 
 def write_set(directory: str, counts: PretokenCounts, job: CountJob) -> None:
@@ -315,14 +248,9 @@ def write_head(directory: str, job: CountJob) -> None:
     storage.write(join(directory, MANIFEST), manifest_bytes(head))
 
 
-def is_outdated(entry: Entry) -> bool:
-    """Whether an entry only notes that its input changed after its counts were added up."""
-    return bool(entry["failed"] == _OUTDATED)
-
-
 def holds_last(entry: Entry) -> tuple[bool, int, str]:
     """Of entries of one input, that of the input alone says what it was last; then the revision."""
-    return len(entry["inputs"]) == 1, entry["revision"], entry["key"]
+    return not log.is_several(entry), entry["revision"], entry["key"]
 
 
 def _holds(entry: Entry, name: str) -> bool:

@@ -21,7 +21,7 @@ from pipelines.settings import EncodeSettings
 from pipelines.watch import log
 from pipelines.watch.arrivals import state
 from pipelines.watch.drift import Baseline, Gauge
-from pipelines.watch.work import Known, Task, Work, dead_letters_json, splits_of
+from pipelines.watch.work import Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -90,7 +90,6 @@ class EncodeWork(Work):
         return {
             "key": key,
             "revision": 0,
-            "replaces": [],
             "failed": None,
             "bad": 0,
             "measured": self._gauge.measure().to_json(),
@@ -130,16 +129,6 @@ class EncodeWork(Work):
         if keep:
             names = tuple(f"{column.name}:{column.type}" for column in keep)
             find_kept([file], EncodeSettings(keep=names))
-
-    @override
-    def commit(self, entry: Entry, before: Known | None) -> None:
-        # What it replaces is removed by whoever brings the log together (`log.compact`).
-        (source,) = entry["inputs"]
-        log.write_entry(self.directory, log.entry_id(source["name"], entry["key"]), entry)
-
-    @override
-    def discard(self, entry: Entry) -> None:
-        log.remove_files(self.directory, entry)
 
 
 def begin_encoded(job: EncodeJob, tokenizer: str) -> None:

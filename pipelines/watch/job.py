@@ -192,7 +192,7 @@ def watch_count(
             stopped = place.watch(CountTask(job=job, reading=reading, **place.for_task), keeper)
         entries = log.read_log(place.directory).values()
     sums = [entry["totals"] for entry in entries]
-    outdated = sum(map(counting.is_outdated, entries))
+    outdated = sum(map(log.is_outdated, entries))
     return WatchSummary(
         output=place.directory,
         kind="counts",

@@ -159,7 +159,7 @@ class Keeper(ABC):
         if made:
             files = f"{many(len(made), 'file')} ({inputs:,} in all)"
             self._progress.log(f"{self._name}: {files}: {self.told(made)}")
-        outdated = [entry["inputs"][0]["name"] for entry in came if counting.is_outdated(entry)]
+        outdated = [entry["inputs"][0]["name"] for entry in came if log.is_outdated(entry)]
         if outdated:
             more = len(outdated) - _NAMED
             _LOGGER.warning(
@@ -171,7 +171,7 @@ class Keeper(ABC):
                 f" and {more:,} more" if more > 0 else "",
             )
         for entry in came:
-            if entry["failed"] is not None and not counting.is_outdated(entry):
+            if entry["failed"] is not None and not log.is_outdated(entry):
                 _LOGGER.warning("%s: set aside: %s", self._name, entry["failed"])
 
     def _is_idle(self, idle: float) -> bool:
@@ -283,7 +283,7 @@ class CountKeeper(Keeper):
     def keep(self, *, changed: bool, last: bool) -> None:
         if changed:
             # Only what was told of.
-            counting.compact(self._directory, self.job, self._reader, self._entries)
+            counting.fold(self._directory, self.job, self._reader, self._entries)
 
     @override
     def told(self, entries: list[Entry]) -> str:

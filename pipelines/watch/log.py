@@ -1,12 +1,12 @@
 """The log of a watched directory: what was made of each input, one small JSON file for each.
 
 An entry is written under a temporary name and renamed, after everything that it names: a reader
-sees an input with all its parts or not at all. No file of the log is ever written twice, so that
-whoever takes one away takes what it has read, whatever other processes do meanwhile; where two
-entries are of one input, all readers choose the same (`LogReader`, `newest`). In an encoded corpus
-the name of an entry begins with that of its input (`entry_id`); now and then entries are moved into
-``manifest.json`` (`compact`). In counts an entry has the name of its shard set, and entries are
-brought together in one that names those it replaces.
+sees an input with all its parts or not at all. No file of the log is ever written twice, and
+workers only add to it: what an entry takes the place of is removed by the one process that folds
+the log (`compact`, `counting.fold`). Where several entries are of one input, all readers choose
+the same (`standing`, `newest`). The name of an entry begins with that of its input (`entry_id`).
+Now and then entries of an encoded corpus are moved into ``manifest.json``, and entries of counts
+are brought together in one of several inputs.
 
 Everything here is JSON values. A reader takes the log first and the manifest second, so that an
 entry on its way from one to the other is seen twice, never missed.
@@ -19,9 +19,11 @@ import itertools
 import json
 import re
 import threading
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bpe._checksum import CHECKSUM, is_intact, with_checksum
+from bpe.counts.manifest import Totals
 from pipelines.errors import InputError
 from pipelines.files import storage
 from pipelines.files.storage import join
@@ -36,7 +38,7 @@ from pipelines.output.names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Mapping
 
 LOG = "log"
 SETS = "sets"
@@ -48,19 +50,9 @@ _SERIES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 _KEY = re.compile(r"[0-9a-f]{20}")
 _ENTRY = re.compile(r"[0-9a-f]{20}(-[0-9a-f]{20})?\.json")
 _TRIES = 20
-_LOCKS: dict[str, threading.RLock] = {}
-_LOCKS_LOCK = threading.Lock()
+OUTDATED = "it was changed after it was counted: the counts are of what it held before"
 
 Entry = dict[str, Any]
-
-
-def changing(directory: str) -> threading.RLock:
-    """Keeps other threads of this process from replacing entries of a directory's log.
-
-    Whoever reads entries, and takes away some of them for what was read, holds it meanwhile.
-    """
-    with _LOCKS_LOCK:
-        return _LOCKS.setdefault(directory, threading.RLock())
 
 
 def digest_id(*texts: str) -> str:
@@ -94,20 +86,27 @@ def is_series(name: str) -> bool:
     return _SERIES.fullmatch(name) is not None
 
 
-def entry_id(name: str, key: str) -> str:
-    """What the entry of an input of an encoded corpus is called; ``key`` is that of its parts."""
-    return f"{_of_input(name)}-{key}"
+def entry_id(entry: Entry) -> str:
+    """What an entry is called: by its input and the key of its files; of several, by the key."""
+    key = str(entry["key"])
+    return key if is_several(entry) else f"{digest_id(entry['inputs'][0]['name'])}-{key}"
 
 
-def _of_input(name: str) -> str:
-    return digest_id(name)
+def is_several(entry: Entry) -> bool:
+    """Whether an entry is of counts that were added up."""
+    return len(entry["inputs"]) > 1
 
 
-def write_entry(directory: str, id_: str, entry: Entry) -> None:
+def is_outdated(entry: Entry) -> bool:
+    """Whether an entry only notes that its input changed after its counts were added up."""
+    return bool(entry["failed"] == OUTDATED)
+
+
+def write_entry(directory: str, entry: Entry) -> None:
     """Make an entry appear, whole."""
     value = with_checksum({"version": VERSION, **entry})
     data = json.dumps(value, ensure_ascii=False) + "\n"
-    storage.write(join(directory, LOG, f"{id_}.json"), data.encode())
+    storage.write(join(directory, LOG, f"{entry_id(entry)}.json"), data.encode())
 
 
 def remove_entry(directory: str, id_: str) -> None:
@@ -160,7 +159,7 @@ def entry_names(directory: str, beginning: str = "") -> list[str]:
 
 def entries_for(directory: str, name: str) -> list[Entry]:
     """The entries of the log that are of one input of an encoded corpus."""
-    ids = entry_names(directory, _of_input(name))
+    ids = entry_names(directory, digest_id(name))
     return [entry for id_ in ids if (entry := read_entry(directory, id_)) is not None]
 
 
@@ -171,7 +170,8 @@ class LogReader:
         directory: that is watched.
 
     Attributes:
-        all: entries by id as they were read last, with those that others replace.
+        all: entries by id as they were read last, with those that others take the place of.
+        cleared: ids of entries whose files were removed though they stand: those that are outdated.
     """
 
     def __init__(self, directory: str) -> None:
@@ -179,13 +179,10 @@ class LogReader:
         self._lock = threading.Lock()
         self._standing: dict[str, Entry] | None = None
         self.all: dict[str, Entry] = {}
+        self.cleared: set[str] = set()
 
     def read(self) -> dict[str, Entry]:
-        """The entries by id; where nothing has changed, the very same as before.
-
-        Without those that others replace, and of several of one input that with the most inputs,
-        else of the last revision: a job that is killed, or a bundle that is processed twice, may
-        leave more than one, and no input may count twice.
+        """The entries that stand, by id; where nothing has changed, the very same as before.
 
         Raises:
             InputError: an entry is damaged.
@@ -202,7 +199,7 @@ class LogReader:
                         break  # it was replaced while we looked: what replaces it is there by now
                     found[id_] = entry
                 else:
-                    self.all, self._standing = found, _standing(found)
+                    self.all, self._standing = found, standing(found)
                     return self._standing
         raise InputError(
             f"{join(self._directory, LOG)}: changes faster than it can be read: try again"
@@ -214,20 +211,37 @@ def read_log(directory: str) -> dict[str, Entry]:
     return LogReader(directory).read()
 
 
-def _standing(entries: dict[str, Entry]) -> dict[str, Entry]:
-    replaced = {old for entry in entries.values() for old in entry["replaces"]}
-    left = [(id_, entry) for id_, entry in entries.items() if id_ not in replaced]
-    left.sort(key=lambda item: (len(item[1]["inputs"]), item[1]["revision"], item[0]), reverse=True)
-    seen: set[str] = set()
-    standing = {}
-    for id_, entry in left:
-        names = {source["name"] for source in entry["inputs"]}
-        if entry.get("set", id_) is None:  # nothing was made of it
-            standing[id_] = entry
-        elif not names & seen:
-            standing[id_] = entry
-            seen |= names
-    return {id_: standing[id_] for id_ in sorted(standing)}
+def standing(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Of all entries of a log, those that stand, by id; no input counts twice.
+
+    A job that is killed, a bundle that is processed twice and a file that changes leave several
+    entries of one input: that of the last revision stands. Counts that were added up cannot be
+    taken apart: an entry of several inputs stands before those of one, and a later revision of one
+    of its inputs only notes that it changed.
+    """
+    several = [item for item in entries.items() if is_several(item[1])]
+    stand: dict[str, Entry] = {}
+    held: dict[str, int] = {}  # the revisions of inputs that were added up
+    for id_, entry in sorted(several, key=lambda item: (-len(item[1]["inputs"]), item[0])):
+        revisions = {source["name"]: source["revision"] for source in entry["inputs"]}
+        if not held.keys() & revisions.keys():
+            stand[id_] = entry
+            held |= revisions
+    for name, entry in newest(one for one in entries.values() if not is_several(one)).items():
+        if name not in held:
+            stand[entry_id(entry)] = entry
+        elif entry["revision"] > held[name]:
+            stand[entry_id(entry)] = {**entry, **_NOTHING}
+    return {id_: stand[id_] for id_ in sorted(stand)}
+
+
+_NOTHING = {
+    "failed": OUTDATED,
+    "bad": 0,
+    "set": None,
+    "totals": asdict(Totals()),
+    "dead_letters": [],
+}
 
 
 def is_watched_counts(directory: str) -> bool:
@@ -287,14 +301,17 @@ def rank(entry: Entry) -> tuple[int, str]:
 
 
 def files_of(entry: Entry) -> list[str]:
-    """The parts and the dead letters that an entry of an encoded corpus names."""
-    return [one["file"] for kind in ("parts", "dead_letters") for one in entry[kind]]
+    """The parts and the dead letters that an entry names."""
+    return [one["file"] for kind in ("parts", "dead_letters") for one in entry.get(kind, ())]
 
 
-def remove_files(directory: str, entry: Entry) -> None:
-    """Remove what an entry of an encoded corpus names."""
+def remove_files(directory: str, entry: Entry, *, keep: Container[str] = ()) -> None:
+    """Remove what an entry names, its shard set included, but files to ``keep``."""
+    if entry.get("set") is not None:
+        remove_shards(directory, entry["set"])
     for file in files_of(entry):
-        storage.remove(join(directory, file))
+        if file not in keep:
+            storage.remove(join(directory, file))
 
 
 def with_entries(manifest: dict[str, Any], entries: dict[str, Entry]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from pipelines.files.versions import file_version
 from pipelines.metrics import counters_kept
 from pipelines.output.names import PLAN, dead_letters_file, read_json_object
 from pipelines.progress import many
+from pipelines.watch import log
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
 
@@ -135,10 +136,6 @@ class Work(ABC):
             RecordError: one bad record more than may be set aside.
             InputError, ConfigError, bpe.BpeError: the file cannot be read; then nothing is left.
         """
-
-    @abstractmethod
-    def commit(self, entry: Entry, before: Known | None) -> None:
-        """Let an entry appear, and take away what it replaces; may change what it says."""
 
     def load(self) -> None:
         """Take in what the log says."""
@@ -251,9 +248,9 @@ class Work(ABC):
             attempt.append(uuid.uuid4().hex)
         return digest_id(name, contents, *attempt)
 
-    @abstractmethod
     def discard(self, entry: Entry) -> None:
         """Remove what was made in an attempt that does not count."""
+        log.remove_files(self.directory, entry)
 
     def _described(self, file: FileMetadata, source: InputFile | None, sha256: str) -> Any:
         size, mtime = stamp(file)
@@ -301,9 +298,10 @@ class Work(ABC):
                 self.discard(entry)  # another process was quicker
                 return None
             entry["revision"] = before.revision + 1
-        with self._lock:
-            self._bad += entry["bad"] - (before.bad if before else 0)
-            bad = self._bad
+        bad = self._add_bad(entry, before)
+        if bad > self._task.max_failures:
+            self.load()  # those of files that changed after they were added up are none
+            bad = self._add_bad(entry, self._known.get(name))
         if bad > self._task.max_failures:
             self.discard(entry)
             where = entry["failed"] or f"{name} holds {entry['bad']} of them"
@@ -314,7 +312,7 @@ class Work(ABC):
         except OutputError:
             self.discard(entry)
             raise
-        self.commit(entry, before)
+        log.write_entry(self.directory, entry)
         with self._lock:
             self._known |= _known(entry)
         self.arrivals.forget(file.path)
@@ -322,6 +320,12 @@ class Work(ABC):
             counted = Counter(dead_letters=entry["bad"])
         counted["files_taken"] = 1
         return counted
+
+    def _add_bad(self, entry: Entry, before: Known | None) -> int:
+        """How many bad records there are with those of an entry, in place of what was before."""
+        with self._lock:
+            self._bad += entry["bad"] - (before.bad if before else 0)
+            return self._bad
 
     def see_run(self) -> None:
         """See that this job has not lost its command, and its directory to a later run.
@@ -340,9 +344,11 @@ class Work(ABC):
 
 
 def _known(entry: Entry) -> dict[str, Known]:
-    revision, bad = entry["revision"], entry["bad"] if len(entry["inputs"]) == 1 else 0
+    bad = 0 if log.is_several(entry) else entry["bad"]
     return {
-        one["name"]: Known(one["size"], one["mtime"], one["sha256"], revision, bad)
+        one["name"]: Known(
+            one["size"], one["mtime"], one["sha256"], one.get("revision", entry["revision"]), bad
+        )
         for one in entry["inputs"]
     }
 

@@ -60,54 +60,52 @@ def in_a_thread(what: Callable[[], None], threads: list[threading.Thread]) -> Ca
     return start
 
 
-def no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As between two processes."""
-    monkeypatch.setattr(log, "changing", lambda _: threading.RLock())
-
-
-def test_a_file_that_changes_while_sets_are_added_up(
-    counts: Sixteen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[threading.Thread] = []
-    hook(monkeypatch, counting, "combine", in_a_thread(counts.change, threads))
-    counts.compact()
-    threads[0].join()
-    counts.check_each_file_is_counted_once()
-    (noted,) = (one for one in log.read_log(counts.out).values() if one["failed"])
-    assert noted["failed"].startswith("it was changed after it was counted")
+def noted(counts: Sixteen) -> list[str]:
+    """What is said of files that changed after they were added up."""
+    return [str(one["failed"]) for one in log.read_log(counts.out).values() if one["failed"]]
 
 
 @pytest.mark.parametrize("step", ["load_counts", "combine", "write_set"])
-def test_a_file_that_another_process_replaces_while_sets_are_added_up(
-    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, step: str
+@pytest.mark.parametrize("thread", [False, True])
+def test_a_file_that_is_replaced_while_sets_are_added_up(
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, step: str, thread: bool
 ) -> None:
-    no_lock(monkeypatch)
-    hook(monkeypatch, counting, step, counts.change)
+    """By a thread of this process or by another process: nobody waits for anybody."""
+    threads: list[threading.Thread] = []
+    change = in_a_thread(counts.change, threads) if thread else counts.change
+    hook(monkeypatch, counting, step, change)
     counts.compact()
-    counts.check_each_file_is_counted_once()
-    assert len(log.read_log(counts.out)) == FAN_IN
+    for started in threads:
+        started.join()
+    counts.compact()
     counts.compact()
     counts.check_each_file_is_counted_once()
     assert len(log.read_log(counts.out)) == 1
+    assert not noted(counts)
+    assert counts.documents() == FAN_IN
 
 
-def test_sets_that_another_process_adds_up_while_a_file_is_replaced(
+def test_sets_that_are_added_up_while_a_file_is_replaced(
     counts: Sixteen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    no_lock(monkeypatch)
     hook(monkeypatch, log, "write_entry", counts.compact)
     counts.change()
+    assert counts.documents() == FAN_IN
+    counts.compact()
     counts.check_each_file_is_counted_once()
-    assert sum(one["failed"] is not None for one in log.read_log(counts.out).values()) == 1
+    (why,) = noted(counts)
+    assert why.startswith("it was changed after it was counted")
 
 
 def test_a_file_that_changes_twice_after_it_was_added_up(counts: Sixteen) -> None:
     counts.compact()
     for text in ("once\n", "twice\n", "once\n"):
         counts.change(text)
+        assert counts.documents() == FAN_IN
+        counts.compact()
         counts.check_each_file_is_counted_once()
-        entries = log.read_log(counts.out).values()
-        assert sum(one["failed"] is not None for one in entries) == 1
+        assert len(noted(counts)) == 1
+        assert len(log.entry_names(counts.out)) == 2
 
 
 class Killed(BaseException):
@@ -118,27 +116,23 @@ def killed(*_: object, **__: object) -> None:
     raise Killed
 
 
-def test_a_worker_that_is_killed_before_it_withdraws_an_entry(
-    counts: Sixteen, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("step", ["remove_entry", "remove_files"])
+def test_whoever_removes_what_changed_is_killed(
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
+    counts.compact()
+    counts.change("once\n")
+    counts.change("twice\n")
     with monkeypatch.context() as patch:
-        no_lock(patch)
-
-        def meanwhile() -> None:
-            counts.compact()
-            patch.setattr(log, "remove_entry", killed)
-
-        hook(patch, log, "write_entry", meanwhile)
+        patch.setattr(log, step, killed)
         with pytest.raises(Killed):
-            counts.change()
-    assert len(log.entry_names(counts.out)) == 2
+            counts.compact()
     assert counts.documents() == FAN_IN
     counts.clean()
     counts.check_each_file_is_counted_once()
     take_all(counts.work(None))
     counts.check_each_file_is_counted_once()
-    (noted,) = (one for one in log.read_log(counts.out).values() if one["failed"])
-    assert noted["failed"].startswith("it was changed after it was counted")
+    assert len(noted(counts)) == 1
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -146,24 +140,24 @@ def test_whoever_adds_up_is_killed_before_anything_is_removed(
     counts: Sixteen, monkeypatch: pytest.MonkeyPatch, replaced: bool
 ) -> None:
     with monkeypatch.context() as patch:
-        no_lock(patch)
         if replaced:
-            hook(patch, counting, "write_set", counts.change)
-        patch.setattr(counting, "_is_replaced", killed)
+            hook(patch, log, "write_entry", counts.change)
+        patch.setattr(counting, "_clear", killed)
         with pytest.raises(Killed):
             counts.compact()
-    assert len(log.entry_names(counts.out)) == FAN_IN + 1
+    assert len(log.entry_names(counts.out)) == FAN_IN + 1 + replaced
     assert counts.documents() == FAN_IN
     counts.clean()
     counts.check_each_file_is_counted_once()
     take_all(counts.work(None))
     counts.check_each_file_is_counted_once()
+    assert len(noted(counts)) == replaced
 
 
 def test_an_entry_that_comes_long_after_its_file_was_added_up(counts: Sixteen) -> None:
     (id_, late), *_ = log.read_log(counts.out).items()
     counts.compact()
-    log.write_entry(counts.out, "f" * 20, {**late, "key": "f" * 20})  # as of a bundle tried again
+    log.write_entry(counts.out, {**late, "key": "f" * 20})  # as of a bundle tried again
     assert id_ not in log.read_log(counts.out)
     assert len(log.read_log(counts.out)) == 1
     assert counts.documents() == FAN_IN

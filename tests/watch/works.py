@@ -153,7 +153,7 @@ class Counts(Works):
         return counts.totals.documents
 
     def compact(self) -> None:
-        counting.compact(self.out, self.job, log.LogReader(self.out))
+        counting.fold(self.out, self.job, log.LogReader(self.out))
 
     def clean(self) -> None:
         counting.clean(self.out)
