@@ -220,11 +220,6 @@ def _nothing(pattern: str, matches: Matches) -> str:
     )
 
 
-def matches_any(pattern: str, asked: str) -> bool:
-    """Whether there is a file that a pattern stands for; ``asked`` is the format, or ``auto``."""
-    return bool(match(pattern, asked).files)
-
-
 def input_file(
     path: str, name: str, size: int, asked: str, *, version: Version | None = None
 ) -> InputFile:

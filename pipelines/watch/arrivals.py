@@ -151,11 +151,20 @@ class Arrivals:
             InputError: as `find`.
         """
         matches = Matches()
+        for place in self.places:
+            matches.update(self.look_at(place))
+        return matches
+
+    def look_at(self, place: Place) -> Matches:
+        """What is at one place.
+
+        Raises:
+            InputError: as `find`.
+        """
         try:
-            for place in self.places:
-                matches.update(place.look(self._format))
+            matches = place.look(self._format)
         except (OSError, ValueError) as error:
-            raise InputError(f"the inputs cannot be listed: {error}") from error
+            raise InputError(f"{place.pattern!r} cannot be listed: {error}") from error
         written = self._output + "/"
         for path in [path for path in matches.files if path.startswith(written)]:
             del matches.files[path]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bpe.counts.manifest import add_formats
-from pipelines.corpus.inputs import input_file, matches_any
+from pipelines.corpus.inputs import input_file
 from pipelines.corpus.reading import Reading
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import count_job
@@ -337,9 +337,9 @@ class _Watched:
     def watch(self, task: Task, keeper: Keeper) -> str:
         """Run the job until it is told to stop; returns why it ended."""
         keeper.begin()
-        for pattern in self.inputs.patterns:
-            if not matches_any(pattern, self.inputs.format):
-                self.progress.log(f"no file matches {pattern!r} yet: waiting, Ctrl-C ends it")
+        for place in self.arrivals.places:
+            if not self.arrivals.look_at(place).files:
+                self.progress.log(f"no file matches {place.pattern!r} yet: waiting, Ctrl-C ends it")
         factory = WorkFactory(
             task=task, places=self.arrivals.places, settings=self.settings, run=self.run
         )
