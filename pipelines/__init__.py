@@ -8,7 +8,6 @@ are in `pipelines.jobs`. Beam is imported only where one of them is used.
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +32,6 @@ __all__ = [
     "TrainTokenizer",
     "WriteCounts",
 ]
-
-
-def _is_wanted(record: logging.LogRecord) -> bool:
-    # Beam says this on import wherever its Google Cloud extra is not installed, to everybody.
-    return "apitools not found" not in record.getMessage()
-
-
-logging.getLogger().addFilter(_is_wanted)  # to the root logger alone, as Beam does
 
 _MODULES = {
     "BPETokenize": "pipelines.transforms.ml",

@@ -1,9 +1,13 @@
-"""Beam's local runner, kept from sending half elements."""
+"""Beam's local runner, and what is replaced in it while a job runs.
+
+The only use of private names of Beam for local jobs; nothing of it is done at import.
+"""
 
 from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +16,11 @@ from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from apache_beam.options.pipeline_options import PipelineOptions
 
 LOCAL = "FnApiRunner"
-_HANDLERS = "apache_beam.runners.portability.fn_api_runner.worker_handlers"
-_LIMIT = "DATA_BUFFER_TIME_LIMIT_MS"
-_lock = threading.Lock()
-_jobs = 0  # that run now
-_default: Any = None  # the limit, while jobs run
 
 
 def is_local(made: PipelineOptions) -> bool:
@@ -44,32 +43,62 @@ def refuse_worker_processes(made: PipelineOptions) -> None:
         )
 
 
-@contextmanager
-def whole_elements() -> Iterator[None]:
-    """Keep Beam's local runner from sending half an element while the block runs a job.
+@dataclass
+class _Replaced:
+    """A value of one of Beam's modules, replaced while jobs run; put back by the last of them."""
 
-    Once a second a timer sends what has been written so far, also while an element is being
-    written: `TimeBasedBufferingClosableOutputStream` does not lock the writer out. What arrives is
-    decoded beyond its end: errors, other values, or memory without bound. With no time limit data
-    is sent by size, between elements, as on all other runners. Beam has an option for its worker
-    threads alone, none for its own side; so its default is replaced while jobs run.
+    module: str
+    name: str
+    by: Callable[[Any], Any]
+    jobs: int = 0
+    found: Any = None
+
+
+def _at_once(consolidate: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **more: list(consolidate(*args, **more))
+
+
+_RUNNER = "apache_beam.runners.portability.fn_api_runner"
+_REPLACED = (
+    # Once a second a timer sends what has been written so far, also while an element is being
+    # written: `TimeBasedBufferingClosableOutputStream` does not lock the writer. What arrives is
+    # decoded beyond its end: errors, other values, or memory without bound. With no time limit data
+    # is sent by size, between elements, as on all other runners. Beam has an option for its worker
+    # threads alone, none for its own side.
+    _Replaced(f"{_RUNNER}.worker_handlers", "DATA_BUFFER_TIME_LIMIT_MS", lambda _: 0),
+    # The metrics of a bundle are added up by a generator around that of the bundle before, which
+    # nobody asks before the job ends: half a megabyte for each look of a watch at 50 files.
+    _Replaced(f"{_RUNNER}.fn_runner", "consolidate_monitoring_infos", _at_once),
+)
+_lock = threading.Lock()
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Keep Beam's local runner from sending half elements, and from hoarding metrics.
+
+    Where a release of Beam does not have what is to be replaced, it is left out.
     """
-    global _jobs, _default  # noqa: PLW0603 - jobs may run at once; the last one puts it back
-    try:
-        handlers: Any = import_module(_HANDLERS)
-        limit = getattr(handlers, _LIMIT)
-    except (ImportError, AttributeError):  # a release of Beam without it
-        yield
-        return
     with _lock:
-        if not _jobs:
-            _default = limit
-        _jobs += 1
-        setattr(handlers, _LIMIT, 0)
+        ours = [one for one in _REPLACED if _replace(one)]
     try:
         yield
     finally:
         with _lock:
-            _jobs -= 1
-            if not _jobs:
-                setattr(handlers, _LIMIT, _default)
+            for one in ours:
+                one.jobs -= 1
+                if not one.jobs:
+                    setattr(import_module(one.module), one.name, one.found)
+
+
+def _replace(one: _Replaced) -> bool:
+    try:
+        module = import_module(one.module)
+        found = getattr(module, one.name)
+    except (ImportError, AttributeError):
+        return False
+    if not one.jobs:
+        one.found = found
+        setattr(module, one.name, one.by(found))
+    one.jobs += 1
+    return True

@@ -2,7 +2,7 @@
 
 ``DirectRunner`` means `FnApiRunner` of this process, pinned: Beam's own ``DirectRunner`` is a
 switch that may download another engine. Every other runner gets its options as they are;
-`pipelines.submission` sees to it that jobs get there, and watches.
+`pipelines.submission` sees to it that jobs get there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import contextlib
 import io
 import os
 import shutil
-import signal
 import tempfile
 import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,37 +22,33 @@ import apache_beam as beam
 import grpc
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
+    DirectOptions,
     GoogleCloudOptions,
     PipelineOptions,
     StandardOptions,
 )
 from apache_beam.runners import create_runner
 
-from pipelines.errors import ConfigError, Interrupted, JobError
+from pipelines.errors import ConfigError, Interrupted, JobError, StoppedError
 from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
-from pipelines.local_runner import (
-    LOCAL,
-    is_local,
-    refuse_worker_processes,
-    whole_elements,
-)
+from pipelines.interrupts import NAMES, Interrupts, interrupts
+from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.metrics import NAMESPACE
-from pipelines.progress import Stage
-from pipelines.submission.logs import job_log
+from pipelines.progress import JobLog, NoProgress, Stage
+from pipelines.submission.job_service import cancel, counters, state_of
 from pipelines.submission.submit import ready
-from pipelines.submission.watching import (
-    Waiter,
-    cancelled_by_signals,
-    counters,
-    state_of,
-    where_to_look,
-)
+from pipelines.submission.waiting import cancelled, submitted_unseen, wait, where_to_look
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
+    from pipelines.progress import Progress
     from pipelines.settings import Execution
+
+    Build = Callable[[beam.Pipeline, Failures], None]
+    from apache_beam.runners.runner import PipelineResult
 
 
 def options(execution: Execution) -> PipelineOptions:
@@ -110,19 +105,41 @@ def use_filesystems(execution: Execution) -> None:
     options(execution)
 
 
-def _silent(_: str) -> None:
-    """Say nothing."""
+@dataclass
+class Until:
+    """Tells a job that has no end to stop; a signal does so too.
+
+    Attributes:
+        stopping: set when the job is to stop.
+        signalled: whether a signal told it.
+    """
+
+    stopping: threading.Event = field(default_factory=threading.Event)
+    signalled: bool = False
+    _failures: Failures = field(default_factory=Failures)
+
+    def stop(self) -> None:
+        """Tell the job."""
+        self.stopping.set()
+        self._failures.stop()
+
+    def tell(self, failures: Failures) -> None:
+        """Have workers told through these from now on."""
+        self._failures = failures
+        if self.stopping.is_set():
+            failures.stop()
 
 
 def run(
-    build: Callable[[beam.Pipeline, Failures], None],
+    build: Build,
     *,
     execution: Execution,
-    pieces: int,
+    pieces: int = 1,
     stage: Stage = Stage(),  # noqa: B008 - one that nobody watches has no state
-    say: Callable[[str], None] = _silent,
+    progress: Progress = NoProgress(),  # noqa: B008 - the same
     name: str = "job",
-) -> beam.runners.runner.PipelineResult:
+    until: Until | None = None,
+) -> PipelineResult | None:
     """Build a pipeline, run it to its end and return Beam's result.
 
     Args:
@@ -130,51 +147,115 @@ def run(
         execution: where to run.
         pieces: in how many the work can be done; more local workers are not started.
         stage: told what a runner elsewhere says of the job.
-        say: told where the job can be looked at, and what becomes of it when it is interrupted.
+        progress: told where the job can be looked at, and what becomes of it when it is
+            interrupted; keeps its log.
         name: what is done, for the name of the job on its runner.
+        until: tells a job that has no end to stop; then there may be no result.
 
     Raises:
         JobError: the error that ended the job, whatever the runner made of it.
-        Interrupted: a signal ended it on its runner.
+        KeyboardInterrupt: a signal ended it.
     """
     made = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
-    if workers_of(made).kind == "local":
-        return _run_here(build, made, say=say)
-    cloud = made.view_as(GoogleCloudOptions)
-    cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    return _run_there(build, made, execution=execution, stage=stage, say=say)
+    try:
+        if workers_of(made).kind == "local":
+            return _run_here(build, made, progress=progress, until=until)
+        cloud = made.view_as(GoogleCloudOptions)
+        cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        return _run_there(
+            build, made, execution=execution, stage=stage, progress=progress, until=until
+        )
+    except StoppedError:
+        if until is None or not until.stopping.is_set():
+            raise
+        return None
 
 
 def _run_there(
-    build: Callable[[beam.Pipeline, Failures], None],
+    build: Build,
     made: PipelineOptions,
     *,
     execution: Execution,
     stage: Stage,
-    say: Callable[[str], None],
-) -> beam.runners.runner.PipelineResult:
+    progress: Progress,
+    until: Until | None,
+) -> PipelineResult:
     """Submit a pipeline, and watch it to its end."""
-    workers = workers_of(made)
-    with (
-        job_errors(),
-        job_log() as log,
-        cancelled_by_signals(workers.runner, say=say) as cancelling,
-    ):
+    workers, name = workers_of(made), made.view_as(GoogleCloudOptions).job_name
+    runner, preparing, submitting = workers.runner, True, False
+
+    def told(number: int) -> None:
+        if until is not None:
+            until.signalled = True
+            until.stop()
+        elif preparing:
+            raise Interrupted(
+                f"{NAMES[number]} before the job was submitted", exit_status=128 + number
+            )
+        elif submitting:
+            progress.log(
+                f"{NAMES[number]} while the job is submitted: it is cancelled once the runner has "
+                "it (a second time: this command ends at once, and the job may go on)"
+            )
+
+    # A job without end would fill a disk with its log.
+    logged = progress.job_log() if until is None else contextlib.nullcontext(JobLog())
+    with job_errors(), logged as log, interrupts(told) as interrupted:
+        made.view_as(StandardOptions).streaming |= until is not None
         ready(made, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=made)
         build(pipeline, Failures())
+
+        def poll() -> bool:
+            observe(result, stage)
+            return until is not None or interrupted.first is None
+
+        preparing, submitting = False, True
         try:
-            name = made.view_as(GoogleCloudOptions).job_name
-            result = cancelling.submit(pipeline.run, name=name)
-            say(where_to_look(result, made, workers))
-            state = Waiter(result, lambda: observe(result, stage)).wait()
+            result: Any = pipeline.run()
+            submitting = False
+            interrupted.take()  # a job server that Beam starts here takes SIGINT for itself
+            progress.log(where_to_look(result, made, workers))
+            state = attend(result, poll=poll, until=until)
+        except KeyboardInterrupt:
+            if submitting and interrupted.first is not None:
+                raise submitted_unseen(interrupted, runner=runner, name=name) from None
+            raise
         except Exception as error:
             failure = error_in(error, log.errors)
-            raise type(failure)(f"{failure} (full log: {log.keep()})") from error
+            raise type(failure)(f"{failure}{_kept(log)}") from error
+        if until is None and interrupted.first is not None:
+            raise cancelled(result, interrupted, runner=runner, say=progress.log)
         if state not in (None, "DONE"):
-            raise JobError(f"the job ended as {state} on {workers.runner} (full log: {log.keep()})")
+            raise JobError(f"the job ended as {state} on {runner}{_kept(log)}")
     return result
+
+
+def _kept(log: Any) -> str:
+    path = log.keep()
+    return f" (full log: {path})" if path else ""
+
+
+def attend(result: Any, *, poll: Callable[[], bool], until: Until | None) -> str | None:
+    """Wait for a job elsewhere; one without end is cancelled when it is to stop, or is lost.
+
+    Returns:
+        The state in which it ended; None where it was not waited for to its end.
+    """
+    if until is None:
+        return wait(result, poll)
+    try:
+        state = wait(result, lambda: poll() and not until.stopping.is_set())
+    except BaseException:
+        with contextlib.suppress(Exception):  # it may be over by now
+            cancel(result)
+        raise
+    if until.stopping.is_set():
+        with contextlib.suppress(Exception):
+            cancel(result)
+        return None
+    return state
 
 
 def observe(result: Any, stage: Stage) -> None:
@@ -190,24 +271,39 @@ def observe(result: Any, stage: Stage) -> None:
 
 
 def _run_here(
-    build: Callable[[beam.Pipeline, Failures], None],
-    made: PipelineOptions,
-    *,
-    say: Callable[[str], None],
-) -> beam.runners.runner.PipelineResult:
-    """Run a pipeline in this process."""
+    build: Build, made: PipelineOptions, *, progress: Progress, until: Until | None
+) -> PipelineResult:
+    """Run a pipeline in this process.
+
+    Signals wind the workers of the local runner down: it can hang for good when it is interrupted
+    while it waits for them.
+    """
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
+    if until is not None:  # one worker does all; elsewhere it would lose what it was dealt
+        until.tell(failures)
+        made.view_as(DirectOptions).direct_num_workers = 1
+        made.view_as(DirectOptions).direct_running_mode = "in_memory"
+
+    def told(_: int) -> None:
+        if until is not None:
+            until.signalled = True
+            until.stop()
+        failures.stop()
+
+    taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
+    if folder or until is not None:
+        taken = interrupts(told)
     try:
-        with job_errors(), _interrupts(failures) as interrupted, whole_elements():
+        with job_errors(), taken as interrupted, guarded():
             try:
-                result = _started(build, made, failures=failures, say=say)
+                result = _started(build, made, failures=failures, say=progress.log)
                 state = _finished(result)
             except Exception as error:
                 raise failures.first() or error_in(error) from error
             finally:
-                for again in interrupted:
-                    again(signal.SIGINT, None)
+                if interrupted is not None and until is None:
+                    interrupted.raise_first()
             if (failure := failures.first()) is not None:
                 raise failure
         if state not in (None, "DONE"):
@@ -219,12 +315,12 @@ def _run_here(
 
 
 def _started(
-    build: Callable[[beam.Pipeline, Failures], None],
+    build: Build,
     made: PipelineOptions,
     *,
     failures: Failures,
     say: Callable[[str], None],
-) -> beam.runners.runner.PipelineResult:
+) -> PipelineResult:
     """Start a pipeline; once more where Beam did not reach its own worker in this process in time.
 
     Nothing has been done then: workers are started before the first step.
@@ -241,7 +337,7 @@ def _started(
     raise AssertionError  # the last turn returns or raises
 
 
-def _finished(result: beam.runners.runner.PipelineResult) -> str | None:
+def _finished(result: PipelineResult) -> str | None:
     """Wait for the end of a pipeline; take it back from its runner when interrupted."""
     try:
         return cast("str | None", result.wait_until_finish())
@@ -249,44 +345,6 @@ def _finished(result: beam.runners.runner.PipelineResult) -> str | None:
         with contextlib.suppress(Exception):  # it may be over by now, or not know how
             result.cancel()
         raise
-
-
-def _terminated(*_: object) -> None:
-    raise Interrupted("terminated", exit_status=128 + signal.SIGTERM)
-
-
-@contextlib.contextmanager
-def _interrupts(failures: Failures) -> Iterator[list[Callable[[int, Any], object]]]:
-    """Let a first Ctrl-C (or SIGTERM, where nobody else handles it) wind the local workers down.
-
-    Beam's local runner can hang for good when it is interrupted while it waits for its workers.
-    What is yielded does what the signal would have done, to be called when they are; a second
-    signal does so at once.
-    """
-    interrupted: list[Callable[[int, Any], object]] = []
-    before: dict[int, Any] = {}
-    if failures.path is not None and threading.current_thread() is threading.main_thread():
-        interrupt, terminate = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-        if callable(interrupt):
-            before[signal.SIGINT] = interrupt
-        if terminate is signal.SIG_DFL:
-            before[signal.SIGTERM] = terminate
-
-    def stop(number: int, _: object) -> None:
-        give_back()
-        interrupted.append(_terminated if number == signal.SIGTERM else before[number])
-        failures.stop()
-
-    def give_back() -> None:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-
-    for each in before:
-        signal.signal(each, stop)
-    try:
-        yield interrupted
-    finally:
-        give_back()
 
 
 def metric(result: Any, name: str) -> int:

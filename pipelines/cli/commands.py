@@ -30,7 +30,7 @@ from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
 from pipelines.cli.html_report import report
 from pipelines.cli.interrupts import INTERRUPTED
-from pipelines.cli.logs import choose_format, log_line
+from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if completes(bpe):
             return 0
-        with contextlib.nullcontext() if debug else _quiet_interrupts():
+        with put_back(), contextlib.nullcontext() if debug else _quiet_interrupts():
             with bpe.make_context("bpe", list(arguments)) as context:
                 bpe.invoke(context)
             sys.stdout.flush()

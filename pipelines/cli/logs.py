@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
+import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
-from pipelines.submission.logs import OWN_HANDLER, shown_stderr
+from pipelines.cli.job_log import OWN_HANDLER, shown_stderr
+from pipelines.errors import STOPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     _Handler = logging.StreamHandler[TextIO]
 else:
@@ -27,6 +31,7 @@ class _CurrentStderr(_Handler):
     def stream(self, _: TextIO) -> None: ...
 
 
+_SERVERS = "apache_beam.utils.subprocess_server"
 LOG_FORMATS = ("text", "json")
 _chosen = {"format": "text"}  # of this process; `main` begins with text
 
@@ -61,8 +66,13 @@ def log_line(level: str, message: str) -> str:
     return json_line(level, message).rstrip("\n")
 
 
+# Beam says the first on import where its Google Cloud extra is not installed, and the second where
+# a watch was told to stop, as an error.
+_OLD_NEWS = ("apitools not found", STOPPED)
+
+
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a record says more than the error of the command will.
+    """Whether a record says more than the command, or its error, does.
 
     Where Beam did not reach its own worker, it logs a failure to close what it never opened.
     """
@@ -71,7 +81,29 @@ def _is_news(record: logging.LogRecord) -> bool:
         if type(error).__name__ == "FutureTimeoutError":
             return False
         error = error.__context__
-    return True
+    message = record.getMessage()
+    return not any(known in message for known in _OLD_NEWS)
+
+
+@contextlib.contextmanager
+def put_back() -> Iterator[None]:
+    """Leave logging, warnings and uncaught exceptions of threads as they were before the block.
+
+    Of a block that fails, threads of Beam may say more than its error until the process ends: what
+    `job_log` did about that stays.
+    """
+    root, served = logging.getLogger(), logging.getLogger(_SERVERS)
+    handlers, levels = root.handlers[:], (root.level, served.level)
+    shown, hook = warnings.showwarning, threading.excepthook
+    try:
+        yield
+        threading.excepthook = hook
+    finally:
+        logging.captureWarnings(capture=False)
+        warnings.showwarning = shown
+        root.handlers[:] = handlers
+        root.setLevel(levels[0])
+        served.setLevel(levels[1])
 
 
 def set_up_logging() -> None:
@@ -91,4 +123,4 @@ def set_up_logging() -> None:
     handler.addFilter(_is_news)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     # It warns of each job server that it starts and stops.
-    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
+    logging.getLogger(_SERVERS).setLevel(logging.ERROR)

@@ -177,10 +177,18 @@ def execution(ctx: click.Context) -> Execution:
 
 
 def progress(ctx: click.Context) -> Progress:
-    """Where progress goes: stderr, unless ``--quiet``."""
+    """Where progress goes: stderr, unless ``--quiet``. Logs of jobs elsewhere go to files."""
+    from pipelines.cli.job_log import job_log
+
+    shown = _shown_progress(quiet=ctx.params["quiet"])
+    shown.logs = job_log
+    return shown
+
+
+def _shown_progress(*, quiet: bool) -> Progress:
     from pipelines.progress import NoProgress, progress_on
 
-    if ctx.params["quiet"]:
+    if quiet:
         return NoProgress()
     if is_json():
         from pipelines.progress.json_lines import JsonProgress

@@ -52,7 +52,7 @@ def run_over_splits(
             execution=execution,
             pieces=splits,
             stage=stage,
-            say=progress.log,
+            progress=progress,
             name=name,
         )
 

@@ -147,7 +147,7 @@ def _train(job: TrainJob, execution: Execution, progress: Progress) -> dict[str,
             execution=execution,
             pieces=1,
             stage=stage,
-            say=progress.log,
+            progress=progress,
             name="train",
         )
         see_arrived(job.directory, TOKENIZER)

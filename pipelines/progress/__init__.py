@@ -7,11 +7,12 @@ file of slots; the driver adds the slots up, and shows what they come to.
 from pipelines.progress.live import Snapshot
 from pipelines.progress.shown import BarProgress, LineProgress, draws_on, progress_on
 from pipelines.progress.slots import SlotWriter
-from pipelines.progress.stage import NoProgress, Progress, Stage
+from pipelines.progress.stage import JobLog, NoProgress, Progress, Stage
 from pipelines.progress.text import duration, many, size_text
 
 __all__ = [
     "BarProgress",
+    "JobLog",
     "LineProgress",
     "NoProgress",
     "Progress",

@@ -7,7 +7,21 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class JobLog:
+    """What is logged while a job runs elsewhere; here nobody keeps it.
+
+    Attributes:
+        errors: texts of errors, which may say more than Beam's exception.
+    """
+
+    errors: Sequence[str] = ()
+
+    def keep(self) -> str:
+        """Let the log stay; returns where it lies, or nothing."""
+        return ""
 
 
 class Stage:
@@ -40,7 +54,13 @@ class Stage:
 
 
 class Progress(ABC):
-    """Where a job says how far it is."""
+    """Where a job says how far it is.
+
+    Attributes:
+        logs: makes what keeps the log of a job elsewhere; None: nobody does.
+    """
+
+    logs: Callable[[], contextlib.AbstractContextManager[JobLog]] | None = None
 
     @abstractmethod
     def stage(
@@ -53,6 +73,10 @@ class Progress(ABC):
             total_bytes: the size of its input as stored; None where that is not the measure.
             unit: what ``Stage.advance`` counts.
         """
+
+    def job_log(self) -> contextlib.AbstractContextManager[JobLog]:
+        """Keep what is logged while the block runs a job elsewhere."""
+        return contextlib.nullcontext(JobLog()) if self.logs is None else self.logs()
 
     @abstractmethod
     def log(self, message: str) -> None:

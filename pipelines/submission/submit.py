@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import socket
+import time
 from typing import TYPE_CHECKING
 
 from apache_beam.options.pipeline_options import (
@@ -12,10 +14,9 @@ from apache_beam.options.pipeline_options import (
     SparkRunnerOptions,
 )
 
-from pipelines.errors import ConfigError
+from pipelines.errors import ConfigError, JobError
 from pipelines.submission.paths import check_paths
 from pipelines.submission.staging import stage
-from pipelines.submission.watching import reach_job_server
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
     from pipelines.settings import Execution
     from pipelines.submission.workers import Workers
+
+_REACH_SECONDS = 15
+# Beam ends the streams that tell it of a job after as long as it waits for the job server to
+# answer, five minutes by default, and takes the job for failed.
+_STREAM_SECONDS = 365 * 24 * 3600
 
 
 def check_submission(
@@ -104,3 +110,37 @@ def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], N
                 f"cache: name one with -- {option}=FILE, or a running one with "
                 "--job_endpoint=HOST:PORT"
             )
+
+
+def reach_job_server(made: PipelineOptions, workers: Workers) -> None:
+    """See that the job server answers, and let Beam's streams last as long as the job.
+
+    Raises:
+        JobError: nothing answers there.
+    """
+    portable = made.view_as(PortableOptions)
+    endpoint = portable.job_endpoint
+    given = int(portable.job_server_timeout or 0)
+    portable.job_server_timeout = max(given, _STREAM_SECONDS)
+    if not endpoint or endpoint == "embed":
+        return
+    host, _, port = str(endpoint).rpartition(":")
+    if not host or not port.isdigit():
+        raise JobError(f"--job_endpoint={endpoint} is not HOST:PORT")
+    patience = min(given or _REACH_SECONDS, _REACH_SECONDS)
+    until = time.monotonic() + patience
+    while (error := _refusal(host.strip("[]"), int(port), patience)) is not None:
+        if time.monotonic() > until:
+            raise JobError(
+                f"no job server answers at {endpoint} ({error.strerror or error}): start it, or "
+                f"correct --job_endpoint (docs/running.md says how for {workers.runner})"
+            ) from error
+        time.sleep(0.5)
+
+
+def _refusal(host: str, port: int, seconds: float) -> OSError | None:
+    try:
+        socket.create_connection((host, port), timeout=seconds).close()
+    except OSError as error:
+        return error
+    return None

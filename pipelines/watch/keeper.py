@@ -62,7 +62,7 @@ class Keeper(ABC):
         self._arrivals = arrivals
         self._settings = settings
         self._max_failures = max_failures
-        self._progress = progress
+        self.progress = progress
         self._reader = log.LogReader(directory)
         self._entries: Mapping[str, Entry] = {}
         self._idle_since = time.monotonic()
@@ -85,10 +85,6 @@ class Keeper(ABC):
     @abstractmethod
     def told(self, entries: list[Entry]) -> str:
         """What to say of inputs that came."""
-
-    def say(self, line: str) -> None:
-        """Tell whoever started the job."""
-        self._progress.log(line)
 
     def begin(self) -> None:
         """Take what is there already as known.
@@ -158,7 +154,7 @@ class Keeper(ABC):
         made = [entry for entry in came if entry["failed"] is None]
         if made:
             files = f"{many(len(made), 'file')} ({inputs:,} in all)"
-            self._progress.log(f"{self._name}: {files}: {self.told(made)}")
+            self.progress.log(f"{self._name}: {files}: {self.told(made)}")
         outdated = [entry["inputs"][0]["name"] for entry in came if log.is_outdated(entry)]
         if outdated:
             more = len(outdated) - _NAMED

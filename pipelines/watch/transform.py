@@ -21,6 +21,7 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
 from pipelines.elements import pack, unpack
+from pipelines.errors import STOPPED
 from pipelines.metrics import count_all
 from pipelines.watch.arrivals import Arrivals, stamp
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 LOCAL_TICK = 0.5  # seconds in which the local runner sees that it shall stop
 _AGAIN = 60.0  # seconds after which a file that was dealt is dealt again, if it is not done
-STOPPED = "beam-bpe: the watch was told to stop"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.causes import first_cause
+from pipelines.cli.job_log import OWN_HANDLER, job_log
 from pipelines.errors import JobError, RecordError
 from pipelines.failures import WorkerError, error_in
-from pipelines.submission.logs import OWN_HANDLER, job_log
 
 WORKER = """java.util.concurrent.CompletionException: java.lang.RuntimeError: over
 \tat java.base/java.util.concurrent.CompletableFuture.encodeThrowable(CompletableFuture.java:315)
@@ -96,7 +96,7 @@ def test_the_log_of_a_job_goes_to_a_file_and_not_to_the_command(
             logging.error("a stack\n\tof 200 lines")  # noqa: LOG015 - as Beam logs it
             logging.getLogger("pipelines.jobs").warning("ours")
             logging.getLogger("pipelines.jobs").info("not before, not now")
-            path = log.keep()
+            path = Path(log.keep())
             assert len(log.errors) == 1
         logging.getLogger("apache_beam.runners").info("over")
         logging.getLogger("apache_beam.runners").warning("as before")

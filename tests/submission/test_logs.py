@@ -15,7 +15,7 @@ from pipelines.cli import logs
 logs.use_format(sys.argv[1])
 logs.set_up_logging()
 from bpe.presets import special
-from pipelines.submission.logs import job_log
+from pipelines.cli.job_log import job_log
 with job_log() as log:
     logging.getLogger("pipelines.jobs").warning("ours")
     warnings.warn_explicit("also ours", UserWarning, special.__file__, 1)
@@ -53,7 +53,7 @@ import logging, sys
 from pipelines.cli import logs
 logs.set_up_logging()
 from pipelines.errors import Interrupted
-from pipelines.submission.logs import job_log
+from pipelines.cli.job_log import job_log
 try:
     with job_log():
         raise Interrupted("terminated", exit_status=143)

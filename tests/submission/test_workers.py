@@ -17,8 +17,7 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.settings import Execution
 from pipelines.submission.paths import check_paths
 from pipelines.submission.staging import needs_package, stage
-from pipelines.submission.submit import ready
-from pipelines.submission.watching import reach_job_server
+from pipelines.submission.submit import reach_job_server, ready
 from pipelines.submission.workers import Workers, is_loopback, workers_of
 
 if TYPE_CHECKING:

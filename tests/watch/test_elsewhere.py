@@ -11,6 +11,8 @@ import grpc
 import pytest
 
 from pipelines.errors import ConfigError, JobError
+from pipelines.progress import NoProgress
+from pipelines.run import Until, attend
 from pipelines.settings import (
     EncodeSettings,
     Execution,
@@ -19,7 +21,7 @@ from pipelines.settings import (
     PretokenSettings,
 )
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.run import _run_elsewhere, run_until_stopped
+from pipelines.watch.run import run_until_stopped
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:
@@ -49,21 +51,23 @@ class Job:
         return "CANCELLED" if self.cancelled else "RUNNING"
 
 
+def forever() -> bool:
+    """Wait on."""
+    return True
+
+
 def test_a_job_that_we_lose_is_cancelled() -> None:
     job = Job(RuntimeError("whatever the client of a runner raises"))
     with pytest.raises(RuntimeError):
-        _run_elsewhere(job, threading.Event())
+        attend(job, poll=forever, until=Until())
     assert job.cancelled == 1
 
 
 def test_a_job_that_ended_is_not() -> None:
-    job = Job("FAILED")
-    with pytest.raises(JobError, match="the job ended as FAILED"):
-        _run_elsewhere(job, threading.Event())
-    assert job.cancelled == 0
-    job = Job("DONE")
-    _run_elsewhere(job, threading.Event())
-    assert job.cancelled == 0
+    for state in ("FAILED", "DONE"):
+        job = Job(state)
+        assert attend(job, poll=forever, until=Until()) == state
+        assert job.cancelled == 0
 
 
 class Broken(grpc.RpcError):  # type: ignore[misc]  # grpc has no types
@@ -84,7 +88,7 @@ class Lost(Job):
 
 def test_a_job_whose_stream_of_states_breaks_off_goes_on() -> None:
     job = Lost()
-    _run_elsewhere(job, threading.Event())
+    assert attend(job, poll=forever, until=Until()) == "DONE"
     assert job.states == ["DONE"]
     assert job.cancelled == 0
 
@@ -106,9 +110,9 @@ class Endless(Job):
 
 
 def test_a_job_that_is_told_to_stop_is_taken_back() -> None:
-    job, stopping = Endless(), threading.Event()
-    stopping.set()
-    _run_elsewhere(job, stopping)
+    job, until = Endless(), Until()
+    until.stop()
+    assert attend(job, poll=forever, until=until) is None
     assert job.cancelled == 1
 
 
@@ -117,6 +121,7 @@ class Keeps:
 
     error = None
     ended = False
+    progress = NoProgress()
 
     def run(self, stopping: threading.Event, _: object) -> None:
         stopping.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pipelines.errors import Interrupted
+from pipelines.progress.stage import JobLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def shown_stderr() -> TextIO:
     return sys.stderr.shown if isinstance(sys.stderr, _Aside) else sys.stderr
 
 
-class JobLog(logging.Handler):
+class FileLog(logging.Handler, JobLog):
     """Writes records to a file, and keeps the texts of errors.
 
     Attributes:
@@ -68,11 +69,11 @@ class JobLog(logging.Handler):
             if record.levelno >= logging.ERROR and len(self.errors) < _ERRORS_KEPT:
                 self.errors.append(text)
 
-    def keep(self) -> Path:
+    def keep(self) -> str:
         """Let the file stay; returns its path."""
         self._kept = True
         self.flush()
-        return self.path
+        return str(self.path)
 
     def flush(self) -> None:
         """Write what waits in memory."""
@@ -102,11 +103,11 @@ class _Shown(logging.Filter):
 
 
 @contextlib.contextmanager
-def job_log() -> Iterator[JobLog]:
+def job_log() -> Iterator[FileLog]:
     """Log to a file of the job's own while the block runs."""
     root = logging.getLogger()
     level = root.level
-    log = JobLog()
+    log = FileLog()
     filters = [
         (handler, _Shown(level, ours_only=handler.get_name() == OWN_HANDLER))
         for handler in root.handlers

@@ -1,0 +1,82 @@
+"""The first Ctrl-C (SIGINT) or SIGTERM winds a job down; a second one acts at once, as ever."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NAMES: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+class Interrupts:
+    """The signals of a job.
+
+    Attributes:
+        first: the signal that came first; None where none has come.
+    """
+
+    def __init__(self, act: Callable[[int], object]) -> None:
+        self.first: int | None = None
+        self._act = act
+        self._before: dict[int, Any] = {}
+        if threading.current_thread() is not threading.main_thread():
+            return
+        interrupt, terminate = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+        if callable(interrupt):  # a shell may have us ignore it
+            self._before[signal.SIGINT] = interrupt
+        if terminate is signal.SIG_DFL:  # else the program handles it
+            self._before[signal.SIGTERM] = terminate
+
+    def take(self) -> None:
+        """Handle the signals, unless one has come; again, where somebody else took them."""
+        if self.first is None:
+            for number in self._before:
+                signal.signal(number, self._come)
+
+    def give_back(self) -> None:
+        """Let the signals do what they did before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _come(self, number: int, _: object) -> None:
+        self.give_back()
+        self.first = number
+        self._act(number)
+
+    def error(self) -> Interrupted:
+        """The error that says which signal came first."""
+        number = self.first or signal.SIGINT
+        return Interrupted(NAMES[number], exit_status=128 + number)
+
+    def raise_first(self) -> None:
+        """Do what the first signal would have done; nothing where none has come.
+
+        Raises:
+            KeyboardInterrupt: it was SIGINT, and nobody handles that otherwise.
+            Interrupted: it was SIGTERM.
+        """
+        if self.first == signal.SIGINT:
+            self._before[signal.SIGINT](signal.SIGINT, None)
+        elif self.first is not None:
+            raise self.error()
+
+
+@contextlib.contextmanager
+def interrupts(act: Callable[[int], object]) -> Iterator[Interrupts]:
+    """Call ``act`` with the number of the first SIGINT or SIGTERM that comes while the block runs.
+
+    Only where the main thread runs the block; elsewhere signals are left alone.
+    """
+    taken = Interrupts(act)
+    taken.take()
+    try:
+        yield taken
+    finally:
+        taken.give_back()

@@ -1,0 +1,93 @@
+"""Importing changes nothing anywhere, and a command leaves a program as it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.cli.process import environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What a program has set up, with the modules of others whose contents we could replace.
+STATE = """
+import logging, os, signal, sys, threading, warnings
+import apache_beam, apache_beam.runners.portability.fn_api_runner.fn_runner as fn_runner
+import apache_beam.runners.portability.fn_api_runner.worker_handlers as worker_handlers
+import apache_beam.io.filesystems
+logging.basicConfig(level=logging.ERROR)
+
+def state():
+    root = logging.getLogger()
+    named = [logging.getLogger(name) for name in sorted(logging.Logger.manager.loggerDict)]
+    others = {
+        f"{name}.{key}": id(value)
+        for name, module in sorted(sys.modules.items())
+        if name.partition(".")[0] in ("apache_beam", "boto3", "botocore", "grpc", "pyarrow")
+        for key, value in vars(module).items()
+        if callable(value) or key.isupper()
+    }
+    return {
+        "root": [root.level, *map(repr, root.handlers), *map(repr, root.filters)],
+        "loggers": [[one.name, one.level, one.disabled, *map(repr, one.filters)]
+                    for one in named if one.name.partition(".")[0] not in ("bpe", "pipelines")
+                    and (one.level or one.disabled or one.filters)],
+        "warnings": [list(map(str, warnings.filters)), repr(warnings.showwarning)],
+        "hooks": [repr(sys.excepthook), repr(threading.excepthook), repr(sys.unraisablehook)],
+        "signals": [repr(signal.getsignal(one)) for one in (signal.SIGINT, signal.SIGTERM)],
+        "streams": [repr(sys.stdout), repr(sys.stderr)],
+        "environment": sorted(os.environ.items()),
+        "others": others,
+    }
+"""
+IMPORT = """
+first = state()
+import pipelines
+for name in pipelines.__all__:
+    getattr(pipelines, name)
+second = state()
+"""
+# In this process, as a notebook would; one job that ends well, one that does not.
+COMMAND = """
+from pipelines import run  # what a job imports
+from pipelines.cli import main
+first = state()
+statuses = [main([*arguments, "--output", out]) for out in ("a", "b")]
+statuses.append(main([*arguments, "--output", "a"]))
+second = state()
+assert statuses == [0, 0, 1], statuses
+"""
+COMPARE = """
+import json
+second["others"] = {key: second["others"].get(key) for key in first["others"]}
+print(json.dumps({key: [first[key], second[key]] for key in first if first[key] != second[key]}))
+"""
+
+
+def changed(code: str, folder: Path) -> dict[str, object]:
+    """What is another after the code than before."""
+    done = subprocess.run(
+        [sys.executable, "-c", STATE + code + COMPARE],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def test_importing_changes_nothing(tmp_path: Path) -> None:
+    assert changed(IMPORT, tmp_path) == {}
+
+
+def test_a_command_puts_back_what_it_changes(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some words\nand others\n" * 50)
+    arguments = ["count", "--input", "a.txt", "--format", "lines", "--workers", "2"]
+    code = f"arguments = {[*arguments, '--split-size', '300']!r}\n{COMMAND}"
+    assert changed(code, tmp_path) == {}
