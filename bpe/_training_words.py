@@ -54,7 +54,7 @@ class TrainingWords:
             if counts.first_documents is None:
                 raise TrainingError(
                     "ties 'first-seen' needs counts that know where each pre-token occurred "
-                    "first: count with track_order=True"
+                    "first: count with `track_order`"
                 )
             places = [counts.first_documents, counts.first_positions]
             order = pc.sort_indices(

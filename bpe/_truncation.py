@@ -19,8 +19,8 @@ def truncated(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
     """
     if type(vocab_size) is not int or not 1 <= vocab_size <= len(tokenizer):
         raise TokenizerError(
-            f"vocab_size {vocab_size!r:.60} is not between 1 and {len(tokenizer):,}, the number of "
-            "tokens of this tokenizer"
+            f"`vocab_size` {vocab_size!r:.60} is not between 1 and {len(tokenizer):,}, the number "
+            "of tokens of this tokenizer"
         )
     merges = tokenizer.merges
     training = tokenizer.training

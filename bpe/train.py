@@ -192,7 +192,7 @@ def _check(
     model: Model,
 ) -> None:
     if vocab_size is None and max_merges is None:
-        raise TrainingError("training has no limit: give vocab_size, max_merges or both")
+        raise TrainingError("training has no limit: give `vocab_size`, `max_merges` or both")
     for name, value, least, most in (
         ("vocab_size", vocab_size, 1, _MAX_VOCAB),
         ("max_merges", max_merges, 0, _MAX_VOCAB),
@@ -202,10 +202,10 @@ def _check(
         if value is None and name in ("vocab_size", "max_merges"):
             continue
         if type(value) is not int:
-            raise TrainingError(f"{name} {value!r:.60} is not an int")
+            raise TrainingError(f"`{name}` {value!r:.60} is not an int")
         if not least <= value <= most:
             power = "2^31" if most == _MAX_VOCAB else "2^63 - 1"
-            raise TrainingError(f"{name} {value} is not between {least} and {power}")
+            raise TrainingError(f"`{name}` {value} is not between {least} and {power}")
     if ties not in TIES:
         raise TrainingError(f"unknown tie rule {ties!r}: use one of {', '.join(TIES)}")
     if not isinstance(model, (ByteLevel, CharacterLevel, WordPiece)):
@@ -223,8 +223,8 @@ def _check_size(vocab_size: int, specials: Sequence[str]) -> None:
     least = len(specials) + 256
     if vocab_size < least:
         raise TrainingError(
-            f"vocab_size {vocab_size:,} cannot be trained: it holds {len(specials)} special tokens "
-            f"and the 256 bytes, so it is at least {least:,} (and at most {_MAX_VOCAB:,})"
+            f"`vocab_size` {vocab_size:,} cannot be trained: it holds {len(specials)} special "
+            f"tokens and the 256 bytes, so it is at least {least:,} (and at most {_MAX_VOCAB:,})"
         )
 
 

@@ -167,7 +167,7 @@ class Training:
         sizes = {size: ends for size, _, *ends in self._sizes()}
         if vocab_size not in sizes:
             raise TokenizerError(
-                f"vocab_size {vocab_size!r:.60} is not between {self.initial_vocab:,} (special "
+                f"`vocab_size` {vocab_size!r:.60} is not between {self.initial_vocab:,} (special "
                 f"tokens and alphabet) and {max(sizes):,} (all tokens)"
             )
         merges, whole_words = sizes[vocab_size]

@@ -379,7 +379,7 @@ def check_agreement(
         raise CountsError(
             "counts that track order cannot be added to counts that do not: "
             f"{titles[1 if one.order_span is None else 0]} does; count the other with "
-            "track_order=True"
+            "`track_order`"
         )
 
 

@@ -64,7 +64,8 @@ def check_lacks(
     if missing:
         whats = "; ".join(refused[name].what for name in missing)
         raise TokenizerError(
-            f"{kind} cannot hold {whats}; to write it without, give leave_out={missing}; {loading}"
+            f"{kind} cannot hold {whats}; to write it without, give "
+            f"{' '.join(f'`leave_out` {name}' for name in missing)}; {loading}"
         )
 
 

@@ -102,7 +102,7 @@ def read(
         if published is None:
             raise TokenizerFileError(
                 f"{path}: a .tiktoken file does not say how text is cut; name the pre-tokenizer "
-                "(for example pretokenizer='cl100k') or give a pattern"
+                "(for example `pretokenizer` cl100k) or give a pattern"
             )
         pretokenizer = Pretokenizer(published.pretokenizer)
     _add_special_tokens(path, tokens, special)

@@ -35,7 +35,7 @@ from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
 from pipelines.cli.verify import verify
-from pipelines.cli.wording import as_options
+from pipelines.cli.wording import as_options, option_names
 from pipelines.cli.words import words
 from pipelines.errors import Interrupted, JobError
 
@@ -101,12 +101,7 @@ for _command in (
 ):
     bpe.add_command(_command)
 
-_OPTIONS = frozenset(
-    param.name
-    for command in bpe.commands.values()
-    for param in command.params
-    if isinstance(param, click.Option)
-)
+_OPTIONS = option_names(bpe.commands.values())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

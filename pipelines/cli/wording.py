@@ -1,7 +1,7 @@
 """Messages of the library, in the words of the command line.
 
-The library names what is to be given as an argument: ``vocab_size 10``, ``leave_out=['a', 'b']``,
-or, in errors of ``pipelines``, a name between backticks. Who typed a command is told the option.
+An error names an argument between backticks, as Python and YAML spell it: ```vocab_size` 10 is too
+small``. Who typed a command is told the option that the argument's declaration names.
 """
 
 from __future__ import annotations
@@ -9,47 +9,55 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Container
+import click
 
-_ARGUMENTS = {
-    "leave_out": "--leave-out",
-    "max_merges": "--max-merges",
-    "min_frequency": "--min-frequency",
-    "pretokenizer": "--pretokenizer",
-    "prune_below": "--prune-below",
-    "track_order": "--track-order",
-    "vocab_size": "--vocab-size",
-}
-_NAMED = re.compile(
-    rf"(?<![\w./-])({'|'.join(_ARGUMENTS)})(?:=(True|'[^']*'|\[[^\[\]]*\])|(?= -?[0-9]))"
+from pipelines.option import declared
+from pipelines.settings import (
+    CountSettings,
+    EncodeSettings,
+    Execution,
+    InputSettings,
+    ModelSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
 )
-_QUOTED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
-# Arguments whose option has another name.
-_OTHERWISE = {"beam_args": "--", "every": "--drift-every", "shared_paths": "--shared-path"}
+from pipelines.watch.settings import DriftSettings, WatchSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_SETTINGS = (
+    *(InputSettings, OutputSettings, PretokenSettings, CountSettings, TrainSettings),
+    *(ModelSettings, EncodeSettings, Execution, WatchSettings, DriftSettings),
+)
+_NAMED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
 
 
-def as_options(message: str, options: Container[str]) -> str:
+def option_names(commands: Iterable[click.Command]) -> dict[str, str]:
+    """The option of each argument, by its name in Python and by that in YAML."""
+    names = {
+        field: f"--{spec.name.replace('_', '-')}"
+        for settings in _SETTINGS
+        for field, spec in declared(settings).items()
+    }
+    of_commands = {
+        param.name: param.opts[0]
+        for command in commands
+        for param in command.params
+        if isinstance(param, click.Option) and param.name
+    }
+    return {**names, **of_commands, "beam_args": "--"}
+
+
+def as_options(message: str, options: Mapping[str, str]) -> str:
     """``message`` with options in the place of arguments.
 
     Args:
         message: of an error.
-        options: the names of all options, as arguments.
+        options: what `option_names` made.
 
-    >>> as_options("vocab_size 10 is too small; give leave_out=['normalizer', 'never-split']", ())
-    '--vocab-size 10 is too small; give --leave-out normalizer --leave-out never-split'
-    >>> as_options("replace it with `overwrite`, or name `another_one`", {"overwrite"})
-    'replace it with --overwrite, or name `another_one`'
+    >>> as_options("replace it with `overwrite`, or name `another_one`", {"overwrite": "--force"})
+    'replace it with --force, or name `another_one`'
     """
-
-    def named(match: re.Match[str]) -> str:
-        option = f"--{match[1]}".replace("_", "-")
-        return option if match[1] in options else _OTHERWISE.get(match[1], match[0])
-
-    return _NAMED.sub(_as_option, _QUOTED.sub(named, message))
-
-
-def _as_option(match: re.Match[str]) -> str:
-    option = _ARGUMENTS[match[1]]
-    values = re.findall(r"'([^']*)'", match[2] or "")
-    return " ".join(f"{option} {value}" for value in values) or option
+    return _NAMED.sub(lambda match: options.get(match[1], match[0]), message)

@@ -83,7 +83,7 @@ def test_counts_whose_sum_does_not_fit_are_refused() -> None:
 
 def test_vocab_size_below_the_bytes_is_refused() -> None:
     counts = PretokenCounts.from_items({"ab": 1}.items())
-    with pytest.raises(TrainingError, match=r"vocab_size 256 .* at least 257"):
+    with pytest.raises(TrainingError, match=r"`vocab_size` 256 .* at least 257"):
         train(counts, vocab_size=256, special_tokens=("<|end|>",))
     assert len(train(counts, vocab_size=257, special_tokens=("<|end|>",))) == 257
 
@@ -145,7 +145,7 @@ def test_numbers_that_are_none_are_named(sizes: dict[str, Any]) -> None:
 
 def test_training_without_a_limit_is_refused() -> None:
     counts = PretokenCounts.from_items({"ab": 1})
-    with pytest.raises(TrainingError, match="no limit: give vocab_size, max_merges or both"):
+    with pytest.raises(TrainingError, match="no limit: give `vocab_size`, `max_merges` or both"):
         train(counts)
     wrong: list[dict[str, Any]] = [
         {"max_merges": -1},
@@ -191,9 +191,9 @@ def test_unknown_ties_and_missing_order_are_refused() -> None:
         train(counts, vocab_size=300, ties="random")
     with pytest.raises(TrainingError, match="track_order"):
         train(counts, vocab_size=300, ties="first-seen")
-    with pytest.raises(TrainingError, match="min_frequency 0"):
+    with pytest.raises(TrainingError, match="`min_frequency` 0"):
         train(counts, vocab_size=300, min_frequency=0)
-    with pytest.raises(TrainingError, match="min_frequency 9223372036854775808"):
+    with pytest.raises(TrainingError, match="`min_frequency` 9223372036854775808"):
         train(counts, vocab_size=300, min_frequency=2**63)
 
 

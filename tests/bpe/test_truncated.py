@@ -127,7 +127,7 @@ def test_the_curve_of_an_empty_corpus() -> None:
 def test_sizes_that_are_none_are_refused() -> None:
     tokenizer = train(PretokenCounts.from_items({"abab": 3}), max_merges=2)
     assert tokenizer.truncated(256).merges == []
-    with pytest.raises(TokenizerError, match=r"vocab_size 255 is not between 256 .* and 258"):
+    with pytest.raises(TokenizerError, match=r"`vocab_size` 255 is not between 256 .* and 258"):
         tokenizer.truncated(255)
     for size in (259, 0, -1, "257", 257.0, True):
         with pytest.raises(TokenizerError, match=r"is not between 1 and 258"):

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -81,10 +82,7 @@ def test_verify_agrees(work: Path) -> None:
 
 def test_verify_refuses_a_changed_part(work: Path, tmp_path: Path) -> None:
     ids = tmp_path / "ids"
-    ids.mkdir()
-    for path in (work / "ids").iterdir():
-        if path.is_file():
-            (ids / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(work / "ids", ids)
     part = next(iter(sorted(ids.glob("data/train-*"))))
     data = bytearray(part.read_bytes())
     data[len(data) // 2] ^= 1
