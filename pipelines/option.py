@@ -10,14 +10,16 @@ A field of a frozen dataclass in `pipelines.settings` declares an option::
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Kind = Literal["text", "integer", "number", "size", "flag"]
 Group = Literal[
@@ -28,6 +30,7 @@ GROUPS: tuple[str, ...] = get_args(Group)
 
 MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
+_Class = TypeVar("_Class")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,62 @@ def declared(settings: type) -> Mapping[str, Option]:
         for field in fields(settings)
         if _NAME in field.metadata
     }
+
+
+def split_arguments(arguments: Mapping[str, Any], *settings: type) -> list[dict[str, Any]]:
+    """Keyword arguments of a program for each class of settings; sequences become tuples.
+
+    Raises:
+        ConfigError: an option that takes several values has one string.
+        TypeError: none of the classes declares an argument.
+    """
+    known = [declared(cls) for cls in settings]
+    names = [name for specs in known for name in specs]
+    for name in arguments:
+        if name not in names:
+            near = max(names, key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
+            raise TypeError(f"unknown argument {name!r}: did you mean {near!r}?")
+    return [
+        {
+            name: several(name, value) if specs[name].several else value
+            for name, value in arguments.items()
+            if name in specs
+        }
+        for specs in known
+    ]
+
+
+def takes(*settings: type) -> Callable[[type[_Class]], type[_Class]]:
+    """A class whose keyword arguments are options: they stand in its signature and docstring."""
+
+    def decorate(cls: type[_Class]) -> type[_Class]:
+        own = inspect.signature(cls)
+        specs = {name: spec for one in settings for name, spec in declared(one).items()}
+        kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = {one.name for one in kept}
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=spec.default)
+            for name, spec in specs.items()
+            if name not in named and not spec.required
+        ]
+        cls.__signature__ = own.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
+        lines = [f"{one.name}: {specs[one.name].help}" for one in more]
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + "\n\nOptions:\n    "
+        cls.__doc__ += "\n    ".join(lines) + "\n"
+        return cls
+
+    return decorate
+
+
+def several(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    """The values of an argument that takes several; one string is none of them.
+
+    Raises:
+        ConfigError: it is one string.
+    """
+    if isinstance(values, str):
+        raise ConfigError(f"{name} is one string: give a list, [{values!r}]")
+    return tuple(values)
 
 
 def check_declared(settings: object) -> None:

@@ -7,15 +7,13 @@ import re
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pipelines.errors import ConfigError
-from pipelines.option import check_declared, option
+from pipelines.option import check_declared, option, several
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from typing_extensions import Unpack
 
     from bpe.models import Model
     from bpe.pretokenize import Pretokenizer
@@ -51,32 +49,6 @@ RUNNERS = (
     *("DirectRunner", "DataflowRunner", "FlinkRunner"),
     *("PortableRunner", "PrismRunner", "SparkRunner"),
 )
-
-
-class InputArguments(TypedDict, total=False):
-    """How inputs are read, as keyword arguments; `InputSettings` says what they mean."""
-
-    format: Format
-    text_field: str
-    id_field: str | None
-    split_size: int | None
-    max_failures: int
-    max_record_size: int
-
-
-class EncodeArguments(TypedDict, total=False):
-    """What rows hold, as keyword arguments; `EncodeSettings` says what they mean."""
-
-    prepend_token: str | None
-    append_token: str | None
-    max_tokens: int | None
-    pack: int | None
-    pack_remainder: PackRemainder
-    allow_special: Sequence[str]
-    dropout: float
-    dropout_seed: int
-    keep: Sequence[str]
-    id_type: IdType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +143,7 @@ class InputSettings:
         check_declared(self)
 
     @classmethod
-    def of(cls, patterns: Sequence[str], **arguments: Unpack[InputArguments]) -> InputSettings:
+    def of(cls, patterns: Sequence[str], **arguments: Any) -> InputSettings:
         """From arguments as a program gives them: any sequence of patterns."""
         return cls(patterns=several("inputs", patterns), **arguments)
 
@@ -637,14 +609,6 @@ class EncodeSettings(RowSettings):
             if self.keep.count(name) > 1:
                 raise ConfigError(f"`keep` {name} is given twice: once is enough")
 
-    @classmethod
-    def of(cls, **arguments: Unpack[EncodeArguments]) -> EncodeSettings:
-        """From arguments as a program gives them: any sequences of names."""
-        for name in ("keep", "allow_special"):
-            if name in arguments:
-                arguments[name] = several(name, arguments[name])
-        return cls(**arguments)  # type: ignore[arg-type]  # sequences are tuples by now
-
     @property
     def rows(self) -> RowSettings:
         """How documents become rows, without what they hold beside ids."""
@@ -733,14 +697,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def several(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    """The values of an argument that takes several; one string is none of them.
-
-    Raises:
-        ConfigError: it is one string.
-    """
-    if isinstance(values, str):
-        raise ConfigError(f"{name} is one string: give a list, [{values!r}]")
-    return tuple(values)

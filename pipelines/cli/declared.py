@@ -52,7 +52,11 @@ def _option(spec: Option, *, required: bool) -> Callable[[Any], Any]:
         name += f"/--no-{name[2:]}"
         attributes["show_default"] = False
     else:
-        attributes |= {"type": _type(spec), "multiple": spec.several, "metavar": spec.metavar}
+        attributes |= {
+            "type": _type(spec),
+            "multiple": spec.several,
+            "metavar": spec.metavar or None,
+        }
     if spec.suggestions:
         attributes["shell_complete"] = lambda _, __, begun: [
             text for text in spec.suggestions if text.startswith(begun)

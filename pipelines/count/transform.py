@@ -28,6 +28,7 @@ from pipelines.count.steps import (
 from pipelines.elements import pack, unpack
 from pipelines.errors import ConfigError
 from pipelines.failures import Failures, job_errors
+from pipelines.option import several, split_arguments, takes
 from pipelines.output.directory import prepare
 from pipelines.settings import (
     SHARDS,
@@ -35,18 +36,14 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
     PretokenSettings,
-    several,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from typing_extensions import Unpack
-
     from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import Counting, CountJob
-    from pipelines.settings import InputArguments
 
 _FEW_RUNS = 8
 
@@ -208,6 +205,7 @@ def add_merging(
     )
 
 
+@takes(InputSettings)
 class CountCorpus(beam.PTransform):  # type: ignore[misc]
     """Counts the pre-tokens of files into a directory of Parquet shards; yields its manifest.
 
@@ -227,8 +225,7 @@ class CountCorpus(beam.PTransform):  # type: ignore[misc]
         prune_below: pre-tokens that occur fewer times are dropped; the manifest says what that was.
         shards: files to write.
         overwrite: replace what an earlier job left in the directory.
-        **reading: of `InputSettings`: ``format``, ``text_field``, ``id_field``, ``split_size``,
-            ``max_failures`` and ``max_record_size``.
+        **reading: options, as below.
 
     Raises:
         JobError: what is given is wrong, at construction; what is found is, when it is applied.
@@ -248,10 +245,10 @@ class CountCorpus(beam.PTransform):  # type: ignore[misc]
         prune_below: int = 1,
         shards: int = SHARDS,
         overwrite: bool = False,
-        **reading: Unpack[InputArguments],
+        **reading: Any,
     ) -> None:
         super().__init__()
-        self._inputs = InputSettings.of(inputs, **reading)
+        self._inputs = InputSettings.of(inputs, **split_arguments(reading, InputSettings)[0])
         self._pretokens = PretokenSettings(
             pretokenizer=pretokenizer,
             pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),

@@ -7,7 +7,7 @@ bundle that is run again writes the same file again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
@@ -27,19 +27,16 @@ from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, OutputError
 from pipelines.failures import Failures
 from pipelines.metrics import counter
+from pipelines.option import split_arguments, takes
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
-    EncodeArguments,
     EncodeSettings,
-    InputArguments,
     InputSettings,
     OutputSettings,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from typing_extensions import Unpack
 
     from bpe import Tokenizer
     from pipelines.corpus.splits import Split
@@ -123,10 +120,7 @@ def add_encoding(
     )
 
 
-class _Arguments(InputArguments, EncodeArguments, total=False):
-    pass
-
-
+@takes(InputSettings, EncodeSettings)
 class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
     """Encodes a corpus into a directory of Parquet parts; yields its manifest, one dict.
 
@@ -144,9 +138,7 @@ class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
         output: a directory that is empty, or not there yet.
         overwrite: replace what an earlier job left in the directory.
         resume: keep the parts that an earlier run of the same job finished.
-        **arguments: of `InputSettings` (``format``, ``text_field``, ``id_field``, ``split_size``,
-            ``max_failures``, ``max_record_size``) and of `EncodeSettings` (``append_token``,
-            ``keep``, ``max_tokens``, ``pack``, and so on).
+        **arguments: options, as below.
 
     Raises:
         JobError: what is given is wrong, at construction; what is found is, when it is applied.
@@ -160,14 +152,12 @@ class EncodeToParquet(beam.PTransform):  # type: ignore[misc]
         output: str,
         overwrite: bool = False,
         resume: bool = False,
-        **arguments: Unpack[_Arguments],
+        **arguments: Any,
     ) -> None:
         super().__init__()
-        of_inputs = InputArguments.__annotations__
-        reading = {name: value for name, value in arguments.items() if name in of_inputs}
-        rest = {name: value for name, value in arguments.items() if name not in of_inputs}
-        self._inputs = InputSettings.of(inputs, **cast("InputArguments", reading))
-        self._encoding = EncodeSettings.of(**cast("EncodeArguments", rest))
+        reading, rows = split_arguments(arguments, InputSettings, EncodeSettings)
+        self._inputs = InputSettings.of(inputs, **reading)
+        self._encoding = EncodeSettings(**rows)
         self._output = OutputSettings(directory=output, overwrite=overwrite, resume=resume)
         self._tokenizer = tokenizer
         check_tokens(load_tokenizer(tokenizer), self._encoding)

@@ -27,7 +27,8 @@ from pipelines.count.transform import MergeRuns
 from pipelines.errors import RecordError
 from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
-from pipelines.settings import SHARDS, PretokenSettings, several
+from pipelines.option import several
+from pipelines.settings import SHARDS, PretokenSettings
 from pipelines.transforms.elements import (
     BadElement,
     ExceptionHandling,

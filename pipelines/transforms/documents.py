@@ -16,7 +16,8 @@ from pipelines.elements import pack, unpack
 from pipelines.encode.kept import find_kept, name_and_type
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
-from pipelines.settings import MAX_RECORD, EncodeSettings, InputSettings, several
+from pipelines.option import several
+from pipelines.settings import MAX_RECORD, EncodeSettings, InputSettings
 from pipelines.transforms.elements import BAD, ExceptionHandling, row_type
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from pipelines.batches import (
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
-from pipelines.settings import EncodeSettings, several
+from pipelines.option import several
+from pipelines.settings import EncodeSettings
 from pipelines.transforms.elements import (
     BAD,
     BadElement,

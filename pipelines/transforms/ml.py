@@ -14,7 +14,7 @@ from apache_beam.ml.transforms.base import MLTransformProvider
 import bpe
 from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, RecordError
-from pipelines.settings import several
+from pipelines.option import several
 from pipelines.transforms.elements import check_field
 from pipelines.transforms.encoding import EncodeDocuments
 

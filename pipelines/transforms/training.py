@@ -12,7 +12,8 @@ from pipelines.batches import counts_of_messages
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.metrics import counter
-from pipelines.settings import SHARDS, TrainSettings, several
+from pipelines.option import several
+from pipelines.settings import SHARDS, TrainSettings
 from pipelines.train import check_training, trained
 from pipelines.transforms.counting import Cutting, gathered
 

@@ -139,7 +139,7 @@ def test_special_tokens_in_one_str_are_refused() -> None:
 )
 def test_numbers_that_are_none_are_named(sizes: dict[str, Any]) -> None:
     counts = PretokenCounts.from_items({"ab": 1}.items())
-    with pytest.raises(TrainingError, match=f"{next(iter(sizes))} .* is not an int"):
+    with pytest.raises(TrainingError, match=f"`{next(iter(sizes))}` .* is not an int"):
         train(counts, **{"vocab_size": 300, **sizes})
 
 

@@ -100,7 +100,7 @@ def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -
     with pytest.raises(TypeError):
         EncodeToParquet("positional")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="packs"):
-        EncodeToParquet(**good, packs=8)  # type: ignore[call-arg]
+        EncodeToParquet(**good, packs=8)
 
 
 def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:

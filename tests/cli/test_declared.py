@@ -1,0 +1,152 @@
+"""One declaration an option: command line, YAML, Python and errors follow from it."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from pipelines import EncodeToParquet
+from pipelines.cli.command import Command, option_keys
+from pipelines.cli.commands import bpe as group
+from pipelines.cli.declared import declared_options, settings_of
+from pipelines.cli.wording import as_options, option_names
+from pipelines.config import read_config
+from pipelines.errors import ConfigError
+from pipelines.option import check_declared, declared, option, takes
+from pipelines.settings import EncodeSettings, InputSettings
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brew:
+    """Settings as a new part of the product would declare them."""
+
+    leaves: tuple[str, ...] = field(
+        metadata=option(name="leaf", group="Input", several=True, help="Leaf to brew; repeatable.")
+    )
+    minutes: int = field(
+        default=3,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=1,
+            maximum=9,
+            help="How long to wait. Green tea takes two.",
+        ),
+    )
+    milk: str | None = field(
+        default=None,
+        metadata=option(
+            group="Output",
+            choices=("oat", "cow"),
+            default_is="none",
+            advanced=True,
+            help="Milk to add.",
+        ),
+    )
+    hot: bool = field(
+        default=False, metadata=option(group="Output", kind="flag", help="Serve it hot.")
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+
+@click.command(cls=Command, example="bpe brew --leaf assam")
+@declared_options(Brew)
+@click.pass_context
+def brew(ctx: click.Context, /, **_: object) -> None:
+    """Brew tea.
+
+    It is better with time.
+    """
+    click.echo(repr(settings_of(ctx, Brew)))
+
+
+def test_the_command_line_has_what_is_declared() -> None:
+    done = CliRunner().invoke(brew, ["--leaf", "assam", "--leaf", "mint", "--milk", "oat", "--hot"])
+    assert done.output.strip() == repr(
+        Brew(leaves=("assam", "mint"), minutes=3, milk="oat", hot=True)
+    )
+    for wrong, named in (
+        ([], "Missing option '--leaf'"),
+        (["--leaf", "a", "--minutes", "10"], "10 is too large; use 9 or less"),
+        (["--leaf", "a", "--milk", "soy"], "'soy' is not one of 'oat', 'cow'"),
+    ):
+        assert named in CliRunner().invoke(brew, wrong).output
+
+
+def test_help_is_short_and_in_groups_unless_all_is_asked_for() -> None:
+    short = CliRunner().invoke(brew, ["--help"]).output
+    assert "It is better" not in short
+    assert "--milk" not in short
+    assert "Green tea" not in short
+    assert "How long to wait.  [default: 3" in short
+    assert [line for line in short.splitlines() if line.endswith(":") and line[0] != " "] == [
+        "Input:",
+        "Rows:",
+        "Output:",
+        "Options:",
+    ]
+    whole = " ".join(CliRunner().invoke(brew, ["--help-all"]).output.split())
+    assert "It is better with time." in whole
+    assert "How long to wait. Green tea takes two. [default: 3" in whole
+    assert "--milk [oat|cow] Milk to add. [default: none]" in whole
+
+
+def test_a_file_has_what_is_declared(tmp_path: Path) -> None:
+    keys = dict(option_keys(brew))
+    path = tmp_path / "brew.yaml"
+    path.write_text("leaf: assam\nminutes: 4\nhot: true\n")
+    assert read_config(str(path), keys) == {"leaf": ("assam",), "minutes": 4, "hot": True}
+    path.write_text("minutes: 10\n")
+    with pytest.raises(ConfigError, match="minutes: 10 is too large; use 9 or less"):
+        read_config(str(path), keys)
+
+
+def test_python_has_what_is_declared() -> None:
+    with pytest.raises(ConfigError, match="`minutes` 0 is not between 1 and 9"):
+        Brew(leaves=("a",), minutes=0)
+    with pytest.raises(ConfigError, match="`milk` 'soy' is unknown: use one of oat, cow"):
+        Brew(leaves=("a",), milk="soy")
+
+    @takes(Brew)
+    class Pot:
+        """A pot."""
+
+        def __init__(self, *, leaves: tuple[str, ...], **arguments: object) -> None: ...
+
+    assert list(inspect.signature(Pot).parameters) == ["leaves", "minutes", "milk", "hot"]
+    assert "minutes: How long to wait. Green tea takes two." in (Pot.__doc__ or "")
+
+
+def test_a_transform_takes_what_its_settings_declare() -> None:
+    parameters = inspect.signature(EncodeToParquet).parameters
+    for settings in (InputSettings, EncodeSettings):
+        for name, spec in declared(settings).items():
+            assert spec.required or parameters[name].default == spec.default
+    with pytest.raises(TypeError, match="'appendtoken': did you mean 'append_token'"):
+        EncodeToParquet(inputs=["a"], tokenizer="t", output="o", appendtoken="x")
+
+
+def test_errors_name_the_option_that_the_declaration_names() -> None:
+    names = option_names(group.commands.values())
+    said = "`split_size`, `special_tokens`, `every`, `leave_out`, `shared_paths`, `tea`"
+    assert as_options(said, names) == (
+        "--split-size, --special-token, --drift-every, --leave-out, --shared-path, `tea`"
+    )
+
+
+def test_short_help_leaves_out_what_few_need() -> None:
+    short, whole = (bpe("encode", one).stdout for one in ("--help", "--help-all"))
+    assert "--warn-unseen" not in short
+    assert "--warn-unseen" in whole
+    assert len(short.splitlines()) < len(whole.splitlines()) / 2
