@@ -472,7 +472,7 @@ def test_arguments_of_encoding(
     [
         ({"patterns": "a.txt"}, "inputs is one string"),
         ({"patterns": []}, "no input"),
-        ({"format": "csv"}, "format 'csv' is unknown"),
+        ({"format": "csv"}, "`format` 'csv' is unknown"),
         ({"text_field": ""}, "`text_field` is empty"),
         ({"split_size": 0}, "`split_size` 0"),
         ({"max_record_size": 0}, "`max_record_size` 0"),
