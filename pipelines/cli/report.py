@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from pipelines.cli.wording import as_options, option_names
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def _all_warnings(ctx: click.Context, summaries: Collection[Summary]) -> list[st
     warnings = [text for summary in summaries for text in _warnings(summary, ctx.params)]
     passed_over = [one for summary in summaries for one in summary.passed_over]
     warnings += _set_aside(summaries, ctx.params)
-    return [*warnings, *(as_options(str(one), option_names([ctx.command])) for one in passed_over)]
+    return [*warnings, *map(str, passed_over)]
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:

@@ -127,7 +127,7 @@ class PassedOver:
 
     def __str__(self) -> str:
         several = "1 file" if self.files == 1 else f"{self.files:,} files"
-        remedy = {BY_NAME: "; to read one, name it in full or give `format`"}.get(self.reason, "")
+        remedy = {BY_NAME: "; to read one, name it in full"}.get(self.reason, "")
         return f"passed over {several}, {self.reason} ({self.first}){remedy}"
 
 

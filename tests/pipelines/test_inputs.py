@@ -189,7 +189,7 @@ def test_files_about_the_data_are_passed_over_by_name(tmp_path: Path) -> None:
     assert names(tmp_path) == names(tmp_path / "**") == ["a.jsonl", "b/c.jsonl"]
     (told,) = passed_over(tmp_path)
     assert told.startswith(f"passed over 8 files, by their names ({tmp_path}/.gitattributes); ")
-    assert told.endswith("to read one, name it in full or give `format`")
+    assert told.endswith("to read one, name it in full")
     assert passed_over(tmp_path / "*.jsonl") == []
     assert names(tmp_path / "README.md") == names(tmp_path / "README.*") == ["README.md"]
     assert {file.format for file in find(tmp_path, format_="lines")} == {"lines"}

@@ -191,6 +191,5 @@ class StoredFile:
         self.seek(0, io.SEEK_END)
         size, planned = self.tell(), self._source.file_size
         if size != planned:
-            changed = "has grown to" if size > planned else "has shrunk to"
-            raise self._lost(f"{changed} {size}")
+            raise self._lost(f"has {size} now")
         self.seek(0)
