@@ -1,9 +1,9 @@
 """Beam transforms around ``bpe``: documents, counts of pre-tokens, tokenizers, token ids.
 
 For pipelines of any program: `ReadDocuments`, `CountPretokens`, `WriteCounts`, `ReadCounts`,
-`TrainTokenizer` and `EncodeDocuments` take and make the elements of PCollections; `BPETokenize` is
-for Beam's ``MLTransform``; `CountCorpus` and `EncodeToParquet` go from files to files. Whole jobs
-are in `pipelines.jobs`. Beam is imported only where one of them is used.
+`TrainTokenizer`, `EncodeDocuments` and `WriteTokenIds` take and make the elements of PCollections;
+`BPETokenize` is for Beam's ``MLTransform``; `CountCorpus` and `EncodeToParquet` go from files to
+files. Whole jobs are in `pipelines.jobs`. Beam is imported only where one of them is used.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.encoding import EncodeDocuments
     from pipelines.transforms.ml import BPETokenize
+    from pipelines.transforms.token_ids import WriteTokenIds
     from pipelines.transforms.training import TrainTokenizer
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ReadDocuments",
     "TrainTokenizer",
     "WriteCounts",
+    "WriteTokenIds",
 ]
 
 _MODULES = {
@@ -43,6 +45,7 @@ _MODULES = {
     "ReadDocuments": "pipelines.transforms.documents",
     "TrainTokenizer": "pipelines.transforms.training",
     "WriteCounts": "pipelines.transforms.counts_files",
+    "WriteTokenIds": "pipelines.transforms.token_ids",
 }
 
 

@@ -123,9 +123,10 @@ class EncodedManifest:
 
     @property
     def formats(self) -> dict[str, int]:
-        """Documents by the format of the files that held them; a part is of one."""
+        """Documents by the format of the files that held them; a part is of one, or of no file."""
         of = {source.name: source.format for source in self.inputs}
-        return add_formats(*({of[part.inputs[0].name]: part.documents} for part in self.parts))
+        parts = [part for part in self.parts if part.inputs]
+        return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
 
     @classmethod
     def of(

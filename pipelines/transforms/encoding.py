@@ -105,23 +105,9 @@ class EncodeDocuments(ExceptionHandling):
             "append_token": self.append_token,
             "id_type": EncodeSettings(id_type=self.id_type).id_type,
         }
-        self._side_input: Any = None
-        self._source: _Source | None = None
-        tokenizer = self.tokenizer
-        if isinstance(tokenizer, beam.PCollection):
-            self._side_input = beam.pvalue.AsSingleton(tokenizer)
-        elif isinstance(tokenizer, beam.pvalue.AsSideInput):
-            self._side_input = tokenizer
-        elif isinstance(tokenizer, bpe.Tokenizer):
-            IdEncoder(tokenizer, **self._tokens)
-            self._source = _Source(pickled=_pickled(tokenizer))
-        elif isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer):
-            self._source = _Source(path=os.fspath(tokenizer))
-        else:
-            raise ConfigError(
-                f"tokenizer is {tokenizer!r:.80}: give the path of a file, a bpe.Tokenizer, or a "
-                "PCollection that holds one"
-            )
+        self._source, self._side_input = given_tokenizer(self.tokenizer)
+        if isinstance(self.tokenizer, bpe.Tokenizer):
+            IdEncoder(self.tokenizer, **self._tokens)
 
     def display_data(self) -> dict[str, Any]:
         """What a runner's page shows."""
@@ -153,17 +139,42 @@ class EncodeDocuments(ExceptionHandling):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Source:
+class TokenizerSource:
     """Where workers get the tokenizer: a path, or the pickled value."""
 
     path: str | None = None
     pickled: bytes = b""
 
     def load(self) -> bpe.Tokenizer:
+        """The tokenizer.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
         if self.path is not None:
             return load_tokenizer(self.path)
         tokenizer: bpe.Tokenizer = pickle.loads(self.pickled)  # noqa: S301 - `_pickled` made it
         return tokenizer
+
+
+def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
+    """What a transform is given as tokenizer: where it comes from, or the side input that holds it.
+
+    Raises:
+        ConfigError: it is no path, tokenizer or PCollection.
+    """
+    if isinstance(tokenizer, beam.PCollection):
+        return None, beam.pvalue.AsSingleton(tokenizer)
+    if isinstance(tokenizer, beam.pvalue.AsSideInput):
+        return None, tokenizer
+    if isinstance(tokenizer, bpe.Tokenizer):
+        return TokenizerSource(pickled=_pickled(tokenizer)), None
+    if isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer):
+        return TokenizerSource(path=os.fspath(tokenizer)), None
+    raise ConfigError(
+        f"tokenizer is {tokenizer!r:.80}: give the path of a file, a bpe.Tokenizer, or a "
+        "PCollection that holds one"
+    )
 
 
 def _pickled(tokenizer: bpe.Tokenizer) -> bytes:
@@ -188,7 +199,7 @@ def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:
 class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def __init__(
         self,
-        source: _Source | None,
+        source: TokenizerSource | None,
         tokens: Mapping[str, Any],
         *,
         text_field: str,

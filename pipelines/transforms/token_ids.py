@@ -1,0 +1,372 @@
+"""Documents with token ids to a directory of Parquet files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe._native import stable_hash
+from bpe._text import utf8
+from pipelines.batches import as_table, column_of, fields_of
+from pipelines.corpus.documents import KeptColumn, ReadOptions
+from pipelines.corpus.documents.types import type_text
+from pipelines.corpus.reading import Reading
+from pipelines.corpus.splits import Split
+from pipelines.elements import pack, unpack
+from pipelines.encode.kept import name_and_type
+from pipelines.encode.parts import FinishedPart, PartWriter
+from pipelines.encode.rows import ID, INPUT_IDS, Documents, Dropped, reserved, row_maker
+from pipelines.encode.steps import (
+    EncodeJob,
+    count_written,
+    id_type,
+    row_layout,
+    tokenizer_of,
+    unknown_id,
+    write_manifest,
+)
+from pipelines.encode.tokenizer_files import tokenizer_json
+from pipelines.errors import ConfigError, RecordError
+from pipelines.files import storage
+from pipelines.files.storage import join, replacing
+from pipelines.option import several
+from pipelines.output.directory import prepare
+from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
+from pipelines.settings import MAX_ROW_TOKENS, EncodeSettings, IdType, OutputSettings
+from pipelines.transforms.elements import check_field, in_window, require_global_window
+from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import bpe
+
+_TEXT_BYTES = "text_bytes"
+_GATHERED_IDS = 1 << 20
+_GATHERED_ROWS = 1 << 14
+_ROWS_AT_ONCE = 1 << 12  # that are written together
+
+
+@dataclass(eq=False, kw_only=True)
+class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
+    """Writes documents with token ids as ``bpe encode`` writes a corpus; yields its manifest.
+
+    Elements are those of `EncodeDocuments`: dicts, Rows or tables with ``id`` and ``input_ids``.
+    The directory holds a row a document in ``data/train-…parquet``, the tokenizer, and last
+    ``manifest.json``; ``bpe verify``, ``bpe decode`` and ``bpe export`` take it. A document goes to
+    the part that its id's hash says, where rows stand in the order of their ids: the same documents
+    are the same bytes, in whatever order they come. A worker holds all rows of a part in memory.
+
+    Example::
+
+        documents | EncodeDocuments(tokenizer=path) | WriteTokenIds("encoded", tokenizer=path)
+
+    Args:
+        path: a directory that is empty, or not there yet.
+        tokenizer: that made the ids; as `EncodeDocuments` takes it.
+        id_field: the field or column of the document's id, a str or int.
+        ids_field: the field or column of the token ids.
+        text_field: the field or column of the text, for the number of its bytes; where there is
+            none, the bytes of the tokens count.
+        keep: fields or columns that pass through, each ``NAME:TYPE`` with a type of Arrow.
+        id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
+        parts: Parquet files to write.
+        overwrite: replace what an earlier job left in the directory.
+
+    Raises:
+        ConfigError: an argument is wrong.
+    """
+
+    path: str = field(kw_only=False)
+    tokenizer: Any
+    id_field: str = ID
+    ids_field: str = INPUT_IDS
+    text_field: str = "text"
+    keep: Sequence[str] = ()
+    id_type: IdType = "auto"
+    parts: int = 16
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        beam.PTransform.__init__(self)
+        for name in ("id_field", "ids_field", "text_field"):
+            check_field(name, getattr(self, name))
+        if not 1 <= self.parts <= MAX_PARTS:
+            raise ConfigError(f"parts {self.parts} is not between 1 and {MAX_PARTS}")
+        self._output = OutputSettings(directory=self.path, overwrite=self.overwrite)
+        self._settings = EncodeSettings(keep=several("keep", self.keep), id_type=self.id_type)
+        self._keep = tuple(map(self._kept, self._settings.keep))
+        self._source, self._side_input = given_tokenizer(self.tokenizer)
+
+    def _kept(self, asked: str) -> KeptColumn:
+        name, kind = name_and_type(asked)
+        if kind is None:
+            raise ConfigError(f"keep {asked}: say its type, {asked}:string for example")
+        if name in reserved(self._settings):
+            raise ConfigError(f"keep {name}: the output has a column of that name already")
+        return KeptColumn(name=name, type=type_text(kind))
+
+    def display_data(self) -> dict[str, Any]:
+        """What a runner's page shows."""
+        return {"path": self.path, "parts": self.parts}
+
+    def expand(self, documents: beam.PCollection[Any]) -> Any:
+        """Deal the rows to parts, sort and write each part, and the manifest."""
+        require_global_window(documents, "WriteTokenIds writes one directory")
+        begin = documents.pipeline
+        job = beam.pvalue.AsSingleton(
+            begin
+            | "Start" >> beam.Create([None], reshuffle=False)
+            | "Prepare directory"
+            >> beam.Map(
+                _prepare,
+                self._source,
+                self._side_input,
+                self._output,
+                self._settings,
+                self._keep,
+                self.parts,
+            ).with_output_types(bytes)
+        )
+        gather = _Gather(
+            parts=self.parts,
+            fields=(self.id_field, self.ids_field, self.text_field),
+            keep=self._keep,
+        )
+        rows = documents | "Gather" >> beam.ParDo(gather).with_output_types(tuple[int, bytes])
+        empty = [(part, b"") for part in range(self.parts)]
+        seeds = begin | "Empty parts" >> beam.Create(empty, reshuffle=False)
+        written = (
+            (rows, seeds)
+            | "All rows" >> beam.Flatten()
+            | "Group parts" >> beam.GroupByKey()
+            | "Write parts" >> beam.Map(_write_part, job).with_output_types(bytes)
+        )
+        return (
+            begin
+            | "End" >> beam.Create([None], reshuffle=False)
+            | "Write manifest"
+            >> beam.Map(_write_manifest, job, beam.pvalue.AsIter(written)).with_output_types(
+                dict[str, Any]
+            )
+        )
+
+
+def _prepare(
+    _: None,
+    source: TokenizerSource | None,
+    tokenizer: bpe.Tokenizer | None,
+    output: OutputSettings,
+    settings: EncodeSettings,
+    keep: tuple[KeptColumn, ...],
+    parts: int,
+) -> bytes:
+    """Prepare the directory, put the tokenizer into it, and say what the job is."""
+    loaded = source.load() if source is not None else tokenizer
+    if loaded is None:
+        raise ConfigError("WriteTokenIds: the side input holds no tokenizer")
+    text = tokenizer_json(loaded, "the tokenizer")
+    job = EncodeJob(
+        reading=Reading(
+            directory=storage.located(output.directory), options=ReadOptions(keep=keep)
+        ),
+        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        vocab_size=loaded.max_id + 1,
+        id_type=id_type(loaded, settings),
+        rows=settings.rows,
+        parts=parts,
+    )
+    inputs = {"files": 0, "bytes": 0, "sha256": ""}
+    prepare(output, Plan(kind="encoded", parts=(parts,), settings=job.settings, inputs=inputs))
+    storage.write(join(job.directory, TOKENIZER), text.encode("utf-8"))
+    return pack(job)
+
+
+class _Gather(beam.DoFn):  # type: ignore[misc]
+    """Documents to rows of each part, as Arrow IPC."""
+
+    def __init__(
+        self, *, parts: int, fields: tuple[str, str, str], keep: tuple[KeptColumn, ...]
+    ) -> None:
+        self._parts = parts
+        self._fields = fields
+        self._keep = keep
+
+    def start_bundle(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._ids = 0
+
+    def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> Iterable[Any]:
+        self._window = window
+        if isinstance(element, (pa.Table, pa.RecordBatch)):
+            return self._dealt(rows_of_table(as_table(element), self._fields, self._keep))
+        row = row_of(element, self._fields, self._keep)
+        self._rows.append(row)
+        self._ids += len(row[INPUT_IDS])
+        full = self._ids >= _GATHERED_IDS or len(self._rows) >= _GATHERED_ROWS
+        return self._drain() if full else ()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for message in self._drain():
+            yield in_window(message, self._window)
+
+    def _drain(self) -> Iterable[Any]:
+        if not self._rows:
+            return ()
+        rows, self._rows, self._ids = self._rows, [], 0
+        try:
+            table = pa.Table.from_pylist(rows, schema_of(self._keep))
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise RecordError(
+                f"WriteTokenIds: rows do not have the types asked for: {error}"
+            ) from error
+        return list(self._dealt(table))
+
+    def _dealt(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
+        of = np.array([stable_hash(id_.encode()) % self._parts for id_ in rows[ID].to_pylist()])
+        for part in np.unique(of).tolist():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, rows.schema) as stream:
+                stream.write_table(rows.filter(pa.array(of == part)))
+            yield part, sink.getvalue().to_pybytes()
+
+
+def schema_of(keep: Sequence[KeptColumn]) -> pa.Schema:
+    """The columns of rows on their way to their part."""
+    own = [pa.field(ID, pa.string()), pa.field(INPUT_IDS, pa.list_(pa.uint32()))]
+    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *(column.field for column in keep)])
+
+
+def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]) -> dict[str, Any]:
+    """A document as a row on its way.
+
+    Raises:
+        RecordError: it has no id or no token ids.
+    """
+    id_field, ids_field, text_field = names
+    values = fields_of(element)
+    id_, ids, text = values.get(id_field), values.get(ids_field), values.get(text_field)
+    if isinstance(id_, bool) or not isinstance(id_, (str, int, np.integer)):
+        raise RecordError(
+            f"WriteTokenIds: field {id_field!r} is {id_!r:.60}, where a document's id, str or int, "
+            f"is needed — element {element!r:.200} — name the field, id_field=..."
+        )
+    if isinstance(ids, str) or ids is None or not hasattr(ids, "__len__"):
+        raise RecordError(
+            f"WriteTokenIds: field {ids_field!r} is {ids!r:.60}, where token ids are needed — "
+            f"element {element!r:.200} — encode it first, or name the field, ids_field=..."
+        )
+    size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
+    kept = {column.name: values.get(column.name) for column in keep}
+    return {ID: str(id_), INPUT_IDS: ids, _TEXT_BYTES: size, **kept}
+
+
+def rows_of_table(
+    table: pa.Table, names: tuple[str, str, str], keep: Sequence[KeptColumn]
+) -> pa.Table:
+    """A table of documents as rows on their way.
+
+    Raises:
+        RecordError: a column is missing, has nulls, or is of another type.
+    """
+    id_field, ids_field, text_field = names
+    for name in (id_field, ids_field):
+        if name not in table.schema.names or table[name].null_count:
+            raise RecordError(
+                f"WriteTokenIds: column {name!r} is missing or has nulls (the columns: "
+                f"{', '.join(table.schema.names)})"
+            )
+    rows = len(table)
+    columns = [table[id_field], table[ids_field], pa.nulls(rows, pa.int64())]
+    with contextlib.suppress(RecordError):  # there is no text
+        columns[2] = pc.binary_length(column_of(table, text_field))
+    for column in keep:
+        there = column.name in table.schema.names
+        columns.append(table[column.name] if there else pa.nulls(rows, column.field.type))
+    schema = schema_of(keep)
+    try:
+        return pa.Table.from_arrays(columns, names=schema.names).cast(schema)
+    except (pa.ArrowException, ValueError) as error:
+        raise RecordError(f"WriteTokenIds: a table has not the types asked for: {error}") from error
+
+
+def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
+    """Sort the rows of a part and write its file."""
+    number, messages = element
+    job: EncodeJob = unpack(packed)
+    tokenizer = tokenizer_of(job)
+    tables = [pa.ipc.open_stream(message).read_all() for message in messages if message]
+    schema = schema_of(job.reading.options.keep)
+    rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
+    _check_ids(rows, job)
+    split = Split(part=number, parts=job.parts, pieces=())
+    layout = row_layout(
+        job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
+    )
+    maker = row_maker(layout)
+    with (
+        replacing(join(job.directory, split.file)) as sink,
+        PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
+    ):
+        for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+            ids, input_ids, _, *kept = batch.columns
+            writer.add(maker.add(Documents(ids=ids, kept=tuple(kept), input_ids=input_ids)))
+        contents = writer.finish(
+            fingerprint=job.fingerprint(split),
+            documents=len(rows),
+            text_bytes=_text_bytes(rows, tokenizer),
+            dropped=Dropped(),
+            dead_letters=None,
+        )
+    done = FinishedPart(split=split, contents=contents, written=sink.written())
+    count_written(done)
+    return pack(done)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Rows sorted by their ids, those of one id by all else: one order, however they came."""
+    ids = rows[ID].to_pylist()
+    times = Counter(ids)
+
+    def key(row: int) -> tuple[str, str]:
+        return ids[row], repr(rows.slice(row, 1).to_pylist()) if times[ids[row]] > 1 else ""
+
+    order = sorted(range(len(rows)), key=key)
+    return rows.take(pa.array(order, pa.int64())).combine_chunks()
+
+
+def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
+    for batch in rows.to_batches():
+        lists = batch.column(1)
+        greatest = pc.max(lists.flatten()).as_py()
+        if greatest is not None and greatest >= job.vocab_size:
+            raise RecordError(
+                f"WriteTokenIds: a document has the id {greatest}, and the greatest of the "
+                f"tokenizer is {job.vocab_size - 1}: give the tokenizer that encoded it"
+            )
+        longest = pc.max(pc.list_value_length(lists)).as_py() or 0
+        if longest > MAX_ROW_TOKENS:
+            raise RecordError(
+                f"WriteTokenIds: a document has {longest} tokens, and a row of Parquet holds "
+                f"{MAX_ROW_TOKENS}: cut it before"
+            )
+
+
+def _text_bytes(rows: pa.Table, tokenizer: bpe.Tokenizer) -> int:
+    known = pc.sum(rows[_TEXT_BYTES]).as_py() or 0
+    without = rows.filter(pc.is_null(rows[_TEXT_BYTES]))
+    decoded = (tokenizer.decode_arrow(chunk) for chunk in without[INPUT_IDS].chunks)
+    return known + sum(pc.sum(pc.binary_length(texts)).as_py() or 0 for texts in decoded)
+
+
+def _write_manifest(_: None, packed: bytes, parts: Iterable[bytes]) -> dict[str, Any]:
+    job: EncodeJob = unpack(packed)
+    return write_manifest([unpack(part) for part in parts], job)

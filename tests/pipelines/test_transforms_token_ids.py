@@ -1,0 +1,216 @@
+"""Writing documents with token ids as bpe encode does."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import FixedWindows
+
+import bpe
+from pipelines import (
+    CountPretokens,
+    EncodeDocuments,
+    ReadDocuments,
+    TrainTokenizer,
+    WriteTokenIds,
+    jobs,
+)
+from pipelines.errors import ConfigError
+from pipelines.transforms import token_ids
+from tests.pipelines.beam_runs import both_modes, pipeline
+from tests.pipelines.corpora import Corpus, encode, small_tokenizer, tree, write_corpus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    small_tokenizer(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    """All rows, in an order of their own."""
+    rows = pq.read_table(folder / "data").to_pylist()
+    return sorted(rows, key=lambda row: (row["id"], row["input_ids"]))
+
+
+def write(
+    documents: list[Any], output: Path, tokenizer: Path, *, mode: str = "in_memory", **settings: Any
+) -> None:
+    with pipeline(mode) as p:
+        encoded = p | beam.Create(documents) | EncodeDocuments(tokenizer=tokenizer)
+        _ = encoded | WriteTokenIds(str(output), tokenizer=tokenizer, **settings)
+
+
+@both_modes
+@pytest.mark.parametrize("as_tables", [False, True])
+def test_rows_are_those_of_the_command(
+    mode: str, corpus: Corpus, path: Path, tmp_path: Path, *, as_tables: bool
+) -> None:
+    with pipeline(mode) as p:
+        documents = p | ReadDocuments(corpus.patterns, split_size=700, as_tables=as_tables)
+        encoded = documents | EncodeDocuments(tokenizer=path)
+        manifests = encoded | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path, parts=3)
+        totals = manifests | beam.Map(lambda one: one["totals"]["documents"])
+        assert_that(totals, equal_to([len(corpus.documents)]))
+    encode(corpus.inputs(), path, tmp_path / "command")
+    assert rows_of(tmp_path / "ids") == rows_of(tmp_path / "command")
+    ours, theirs = (
+        json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("ids", "command")
+    )
+    assert len(ours["parts"]) == 3
+    for name in ("tokenizer", "id_type", "rows"):
+        assert ours[name] == theirs[name]
+    for name in ("documents", "rows", "tokens", "unknown", "text_bytes", "failures"):
+        assert ours["totals"][name] == theirs["totals"][name]
+    assert jobs.verify(directory=str(tmp_path / "ids")).documents == len(corpus.documents)
+
+
+def test_the_same_documents_are_the_same_bytes(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents: list[Any] = [
+        {"id": f"d{i % 30}", "text": f"fox {i % 40}", "lang": "en"} for i in range(80)
+    ]
+    write(documents, tmp_path / "a", path, keep=["lang:string"])
+    monkeypatch.setattr(token_ids, "_GATHERED_ROWS", 7)
+    write(documents[::-1], tmp_path / "b", path, mode="multi_threading", keep=["lang:string"])
+    tables = [pa.Table.from_pylist(documents[i : i + 9]) for i in range(0, 80, 9)]
+    write(tables, tmp_path / "c", path, keep=["lang:string"])
+    assert tree(tmp_path / "a") == tree(tmp_path / "b") == tree(tmp_path / "c")
+    assert jobs.verify(directory=str(tmp_path / "a")).documents == 80
+
+
+def test_columns_pass_through_and_fields_have_any_name(path: Path, tmp_path: Path) -> None:
+    documents = [
+        {"key": 7, "body": "fox", "n": 1, "lang": "en", "more": "x"},
+        {"key": 8, "body": "dog", "n": 2},
+    ]
+    with pipeline() as p:
+        encoded = (
+            p
+            | beam.Create(documents)
+            | EncodeDocuments(tokenizer=path, text_field="body", output_field="ids")
+        )
+        _ = encoded | WriteTokenIds(
+            str(tmp_path / "ids"),
+            tokenizer=bpe.Tokenizer.load(path),
+            id_field="key",
+            ids_field="ids",
+            text_field="body",
+            keep=["n:int32", "lang:string"],
+            id_type="uint32",
+            parts=1,
+        )
+    table = pq.read_table(tmp_path / "ids" / "data")
+    assert table.schema.names == ["id", "n", "lang", "input_ids", "num_tokens"]
+    assert table.schema.field("input_ids").type == pa.list_(pa.uint32())
+    assert table["id"].to_pylist() == ["7", "8"]
+    assert table["lang"].to_pylist() == ["en", None]
+    totals = json.loads((tmp_path / "ids" / "manifest.json").read_text())["totals"]
+    assert totals["text_bytes"] == 6
+
+
+def test_bytes_of_tokens_count_where_there_is_no_text(path: Path, tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer.load(path)
+    ids = np.array(tokenizer.encode("naïve fox"), np.uint16)
+    with pipeline() as p:
+        rows = p | beam.Create([{"id": "a", "input_ids": ids}])
+        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+    totals = json.loads((tmp_path / "ids" / "manifest.json").read_text())["totals"]
+    assert totals["text_bytes"] == len("naïve fox".encode())
+
+
+def test_a_tokenizer_that_is_trained_on_the_way(corpus: Corpus, tmp_path: Path) -> None:
+    with pipeline() as p:
+        documents = p | ReadDocuments(corpus.patterns)
+        tokenizer = documents | CountPretokens() | TrainTokenizer(vocab_size=300)
+        encoded = documents | EncodeDocuments(tokenizer=tokenizer)
+        _ = encoded | WriteTokenIds(str(tmp_path / "ids"), tokenizer=tokenizer)
+    expected = bpe.train(bpe.count_pretokens(corpus.texts), vocab_size=300)
+    assert bpe.Tokenizer.load(tmp_path / "ids" / "tokenizer.json") == expected
+    assert len(rows_of(tmp_path / "ids")) == len(corpus.documents)
+
+
+def test_no_documents_are_a_corpus_too(path: Path, tmp_path: Path) -> None:
+    with pipeline() as p:
+        nothing = p | beam.Create([{"id": "a"}]) | beam.Filter(lambda _: False)
+        _ = nothing | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path, parts=2)
+    assert rows_of(tmp_path / "ids") == []
+    assert jobs.verify(directory=str(tmp_path / "ids")).documents == 0
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        ({"input_ids": [1]}, "field 'id' is None, where a document's id"),
+        ({"id": True, "input_ids": [1]}, "field 'id' is True"),
+        ({"id": "a"}, "field 'input_ids' is None, where token ids are needed"),
+        ({"id": "a", "input_ids": "text"}, "field 'input_ids' is 'text'"),
+        ({"id": "a", "input_ids": [-1]}, "rows do not have the types asked for"),
+        ({"id": "a", "input_ids": [99999]}, "has the id 99999, and the greatest of the tokenizer"),
+        ("text", "the element is str"),
+        (pa.table({"id": ["a"]}), "column 'input_ids' is missing"),
+        (pa.table({"id": [None], "input_ids": [[1]]}), "column 'id' is missing or has nulls"),
+        (pa.table({"id": ["a"], "input_ids": ["b"]}), "a table has not the types asked for"),
+    ],
+)
+def test_rows_that_cannot_be_written(
+    element: Any, message: str, path: Path, tmp_path: Path
+) -> None:
+    p = pipeline()
+    rows = p | beam.Create([0]) | beam.Map(lambda _: element)
+    _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+    with pytest.raises(Exception, match=message):
+        p.run().wait_until_finish()
+    assert not (tmp_path / "ids" / "manifest.json").exists()
+
+
+def test_nothing_is_written_before_the_pipeline_runs(path: Path, tmp_path: Path) -> None:
+    p = pipeline()
+    rows = p | beam.Create([{"id": "a", "input_ids": [1]}])
+    _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+    assert not (tmp_path / "ids").exists()
+    (tmp_path / "ids").mkdir()
+    (tmp_path / "ids" / "mine.txt").touch()
+    with pytest.raises(Exception, match=r"holds 'mine\.txt'"):
+        p.run().wait_until_finish()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": ""}, "`output` is empty"),
+        ({"tokenizer": None}, "tokenizer is None"),
+        ({"parts": 0}, "parts 0 is not between"),
+        ({"keep": ["lang"]}, "keep lang: say its type"),
+        ({"keep": ["input_ids:string"]}, "has a column of that name already"),
+        ({"id_field": ""}, "id_field is ''"),
+        ({"id_type": "uint8"}, "`id_type` 'uint8'"),
+    ],
+)
+def test_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        WriteTokenIds(**{"path": "ids", "tokenizer": "t.json", **arguments})
+    assert message in str(caught.value)
+
+
+def test_windows_have_no_directory(path: Path, tmp_path: Path) -> None:
+    rows = pipeline() | beam.Create([{"id": "a"}]) | beam.WindowInto(FixedWindows(1))
+    with pytest.raises(ConfigError, match="WriteTokenIds writes one directory"):
+        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
