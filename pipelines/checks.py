@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import CountsError
+from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.kept import find_kept
 from pipelines.encode.steps import check_special_tokens
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.failures import job_errors
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.directory import is_folder, refuse_links, refuse_occupied, training_failed
 from pipelines.output.names import COUNTS, ENCODED, PLAN, read_json_object
 from pipelines.run import options
 from pipelines.settings import EncodeSettings, Execution
+from pipelines.storage import join
 from pipelines.train import check_training
 
 if TYPE_CHECKING:

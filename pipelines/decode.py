@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
+from pipelines import storage
 from pipelines.encode.manifest import read_encoded, watched_files
 from pipelines.encode.parts import open_part, read_rows
 from pipelines.encode.steps import row_layout
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
+from pipelines.storage import join
 from pipelines.verify.joining import joined
 from pipelines.watch.reading import read_steadily
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
 import grpc
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     GoogleCloudOptions,
@@ -29,6 +28,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners import create_runner
 
+from pipelines import stores
 from pipelines.errors import ConfigError, Interrupted, JobError, StoppedError
 from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts
@@ -50,15 +50,28 @@ if TYPE_CHECKING:
     Build = Callable[[beam.Pipeline, Failures], None]
     from apache_beam.runners.runner import PipelineResult
 
+_OF_BEAM_FILESYSTEMS = {
+    "s3_access_key_id": "access_key",
+    "s3_secret_access_key": "secret_key",
+    "s3_session_token": "session_token",
+    "s3_endpoint_url": "endpoint_override",
+    "s3_region_name": "region",
+    "hdfs_host": "hdfs.host",
+    "hdfs_port": "hdfs.port",
+    "hdfs_user": "hdfs.user",
+}
+
 
 def options(execution: Execution) -> PipelineOptions:
     """Beam's options for ``execution``; what the user gave for Beam comes last and wins.
 
-    Beam's filesystems get them too: most cannot be used, not even to plan a job, before they do.
+    From then on this process reaches stores by the storage options of ``execution``.
 
     Raises:
-        ConfigError: Beam does not take an option, or does not know the runner.
+        ConfigError: Beam does not take an option, or does not know the runner; or there is no such
+            storage option.
     """
+    use_storage(execution)
     flags = [f"--runner={execution.runner}"]
     if execution.runner == "DirectRunner":
         workers = execution.worker_count
@@ -87,22 +100,34 @@ def options(execution: Execution) -> PipelineOptions:
     except (ValueError, ImportError, AttributeError, RuntimeError) as error:
         raise ConfigError(f"`runner` {runner}: {one_line(error)}") from error
     refuse_worker_processes(made)
-    FileSystems.set_options(made)
     return made
 
 
-def use_filesystems(execution: Execution) -> None:
-    """Give Beam's filesystems their options, for work that is done in this process.
+def use_storage(execution: Execution) -> None:
+    """Reach stores by the storage options of ``execution`` in this process.
 
     Raises:
-        ConfigError: Beam does not take an option, or one asks for a runner.
+        ConfigError: there is no such option, or it is one of Beam's filesystems.
+    """
+    for one in execution.beam_args:
+        name, _, value = one.removeprefix("--").partition("=")
+        if name in _OF_BEAM_FILESYSTEMS:
+            raise ConfigError(
+                f"--{name}: files are opened by pyarrow, not by Beam: give `storage_option` "
+                f"{_OF_BEAM_FILESYSTEMS[name]}={'SECRET' if 'key' in name else value or 'VALUE'}"
+            )
+    stores.use_options(stores.StorageOptions.parse(execution.storage_options))
+
+
+def use_storage_alone(execution: Execution) -> None:
+    """As `use_storage`, for work that is done in this process, without Beam.
+
+    Raises:
+        ConfigError: as there; or something asks for a runner.
     """
     if any(one.partition("=")[0] == "--runner" for one in execution.beam_args):
-        raise ConfigError(
-            "`runner`: this work is done in this process, and Beam only opens the files: leave it "
-            "out (options of its filesystems may stay)"
-        )
-    options(execution)
+        raise ConfigError("`runner`: this work is done in this process: leave it out")
+    use_storage(execution)
 
 
 @dataclass

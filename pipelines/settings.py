@@ -61,8 +61,8 @@ class InputSettings:
             group="Input",
             several=True,
             metavar="PATTERN",
-            help="File, directory or glob (in quotes) to read; repeatable. Local, or of any "
-            "filesystem Beam knows, such as gs:// or s3://.",
+            help="File, directory or glob (in quotes) to read; repeatable. Local, or of a store: "
+            "s3://, gs://, abfs://, or a scheme that fsspec knows.",
         )
     )
     format: Format = field(
@@ -678,6 +678,20 @@ class Execution:
             advanced=True,
             help="Local directory that workers elsewhere see under the same name (NFS, a mounted "
             "volume); repeatable.",
+        ),
+    )
+
+    storage_options: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            name="storage_option",
+            group="Where it runs",
+            several=True,
+            metavar="KEY=VALUE",
+            advanced=True,
+            help="How stores are reached, beside the usual environment: an argument of pyarrow's "
+            "filesystem, such as endpoint_override=URL, region=NAME or anonymous=true; "
+            "SCHEME.KEY=VALUE for one scheme, or for one of fsspec; repeatable.",
         ),
     )
 

@@ -17,16 +17,16 @@ from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import add_formats
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.training import MixedSource, model_settings
+from pipelines import storage
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.directory import load_counts, read_counts_manifest
-from pipelines.elements import pack, unpack
+from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import TOKENIZER, TRAINING, Plan, fingerprint
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -276,8 +276,9 @@ def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
 
 
-class _Train(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+class _Train(StorageDoFn):
     def __init__(self, failures: Failures) -> None:
+        super().__init__()
         self._failures = failures
 
     def process(self, element: bytes) -> Iterator[str]:

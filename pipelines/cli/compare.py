@@ -74,7 +74,7 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
         progress=options.progress(ctx),
     )
     if ctx.params["html"] is not None:
-        from pipelines.files import storage
+        from pipelines import storage
         from pipelines.report.comparison_sections import comparison_page
 
         storage.write(storage.located(ctx.params["html"]), comparison_page(result).encode())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
+from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.logs import set_up_logging
 from pipelines.progress import many
@@ -20,19 +22,19 @@ from pipelines.settings import Execution
     example="""
 bpe decode ids > documents.jsonl
 bpe decode ids | head -n 3
-bpe decode s3://bucket/ids -- --s3_endpoint_url=http://storage:9000
+bpe decode s3://bucket/ids --storage-option endpoint_override=http://storage:9000
 """,
 )
 @click.argument("directory", metavar="DIR")
+@declared_options(Execution, leave_out=options.NO_RUNNER)
 @options.config_option()
 @options.traceback_option()
 @click.pass_context
-def decode(ctx: click.Context, /, directory: str) -> None:
+def decode(ctx: click.Context, /, directory: str, **_: Any) -> None:
     """Turn the token ids in DIR (from bpe encode) back into documents.
 
     Prints a JSON object for each document, {"id": ..., "text": ...}, in the order of the parts.
-    It is read in this process: behind a lone -- stand the options of Beam's filesystems, and no
-    --runner.
+    It is read in this process.
     """
     set_up_logging()
     with loading():
@@ -41,7 +43,7 @@ def decode(ctx: click.Context, /, directory: str) -> None:
     documents = jobs.decode(
         directory=directory,
         stream=sys.stdout.buffer,
-        execution=Execution(beam_args=beam_args(ctx)),
+        execution=settings_of(ctx, Execution, beam_args=beam_args(ctx)),
     )
     sys.stdout.buffer.flush()
     click.echo(f"bpe: decode: {many(documents, 'document')}", err=True)

@@ -76,6 +76,10 @@ def config_option() -> Callable[[Any], Any]:
     )
 
 
+# Of commands that read stores, and have no runner.
+NO_RUNNER = ("runner", "workers", "stage", "package", "shared_path")
+
+
 def traceback_option() -> Callable[[Any], Any]:
     """For those who look for a fault of bpe itself; ``main`` looks for it."""
     return click.option("--traceback", is_flag=True, hidden=True, expose_value=False)

@@ -32,11 +32,16 @@ if TYPE_CHECKING:
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
 bpe verify model/tokenizer.json
-bpe verify s3://bucket/ids -- --s3_endpoint_url=http://storage:9000
+bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
 """,
 )
 @click.argument("path", metavar="PATH")
-@declared_options(InputSettings, optional=["input"], leave_out=["split_size", "max_failures"])
+@declared_options(
+    InputSettings,
+    Execution,
+    optional=["input"],
+    leave_out=["split_size", "max_failures", *options.NO_RUNNER],
+)
 @tokenizer_options()
 @options.config_option()
 @options.report_options()
@@ -57,8 +62,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     A tokenizer file, of any format that bpe convert knows: it is read in full (with training.json,
     where training left one beside it), and each token that cannot be encoded to itself is listed.
 
-    All of it is read in this process: behind a lone -- stand the options of Beam's filesystems, and
-    no --runner.
+    All of it is read in this process.
 
     Exit status 0: all is right; 1: something is not, and what is named.
     """
@@ -73,7 +77,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
         show_tokenizer(ctx, found)
         ctx.exit(1 if found["unreachable"] else 0)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
-    execution = Execution(beam_args=beam_args(ctx))
+    execution = settings_of(ctx, Execution, beam_args=beam_args(ctx))
     set_up_logging()
     with loading():
         from pipelines import jobs

@@ -74,9 +74,9 @@ def read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
 
 def _load_from_store(directory: str) -> Tokenizer:
     from bpe.training import Training
+    from pipelines import storage
     from pipelines.encode import tokenizer_files
     from pipelines.failures import job_errors
-    from pipelines.files import storage
 
     root = storage.located(directory)
     with job_errors():

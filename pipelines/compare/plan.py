@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bpe import PRETOKENIZERS
+from pipelines import storage
 from pipelines.compare.measures import USED_GROUPS
 from pipelines.compare.pieces import PieceCutter
 from pipelines.corpus.documents.types import parse_type
@@ -21,10 +22,9 @@ from pipelines.count.steps import CountJob
 from pipelines.encode.kept import find_kept
 from pipelines.encode.tokenizer_files import load_tokenizer, sent_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.settings import EncodeSettings
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

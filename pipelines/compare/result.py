@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pipelines import storage
 from pipelines.compare.measures import USED_GROUPS, GroupTotals, Measures, without_used
 from pipelines.compare.pieces import Difference, describe_example
 from pipelines.compare.steps import TOTAL, SplitFailures, Totals, check_groups, group_name
 from pipelines.corpus.reading import check_failures
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, parse_part, read_json_object
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

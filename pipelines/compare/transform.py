@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
+from pipelines import storage
 from pipelines.compare.measures import GroupTotals
 from pipelines.compare.plan import tokenizers_of
 from pipelines.compare.result import comparison
 from pipelines.compare.steps import SplitComparer, SplitFailures, Totals, differences_of
 from pipelines.count.steps import drained
 from pipelines.count.transform import MergeRuns, in_global_window
-from pipelines.elements import pack, unpack
-from pipelines.files import storage
-from pipelines.files.storage import join
+from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.output.names import json_bytes
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,14 +57,16 @@ class _Held:
         self.tokenizers = tokenizers
 
 
-class _CompareSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+class _CompareSplits(StorageDoFn):
     def __init__(self, job: CompareJob, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._failures = failures
         self._tokenizers = _Tokenizers()
         self._comparer: SplitComparer | None = None
 
     def setup(self) -> None:
+        super().setup()
         with self._failures.reported():
             self._comparer = SplitComparer(self._job, self._tokenizers.of(self._job))
 
@@ -109,8 +111,9 @@ class _AddTotals(beam.CombineFn):  # type: ignore[misc]
         return pack(accumulator)
 
 
-class _FindDifferences(beam.DoFn):  # type: ignore[misc]
+class _FindDifferences(StorageDoFn):
     def __init__(self, job: CompareJob, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._failures = failures
         self._tokenizers = _Tokenizers()
@@ -122,8 +125,9 @@ class _FindDifferences(beam.DoFn):  # type: ignore[misc]
             yield pack(differences_of(element[1], self._job, self._tokenizers.of(self._job)))
 
 
-class _WriteResult(beam.DoFn):  # type: ignore[misc]
+class _WriteResult(StorageDoFn):
     def __init__(self, job: CompareJob, subject: Subject, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._subject = subject
         self._failures = failures

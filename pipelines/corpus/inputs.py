@@ -26,18 +26,20 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from apache_beam.io.filesystems import FileSystems
-
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
 from pipelines.errors import InputError
-from pipelines.files.storage import check_filesystem, is_local
-from pipelines.files.versions import Version, file_version
 from pipelines.output.names import PLAN, fingerprint, is_ours
+from pipelines.storage import (
+    Version,
+    check_filesystem,
+    file_version,
+    is_local,
+    object_at,
+    objects_below,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from apache_beam.io.filesystem import FileMetadata
 
     from pipelines.settings import InputSettings
 
@@ -111,10 +113,9 @@ class Listed(NamedTuple):
         return cls(path, status.st_size, status.st_mtime, Version.of_status(status))
 
     @classmethod
-    def of_metadata(cls, path: str, file: FileMetadata) -> Listed:
+    def of_object(cls, path: str, size: int, version: Version) -> Listed:
         """What is listed of an object in a store."""
-        size, changed = int(file.size_in_bytes), float(file.last_updated_in_seconds)
-        return cls(path, size, changed, Version.of_metadata(file))
+        return cls(path, size, version.modified / 1e9, version)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -446,16 +447,22 @@ class _Below:
             self._pass_over(relative, TO_FOLDER if to_folder else NO_FILE)
 
     def list_store(self) -> None:
-        """Look at all objects whose names begin as the glob does."""
-        fixed = GLOB_CHARACTERS.split(self._glob, maxsplit=1)[0]
-        listed = _metadata(FileSystems.match([f"{self._root}/{fixed}**"]))
-        for file in _without_outputs(listed, self._root + "/"):
-            relative = file.path[len(self._root) + 1 :]
-            # Stores show an empty folder as an object whose name ends with a slash.
-            if relative.endswith("/") or not self._holds(relative):
+        """Look at all objects that a store has below the folder."""
+        flat = "/" not in self._glob and "**" not in self._glob
+        listed = objects_below(self._root, recursive=not flat)
+        outputs = tuple(
+            path.removesuffix(PLAN)
+            for path, _, _ in listed
+            if posixpath.basename(path) == PLAN
+            and path != f"{self._root}/{PLAN}"
+            and is_ours(posixpath.dirname(path))
+        )
+        for path, size, version in listed:
+            relative = path[len(self._root) + 1 :]
+            if path.startswith(outputs) or not self._holds(relative):
                 continue
             if self._is_visible(relative):
-                self.matches.files[file.path] = Listed.of_metadata(file.path, file)
+                self.matches.files[path] = Listed.of_object(path, size, version)
             else:
                 self._pass_over(relative, BY_NAME)
 
@@ -473,31 +480,11 @@ class _Below:
 
 def _match_remote(pattern: str, asked: str) -> Matches:
     check_filesystem(pattern)
-    try:
-        if is_glob(pattern):
-            folder, glob = cut(pattern)
-            return match_below(folder.rstrip("/"), glob, asked, named=pattern)
-        folder = pattern.rstrip("/")
-        found = match_below(folder, "**", asked, named=pattern)
-        if not found.files:
-            for file in _metadata(FileSystems.match([pattern])):
-                found.files[file.path] = Listed.of_metadata(file.path, file)
-    except ValueError as error:
-        raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
+    exact = object_at(pattern)
+    if exact is not None:
+        return Matches({pattern: Listed.of_object(pattern, *exact)})
+    found = match_below(pattern.rstrip("/"), "**", asked, named=pattern)
+    if not (found.files or found.passed_over) and is_glob(pattern):
+        folder, glob = cut(pattern)
+        found = match_below(folder.rstrip("/"), glob, asked, named=pattern)
     return found
-
-
-def _without_outputs(files: list[Any], root: str) -> list[Any]:
-    """``files`` without those in folders below ``root`` that a job of ours wrote."""
-    outputs = tuple(
-        file.path.removesuffix(PLAN)
-        for file in files
-        if posixpath.basename(file.path) == PLAN
-        and file.path != root + PLAN
-        and is_ours(posixpath.dirname(file.path))
-    )
-    return [file for file in files if not file.path.startswith(outputs)]
-
-
-def _metadata(results: Iterable[Any]) -> list[Any]:
-    return [file for result in results for file in result.metadata_list]

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
+from pipelines import storage
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
 from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import RecordError, StoppedError
-from pipelines.files import storage
-from pipelines.files.storage import join, replacing
 from pipelines.metrics import counter
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import SlotWriter, many
+from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pipelines.corpus.documents import BadRecord, Block, KeptColumn
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
-    from pipelines.files.storage import HashingFile
     from pipelines.settings import InputSettings
+    from pipelines.storage import HashingFile
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipelines.corpus.inputs import Compression, FileFormat, InputFile
-    from pipelines.files.versions import Version
+    from pipelines.storage import Version
 
 MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64
@@ -32,7 +32,7 @@ class FileRange:
     them yield each of its records exactly once.
 
     Attributes:
-        path: where the file is, for ``FileSystems.open``.
+        path: where the file is, an absolute local path, or a URL of a store.
         name: how the file is called in document ids and manifests.
         file_index: the file's number in the sorted list of inputs.
         format: how the file holds documents.

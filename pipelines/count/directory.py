@@ -15,11 +15,11 @@ from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.files import read_part
 from bpe.counts.manifest import CountsManifest, Totals
 from bpe.errors import CountsError
+from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.reading import read_steadily
 

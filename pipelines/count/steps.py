@@ -28,16 +28,16 @@ from bpe.counts.manifest import (
 )
 from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
+from pipelines import storage
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError, JobError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, parse_part
 from pipelines.settings import SHARDS, CountSettings
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -25,7 +25,7 @@ from pipelines.count.steps import (
     write_manifest,
     write_shard,
 )
-from pipelines.elements import pack, unpack
+from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.errors import ConfigError
 from pipelines.failures import Failures, job_errors
 from pipelines.option import several, split_arguments, takes
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 _FEW_RUNS = 8
 
 
-class _CountSplits(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+class _CountSplits(StorageDoFn):
     def __init__(self, job: CountJob, reading: Reading, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._reading = reading
         self._failures = failures
@@ -132,8 +133,9 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
         return accumulator[:1]
 
 
-class _WriteShard(beam.DoFn):  # type: ignore[misc]
+class _WriteShard(StorageDoFn):
     def __init__(self, job: CountJob, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._failures = failures
 
@@ -145,8 +147,9 @@ class _WriteShard(beam.DoFn):  # type: ignore[misc]
                 yield pack(result)
 
 
-class _WriteManifest(beam.DoFn):  # type: ignore[misc]
+class _WriteManifest(StorageDoFn):
     def __init__(self, job: CountJob, failures: Failures, **details: Any) -> None:
+        super().__init__()
         self._job = job
         self._failures = failures
         self._details = details

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe._checksum import CHECKSUM, with_checksum
 from bpe.counts.manifest import add_formats
+from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
 from pipelines.encode.parts import DeadLetters
 from pipelines.encode.rows import Dropped
 from pipelines.errors import InputError
-from pipelines.files import storage
 from pipelines.output.names import (
     MANIFEST,
     TOKENIZER,

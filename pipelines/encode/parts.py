@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines import storage
 from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_COLUMNS, Dropped
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import Written, join
+from pipelines.storage import Written, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.documents import BadRecord
     from pipelines.corpus.splits import Split
-    from pipelines.files.storage import HashingFile
+    from pipelines.storage import HashingFile
 
 META = b"bpe.part"
 _SELF = b'{"sha256_with_zeros_here": "'

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import EncodingError
+from pipelines import storage
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
@@ -17,12 +18,11 @@ from pipelines.encode.parts import FinishedPart, PartWriter
 from pipelines.encode.rows import RowLayout, row_maker
 from pipelines.encode.tokenizer_files import load_tokenizer, sent_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, JobError
-from pipelines.files import storage
-from pipelines.files.storage import join, replacing
 from pipelines.metrics import counter
 from pipelines.output.directory import prepare, remove_temporaries
 from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_file
 from pipelines.settings import EncodeSettings
+from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
+from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.state import complete
+from pipelines.storage import join
 
 # What helps where an encoded corpus has lost the tokenizer that lay in its directory.
 PUT_BACK = (

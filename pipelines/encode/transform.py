@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
-from pipelines.elements import pack, unpack
+from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.encode.parts import finished_part
 from pipelines.encode.steps import (
     check_tokens,
@@ -44,14 +44,16 @@ if TYPE_CHECKING:
     from pipelines.encode.steps import EncodeJob, Encoding
 
 
-class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+class _EncodeSplit(StorageDoFn):
     def __init__(self, job: EncodeJob, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._failures = failures
         self._shared = Shared()
         self._tokenizer: Tokenizer | None = None
 
     def setup(self) -> None:
+        super().setup()
         with self._failures.reported():
             job = self._job
             self._tokenizer = self._shared.acquire(
@@ -91,8 +93,9 @@ class _EncodeSplit(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             return done
 
 
-class _WriteManifest(beam.DoFn):  # type: ignore[misc]
+class _WriteManifest(StorageDoFn):
     def __init__(self, job: EncodeJob, failures: Failures) -> None:
+        super().__init__()
         self._job = job
         self._failures = failures
 

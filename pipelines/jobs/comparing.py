@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines import storage
 from pipelines.compare.plan import EXAMPLES, plan_comparing, prepare_comparing
 from pipelines.compare.result import read_comparison
 from pipelines.compare.transform import RESULT, add_comparing
 from pipelines.failures import job_errors
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output.names import json_bytes
 from pipelines.output.workspace import workspace
 from pipelines.progress import NoProgress
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

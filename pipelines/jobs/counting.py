@@ -13,7 +13,6 @@ from pipelines.count.steps import plan_counting
 from pipelines.count.transform import add_counting
 from pipelines.errors import JobError
 from pipelines.failures import job_errors
-from pipelines.files.storage import join
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
 from pipelines.output.directory import prepare
 from pipelines.output.lock import locked
@@ -22,6 +21,7 @@ from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import CountSettings
+from pipelines.storage import join
 from pipelines.summaries import CountSummary
 from pipelines.verify.counts import verify_counts
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from pipelines.decode import decode_directory
 from pipelines.failures import job_errors
-from pipelines.run import use_filesystems
+from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 
 
@@ -21,12 +21,12 @@ def decode(
     Args:
         directory: that holds the corpus.
         stream: where the lines go.
-        execution: says what Beam's filesystems need; the work is done in this process.
+        execution: says how stores are reached; the work is done in this process.
 
     Raises:
         JobError: the directory is not an encoded corpus, or is damaged.
         BrokenPipeError: nobody reads the stream any more.
     """
     with job_errors():
-        use_filesystems(execution)
+        use_storage_alone(execution)
         return decode_directory(directory, stream)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipelines import storage
 from pipelines.corpus.splits import straggler
 from pipelines.errors import OutputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import options, run
+from pipelines.storage import join
 from pipelines.submission.submit import check_submission
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def see_arrived(directory: str, name: str) -> None:
     if not storage.exists(path):
         raise OutputError(
             f"{path} is not there, though the runner says the job is done: its workers wrote to "
-            "files of their own. Use a filesystem that both see (gs://, s3://, hdfs://, a mounted "
+            "files of their own. Use a filesystem that both see (gs://, s3://, abfs://, a mounted "
             "directory)"
         )
 

@@ -6,12 +6,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from pipelines import storage
 from pipelines.checks import over_what_failed
 from pipelines.count.steps import plan_counting
 from pipelines.errors import ConfigError
 from pipelines.failures import job_errors
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.jobs.counting import count_planned
 from pipelines.jobs.execution import check_job, see_arrived
 from pipelines.output.directory import (
@@ -28,6 +27,7 @@ from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
 from pipelines.run import options, run
 from pipelines.settings import CountSettings, CountsInput, Execution
+from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 from pipelines.train import (
     TrainJob,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from pipelines import storage
 from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
 from pipelines.errors import VerificationError
 from pipelines.failures import job_errors
-from pipelines.files import storage
 from pipelines.output.state import complete, complete_outputs
 from pipelines.progress import NoProgress
-from pipelines.run import use_filesystems
+from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import verify_counts
@@ -36,13 +36,13 @@ def outputs(
 
     Args:
         directory: that a job has written to.
-        execution: says what Beam's filesystems need.
+        execution: says how stores are reached.
 
     Raises:
         JobError: there is nothing, or something of it is not complete.
     """
     with job_errors():
-        use_filesystems(execution)
+        use_storage_alone(execution)
         return complete_outputs(directory)
 
 
@@ -59,7 +59,7 @@ def verify(
     Args:
         directory: that holds the manifest.
         inputs: the corpus, given as when the output was made.
-        execution: says what Beam's filesystems need; the work is done in this process.
+        execution: says how stores are reached; the work is done in this process.
         progress: told how far it is.
         tokenizer: that a corpus must have been encoded with; None: any.
 
@@ -70,7 +70,7 @@ def verify(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        use_filesystems(execution)
+        use_storage_alone(execution)
         complete(directory, "counts", "encoded")
         kind, checksum = read_kind(directory)
         if kind == "encoded":

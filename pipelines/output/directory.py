@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines import storage
 from pipelines.errors import InputError, OutputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import (
     COUNTS,
     DATA,
@@ -38,6 +37,7 @@ from pipelines.output.names import (
     parse_part,
     read_json_object,
 )
+from pipelines.storage import join
 from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 On a filesystem of this machine the lock is the kernel's, on the directory itself.
 
-An object store has no locks, and through Beam's filesystems no object can be created on condition
-that there is none. There each job writes a claim, an object with a name of its own, and then lists
-the claims of all (Lamport's one-bit algorithm, "The Mutual Exclusion Problem, Part II", 1986): of
-two jobs, the one that wrote later sees the other's, since S3, Google Cloud Storage and Azure list
-what was written before. A job goes on once it has seen no claim but its own. While it runs it
-renews its claim; one that is not renewed for `LAPSE` seconds is of a job that died. Ages are
-differences between times of the store, so the clocks of machines do not matter.
+An object store has no locks, and pyarrow creates no object on condition that there is none. There
+each job writes a claim, an object with a name of its own, and then lists the claims of all
+(Lamport's one-bit algorithm, "The Mutual Exclusion Problem, Part II", 1986): of two jobs, the one
+that wrote later sees the other's, since S3, Google Cloud Storage and Azure list what was written
+before. A job goes on once it has seen no claim but its own. While it runs it renews its claim; one
+that is not renewed for `LAPSE` seconds is of a job that died. Ages are differences between times of
+the store, so the clocks of machines do not matter.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apache_beam.io.filesystems import FileSystems
-
+from pipelines import storage
 from pipelines.errors import OutputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import PROGRAM, json_bytes
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,13 +165,9 @@ class _Claim:
 
     def _rivals(self) -> list[_Rival]:
         """The claims of other jobs; those of dead ones are removed."""
-        try:
-            (listed,) = FileSystems.match([self._path_of("*")])
-        except OSError as error:
-            raise OutputError(f"{self._directory}: cannot list: {storage.reason(error)}") from error
         renewed = {
-            file.path.rpartition("/")[2].removesuffix(".json"): file.last_updated_in_seconds
-            for file in listed.metadata_list
+            entry.name.removesuffix(".json"): entry.modified / 1e9
+            for entry in storage.entries(join(self._directory, CLAIMS))
         }
         if self._token not in renewed:
             raise OutputError(

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bpe._checksum import is_intact, with_checksum
 from bpe.counts import manifest as counts_manifest
+from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
-from pipelines.files.versions import Version
+from pipelines.storage import Version, join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

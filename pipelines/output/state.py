@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import (
     COUNTS,
     DATA,
@@ -24,6 +23,7 @@ from pipelines.output.names import (
     read_json_object,
     read_manifest_object,
 )
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.remove import WATCH_KEY
 

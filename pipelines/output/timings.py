@@ -9,10 +9,10 @@ import contextlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pipelines import storage
 from pipelines.errors import OutputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import PROGRAM, TIMINGS, json_bytes, read_json_object
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from pipelines.settings import Execution

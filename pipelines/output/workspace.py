@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
 import tempfile
 import uuid
 from typing import TYPE_CHECKING
 
-from apache_beam.io.filesystems import FileSystems
-
+from pipelines import storage
 from pipelines.errors import ConfigError, JobError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.local_runner import is_local
-from pipelines.output.names import DEAD_LETTERS
 from pipelines.run import options
 
 if TYPE_CHECKING:
@@ -57,14 +52,7 @@ def workspace(execution: Execution, output: str | None) -> Iterator[str]:
 
 def _remove(folder: str) -> None:
     """Remove the directory of a job with all that workers left in it."""
-    if storage.is_local(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    # One by one: on object stores there is no directory that could be removed with what is in it.
     try:
-        for inner in (join(folder, DEAD_LETTERS), folder):
-            storage.remove_directory(inner)
-        if FileSystems.exists(folder):  # where there are directories
-            FileSystems.delete([folder])
-    except (JobError, OSError) as error:
+        storage.remove_tree(folder)
+    except JobError as error:
         _LOGGER.warning("%s: cannot remove what the job left for itself: %s", folder, error)

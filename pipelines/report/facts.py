@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines import storage
 from pipelines.encode.parts import open_part
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.report.scripts import kind_of
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from bpe._checksum import CHECKSUM
 from bpe.errors import BpeError
 from bpe.training import Training
+from pipelines import storage
 from pipelines.compare.result import read_comparison
 from pipelines.count.directory import load_watched_counts, read_counts_manifest
 from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
 from pipelines.failures import job_errors
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.directory import is_report
 from pipelines.output.names import REPORT
 from pipelines.output.timings import read_timing
@@ -34,6 +33,7 @@ from pipelines.report.html import Html, joined, page, paragraph, tiles
 from pipelines.report.sources import find_sources
 from pipelines.run import options
 from pipelines.settings import Execution
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.reading import read_steadily
 

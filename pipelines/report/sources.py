@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines import storage
 from pipelines.compare.result import is_comparison
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import TOKENIZER, TRAINING
 from pipelines.output.state import complete_outputs
+from pipelines.storage import join
 
 
 @dataclass(frozen=True, kw_only=True)

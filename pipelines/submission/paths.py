@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pipelines import storage
 from pipelines.errors import ConfigError
-from pipelines.files import storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def check_paths(
     why = "they run in containers" if workers.kind == "docker" else "they are other machines"
     raise ConfigError(
         f"{path}{more} {use} by the {workers}, and lies on this machine: {why}. Put it where both "
-        "see it (gs://, s3://, hdfs://), or name the directory with `shared_paths` if they have it "
+        "see it (gs://, s3://, abfs://), or name the directory with `shared_paths` if they have it "
         "under the same name (NFS, a mounted volume)"
     )
 

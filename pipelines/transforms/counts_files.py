@@ -11,16 +11,16 @@ import apache_beam as beam
 from bpe._native import merge_runs
 from bpe.counts.files import read_part, run_from_ipc
 from bpe.counts.manifest import MAX_SHARDS, Totals
+from pipelines import storage
 from pipelines.batches import count_pairs, pretoken_bytes
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import count_job, count_plan, write_manifest, write_shard
-from pipelines.elements import pack, unpack
+from pipelines.elements import pack, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.directory import prepare
 from pipelines.settings import SHARDS, CountSettings, OutputSettings
+from pipelines.storage import join
 from pipelines.transforms.counting import Cutting, gathered
 from pipelines.transforms.elements import require_global_window
 
@@ -85,19 +85,19 @@ class WriteCounts(Cutting, beam.PTransform):  # type: ignore[misc]  # Beam has n
         prepared = (
             begin
             | "Start" >> beam.Create([None], reshuffle=False)
-            | "Prepare directory" >> beam.Map(_prepare, self._output, self._job)
+            | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, self._job)
         )
         parts = gathered(
             counts, shards=self.shards, label="WriteCounts", every_shard=True
         ) | "Write shards" >> beam.FlatMap(
-            _write_shard, self._job, beam.pvalue.AsSingleton(prepared)
+            with_storage(_write_shard), self._job, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)
         return (
             begin
             | "End" >> beam.Create([None], reshuffle=False)
             | "Write manifest"
             >> beam.Map(
-                _write_manifest,
+                with_storage(_write_manifest),
                 self._job,
                 beam.pvalue.AsIter(parts),
                 self.documents,
@@ -164,9 +164,9 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
         return (
             begin
             | "Directory" >> beam.Create([self.path], reshuffle=False)
-            | "List shards" >> beam.FlatMap(_shards).with_output_types(bytes)
+            | "List shards" >> beam.FlatMap(with_storage(_shards)).with_output_types(bytes)
             | "Deal shards" >> beam.Reshuffle()
-            | "Read" >> beam.FlatMap(_read_shard).with_output_types(tuple[bytes, int])
+            | "Read" >> beam.FlatMap(with_storage(_read_shard)).with_output_types(tuple[bytes, int])
         )
 
 

@@ -12,7 +12,7 @@ from pipelines.corpus.documents import BadRecord, Block, KeptColumn, ReadOptions
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import describe
 from pipelines.corpus.splits import plan_splits
-from pipelines.elements import pack, unpack
+from pipelines.elements import StorageDoFn, pack, unpack, with_storage
 from pipelines.encode.kept import find_kept, name_and_type
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
@@ -96,7 +96,8 @@ class ReadDocuments(ExceptionHandling):
         splits = (
             begin
             | "Patterns" >> beam.Create([None], reshuffle=False)
-            | "List files" >> beam.FlatMap(_plan, self._inputs, self._keep).with_output_types(bytes)
+            | "List files"
+            >> beam.FlatMap(with_storage(_plan), self._inputs, self._keep).with_output_types(bytes)
             | "Deal splits" >> beam.Reshuffle()
         )
         columns = [(name, _python_type(kind)) for name, kind in map(name_and_type, self._keep)]
@@ -117,8 +118,9 @@ def _plan(_: None, inputs: InputSettings, keep: tuple[str, ...]) -> Iterator[byt
         yield pack((split, options))
 
 
-class _Read(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+class _Read(StorageDoFn):
     def __init__(self, *, as_tables: bool, collects: bool) -> None:
+        super().__init__()
         self._as_tables = as_tables
         self._collects = collects
 

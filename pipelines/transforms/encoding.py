@@ -23,6 +23,7 @@ from pipelines.batches import (
     id_arrays,
     with_ids,
 )
+from pipelines.elements import StorageDoFn
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
@@ -196,7 +197,7 @@ def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:
     return row_type("Encoded", [*(fields | {output_field: Any}).items()])
 
 
-class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
+class _Encode(StorageDoFn):
     def __init__(
         self,
         source: TokenizerSource | None,
@@ -206,6 +207,7 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         output_field: str,
         collects: bool,
     ) -> None:
+        super().__init__()
         self._source = source
         self._tokens = tokens
         self._text_field = text_field
@@ -216,6 +218,7 @@ class _Encode(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         self._tokenizer: bpe.Tokenizer | None = None  # of the side input
 
     def setup(self) -> None:
+        super().setup()
         source = self._source
         if source is not None:
             self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self._tokens))

@@ -12,16 +12,16 @@ from bpe._native import merge_runs
 from bpe.counts.files import run_table
 from bpe.counts.pruning import prune
 from bpe.errors import CountsError
+from pipelines import storage
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.count.directory import counts_of_sets, load_counts, of_sets, read_counts_manifest
 from pipelines.count.steps import CountJob, count_block, counted_inputs
 from pipelines.errors import InputError, VerificationError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import DEAD_LETTERS, is_ours
 from pipelines.progress import SlotWriter
+from pipelines.storage import join
 from pipelines.verify.encoded import check_names
 from pipelines.watch import log
 

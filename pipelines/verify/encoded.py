@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pipelines import storage
 from pipelines.corpus.inputs import find_inputs, input_file
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.encode.parts import open_part, read_contents
@@ -26,11 +27,10 @@ from pipelines.encode.steps import (
 )
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, VerificationError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import DATA, DEAD_LETTERS, TOKENIZER, parse_part
 from pipelines.progress import SlotWriter
 from pipelines.settings import cores
+from pipelines.storage import join
 from pipelines.verify.rows import PartComparison, PartRows
 from pipelines.watch.arrivals import Arrivals, Place
 from pipelines.watch.settings import WatchSettings

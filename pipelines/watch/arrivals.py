@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apache_beam.io.filesystem import FileMetadata
-from apache_beam.io.filesystems import FileSystems
 
+from pipelines import storage
 from pipelines.corpus.inputs import Matches, common_parts, cut, match_below, printable_name
 from pipelines.corpus.patterns import glob_escaped, is_glob
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import is_local
+from pipelines.storage import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -177,10 +176,10 @@ def state(path: str) -> FileMetadata | None:
         if is_local(path):
             status = Path(path).stat()
             return FileMetadata(path, status.st_size, status.st_mtime)
-        filesystem = FileSystems.get_filesystem(path)  # `match` would take the path for a pattern
-        return filesystem.metadata(path) if filesystem.exists(path) else None
+        found = storage.object_at(path)
     except OSError:
         return None
+    return None if found is None else FileMetadata(path, found[0], found[1].modified / 1e9)
 
 
 def stamp(file: FileMetadata) -> tuple[int, float]:

@@ -16,12 +16,12 @@ from typing_extensions import override
 from bpe.counts import combine
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput, CountsPart, Totals
+from pipelines import storage
 from pipelines.count.directory import load_counts
 from pipelines.count.steps import CountJob, count_split, merged, write_manifest, write_shard
 from pipelines.encode.parts import DeadLetters
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import MANIFEST, manifest_bytes
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.log import SETS, digest_id
 from pipelines.watch.work import Task, Work, dead_letters_json, splits_of

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 
 from bpe.counter import PretokenCounter
 from bpe.counts.files import run_table
+from pipelines import storage
 from pipelines.count.directory import load_counts
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import TRAINING, read_json_object
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.log import DRIFT
 

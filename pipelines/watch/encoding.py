@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from pipelines import storage
 from pipelines.corpus.documents import KeptColumn
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import EncodedManifest, part_of
 from pipelines.encode.steps import count_written, encode_split, tokenizer_of
 from pipelines.errors import ConfigError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import MANIFEST, TOKENIZER, manifest_bytes
 from pipelines.settings import EncodeSettings
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.arrivals import state
 from pipelines.watch.drift import Baseline, Gauge

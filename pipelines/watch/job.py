@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bpe.counts.manifest import add_formats
+from pipelines import storage
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.reading import Reading
 from pipelines.count.directory import read_counts_manifest
@@ -17,8 +18,6 @@ from pipelines.encode.steps import check_tokens, encode_job
 from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, OutputError
 from pipelines.failures import job_errors
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.directory import (
     occupied,
     refuse_earlier_layout,
@@ -33,6 +32,7 @@ from pipelines.output.state import complete
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import CountSettings
+from pipelines.storage import join
 from pipelines.submission.submit import check_submission
 from pipelines.summaries import WatchSummary
 from pipelines.watch import counting, log

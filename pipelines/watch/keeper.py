@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import override
 
+from pipelines import storage
 from pipelines.corpus.reading import described, too_many
 from pipelines.errors import RecordError
-from pipelines.files import storage
 from pipelines.progress import many, size_text
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import stamp

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._checksum import CHECKSUM, is_intact, with_checksum
 from bpe.counts.manifest import Totals
+from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.files import storage
-from pipelines.files.storage import join
 from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
@@ -36,6 +35,7 @@ from pipelines.output.names import (
     read_json_object,
     read_manifest_object,
 )
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from pipelines.files import storage
-from pipelines.files.storage import join
+from pipelines import storage
 from pipelines.output.names import DATA, DEAD_LETTERS, MANIFEST, PLAN, PROGRAM, read_json_object
+from pipelines.storage import join
 from pipelines.watch import log
 from pipelines.watch.log import DRIFT
 

@@ -20,7 +20,7 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
-from pipelines.elements import pack, unpack
+from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.errors import STOPPED
 from pipelines.metrics import count_all
 from pipelines.watch.arrivals import Arrivals, stamp
@@ -88,16 +88,18 @@ class _Tick(beam.DoFn):  # type: ignore[misc]  # Beam has no types
             yield None
 
 
-class _WithWork(beam.DoFn):  # type: ignore[misc]
+class _WithWork(StorageDoFn):
     """A step that has what takes files; one for each process."""
 
     def __init__(self, factory: WorkFactory, shared: Shared, failures: Failures) -> None:
+        super().__init__()
         self._factory = factory
         self._shared = shared
         self._failures = failures
         self._work: Work | None = None
 
     def setup(self) -> None:
+        super().setup()
         with self._failures.reported():
             self._work = self._shared.acquire(
                 lambda: self._factory.make(self._failures), tag=self._factory.run

@@ -17,18 +17,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import BpeError
+from pipelines import storage
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.reading import too_many
 from pipelines.corpus.splits import plan_splits, whole_file
 from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.files import storage
-from pipelines.files.storage import join
-from pipelines.files.versions import file_version
 from pipelines.metrics import counters_kept
 from pipelines.output.names import PLAN, dead_letters_file, read_json_object
 from pipelines.progress import many
+from pipelines.storage import file_version, join
 from pipelines.watch import log
 from pipelines.watch.arrivals import stamp, state
 from pipelines.watch.log import Entry, digest_id
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
-    from pipelines.files.versions import Version
+    from pipelines.storage import Version
     from pipelines.watch.arrivals import Arrivals
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_the_bytes_are_those_of_a_disk(
     request: pytest.FixtureRequest, tmp_path: Path, runner: str
 ) -> None:
-    """Workers are threads of the command, and are told of the store by the options of the job."""
+    """Workers are threads of the command, and are told of the store by the job itself."""
     submission: Submission = request.getfixturevalue(runner)
     write_corpus(tmp_path / "corpus")
     whole = undisturbed_whole(tmp_path, split=4000, max_failures=BAD_RECORDS)
@@ -30,12 +30,12 @@ def test_the_bytes_are_those_of_a_disk(
     with start_store(tmp_path) as store:
         store.put(whole.corpus, f"{runner}/corpus/")
         run = whole.command(tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus")
-        bpe(*run, *(submission + store.options).options, seconds=SECONDS)
+        bpe(*run, *store.flags, *submission.options, seconds=SECONDS)
         assert store.tree(f"{runner}/out/") == whole.made()
         assert store.unfinished() == []
         bpe(
             *("verify", f"{at}/out/encoded", "-q"),
             *(f"--input={pattern}" for pattern in whole.patterns(f"{at}/corpus")),
-            *("--", *store.options),
+            *store.flags,
             seconds=SECONDS,
         )

@@ -1,6 +1,6 @@
 """Holds the lock of a directory until it is told to let go, in a process of its own.
 
-python -m tests.faults.holding DIRECTORY [BEAM OPTION...]
+python -m tests.faults.holding DIRECTORY [STORAGE OPTION...]
 
 Each line of standard input is one step, answered by a line: take the lock, let it go.
 """
@@ -15,8 +15,8 @@ from pipelines.run import options
 from pipelines.settings import Execution
 
 if __name__ == "__main__":
-    _, directory, *beam_args = sys.argv
-    options(Execution(beam_args=tuple(beam_args)))
+    _, directory, *storage_options = sys.argv
+    options(Execution(storage_options=tuple(storage_options)))
     print("ready", flush=True)
     sys.stdin.readline()
     try:

@@ -35,16 +35,21 @@ class Store:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What Beam's filesystem needs to find it."""
+        """What pyarrow needs to find it."""
         return (
-            f"--s3_endpoint_url=http://127.0.0.1:{self.port}",
-            "--s3_access_key_id=key",
-            "--s3_secret_access_key=secret",
-            "--s3_region_name=us-east-1",
+            f"endpoint_override=http://127.0.0.1:{self.port}",
+            "access_key=key",
+            "secret_key=secret",
+            "region=us-east-1",
         )
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The same on the command line."""
+        return tuple(f"--storage-option={option}" for option in self.options)
+
     def execution(self, *more: str) -> Execution:
-        return Execution(workers=2, beam_args=(*self.options, *more))
+        return Execution(workers=2, beam_args=more, storage_options=self.options)
 
     def tree(self, prefix: str) -> dict[str, bytes]:
         """Every object below ``prefix``, by its name there."""
@@ -55,7 +60,7 @@ class Store:
                 key, self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
             )
             for key in keys
-            if not key.endswith(TIMINGS)
+            if not key.endswith((TIMINGS, "/"))  # what pyarrow leaves for an empty folder
         }
 
     def put(self, folder: Path, prefix: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.files.storage import is_temporary
+from pipelines.storage import is_temporary
 from tests.cli.process import bpe
 from tests.faults.running import (
     PATIENCE,

@@ -1,4 +1,4 @@
-"""Whole jobs on an S3 server of this machine (moto's), through Beam's own filesystem."""
+"""Whole jobs on an S3 server of this machine (moto's), through pyarrow's filesystem."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def whole_job(store: Store, mixed: WholeJob, prefix: str, *more: str) -> None:
     documents = jobs.decode(directory=f"{at}/out/encoded", stream=decoded, execution=execution)
     jobs.decode(directory=str(mixed.folder / "disk" / "encoded"), stream=expected)
     assert documents == verified.documents > BAD_RECORDS
-    done = bpe("verify", f"{at}/out", "--json", "-q", "--", *store.options, seconds=PATIENCE)
+    done = bpe("verify", f"{at}/out", "--json", "-q", *store.flags, seconds=PATIENCE)
     assert list(json.loads(done.stdout)) == ["counts", "tokenizer", "encoded"]
     assert decoded.getvalue() == expected.getvalue()
 
@@ -73,7 +73,7 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
     whole_job(store, mixed, "threads")
     asked = store.asked()
     assert "PUT /corpora/threads/out/encoded/data/train-" in asked
-    removed = re.findall(r'"(?:DELETE .*|POST /corpora/?\?delete.*)', asked)
+    removed = re.findall(r"(?:DELETE|POST /corpora/?\?delete) (/\S+)", asked)
     assert len(removed) == 3  # claims: of the counts, the model and the ids
     assert ".tmp" not in asked
     assert store.unfinished() == []
@@ -86,9 +86,9 @@ def test_a_whole_job_that_was_killed_is_resumed(
     """With kill -9 once a part is there: what is there is whole, and is not written again."""
     at = f"s3://{BUCKET}/whole"
     store.put(mixed.corpus, "whole/corpus/")
-    beam_args = list(store.options)
+    storage_option = list(store.options)
     run = mixed.command(
-        tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus", beam_args=beam_args
+        tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus", storage_option=storage_option
     )
     parts = Parts(store, "whole/out/encoded/")
     with running(*run) as process:
@@ -161,7 +161,7 @@ def test_a_job_that_was_killed_is_resumed(
                 "input": [f"{at}/corpus"],
                 "output": f"{at}/ids",
                 "split_size": undisturbed.split,
-                "beam_args": [*store.options],
+                "storage_option": list(store.options),
             }
         )
     )
@@ -183,7 +183,7 @@ def test_a_job_that_was_killed_is_resumed(
     left = store.tree(f"{prefix}/ids/")
     assert "manifest.json" not in left
     for command in ("verify", "decode"):
-        refused = bpe(command, f"{at}/ids", "--", *store.options, status=1, seconds=PATIENCE)
+        refused = bpe(command, f"{at}/ids", *store.flags, status=1, seconds=PATIENCE)
         assert "no manifest.json: no finished job left its output here" in refused.stderr
     left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
     assert all(expected[name] == data for name, data in left.items())
@@ -192,15 +192,15 @@ def test_a_job_that_was_killed_is_resumed(
     assert store.tree(f"{prefix}/ids/") == expected
     check_unfinished(store, f"{prefix}/ids/")
     corpus = ("--input", f"{at}/corpus")
-    bpe("verify", f"{at}/ids", *corpus, "-q", "--", *store.options, seconds=PATIENCE)
+    bpe("verify", f"{at}/ids", *corpus, "-q", *store.flags, seconds=PATIENCE)
     store.put(undisturbed.corpus, f"{prefix}/ids/data/more/")
-    done = bpe("verify", f"{at}/ids", "--", *store.options, status=1, seconds=PATIENCE)
+    done = bpe("verify", f"{at}/ids", *store.flags, status=1, seconds=PATIENCE)
     assert "data/more is not named in the manifest" in done.stderr
 
 
 def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -> None:
     arguments = ("--input", small.corpus, "--output", "s3://no-such-bucket/counts", "-q")
-    done = bpe("count", *arguments, "--", *store.options, status=1)
+    done = bpe("count", *arguments, *store.flags, status=1)
     (error,) = (line for line in done.stderr.splitlines() if line.startswith("bpe: error:"))
     assert "s3://no-such-bucket/counts" in error
     assert "cannot write" in error
@@ -240,7 +240,7 @@ def test_the_second_of_two_jobs_is_refused_until_the_first_is_dead(
     store: Store, small: Undisturbed
 ) -> None:
     at = f"s3://{BUCKET}/two"
-    command = small.command("encode", f"{at}/ids", "--", *store.options)
+    command = small.command("encode", f"{at}/ids", *store.flags)
     with holder(store, f"{at}/ids") as first:
         tell(first)
         assert answer(first) == "held"
@@ -274,11 +274,11 @@ def test_of_processes_that_come_at_once_one_stays(store: Store, number: int) -> 
 @pytest.mark.long
 def test_a_job_at_work_keeps_another_out(store: Store, undisturbed: Undisturbed) -> None:
     out = f"s3://{BUCKET}/at-work/ids"
-    with running(*undisturbed.command("encode", out, "--", *store.options)) as first:
+    with running(*undisturbed.command("encode", out, *store.flags)) as first:
         until(lambda: ".plan.json" in store.tree("at-work/ids/"), first)
         os.killpg(first.pid, signal.SIGSTOP)
         for how in ("--overwrite", "--resume"):
-            command = undisturbed.command("encode", out, how, "--", *store.options)
+            command = undisturbed.command("encode", out, how, *store.flags)
             assert f"(process {first.pid} on" in bpe(*command, status=1).stderr
         os.killpg(first.pid, signal.SIGCONT)
         assert ended(first) == (0, [])

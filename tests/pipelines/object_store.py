@@ -1,19 +1,19 @@
-"""An object store in memory, behind Beam's filesystems: ``store://bucket/name``."""
+"""An object store in memory, a scheme of fsspec: ``store://bucket/name``."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
+import fsspec
+from fsspec.spec import AbstractFileSystem
 
 from pipelines.output.names import TIMINGS
 from tests.pipelines.corpora import without_times
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+SCHEME = "store://"
 
 
 class _Upload(io.BytesIO):
@@ -30,73 +30,62 @@ class _Upload(io.BytesIO):
         super().close()
 
 
-class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
+class ObjectStore(AbstractFileSystem):  # type: ignore[misc]  # fsspec ships no types
     """No folders, no renaming in place, names that hold anything."""
 
+    protocol = "store"
+    cachable = False
     objects: ClassVar[dict[str, bytes]] = {}
     times: ClassVar[dict[str, float]] = {}
 
-    def __init__(self, pipeline_options: Any) -> None:
-        if pipeline_options is None:  # as Beam's S3 filesystem
-            raise ValueError("Must provide one of client or options")
-        super().__init__(pipeline_options)
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        url = SCHEME + self._strip_protocol(path)
+        if url in self.objects:
+            return self._info(url)
+        if any(one.startswith(url + "/") for one in self.objects):
+            return {"name": url.removeprefix(SCHEME), "size": 0, "type": "directory"}
+        raise FileNotFoundError(path)
 
-    @classmethod
-    def scheme(cls) -> str:
-        return "store"
+    def _info(self, url: str) -> dict[str, Any]:
+        data = self.objects[url]
+        tag = hashlib.sha256(data).hexdigest()
+        return {
+            "name": url.removeprefix(SCHEME),
+            "size": len(data),
+            "type": "file",
+            "tag": tag,
+            "mtime": self.times.get(url, 0.0),
+        }
 
-    def join(self, basepath: str, *paths: str) -> str:
-        return "/".join([basepath.rstrip("/"), *paths])
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        base = SCHEME + self._strip_protocol(path).rstrip("/") + "/"
+        found: dict[str, dict[str, Any]] = {}
+        for url in sorted(self.objects):
+            if not url.startswith(base):
+                continue
+            name, slash, _rest = url[len(base) :].partition("/")
+            inner = (base + name).removeprefix(SCHEME)
+            folder = {"name": inner, "size": 0, "type": "directory"}
+            found.setdefault(inner, folder if slash else self._info(url))
+        if not found:
+            raise FileNotFoundError(path)
+        return list(found.values()) if detail else list(found)
 
-    def split(self, path: str) -> tuple[str, str]:
-        head, _, tail = path.rpartition("/")
-        return head, tail
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> io.BytesIO:
+        url = SCHEME + self._strip_protocol(path)
+        if "w" in mode:
+            return _Upload(url)
+        return self.opened(url)
 
-    def has_dirs(self) -> bool:
-        return False
+    def opened(self, url: str) -> io.BytesIO:
+        if url not in self.objects:
+            raise FileNotFoundError(f"no object {url}")
+        return io.BytesIO(self.objects[url])
 
-    def mkdirs(self, path: str) -> None:
-        raise BeamIOError("an object store has no folders")
+    def rm_file(self, path: str) -> None:
+        self.objects.pop(SCHEME + self._strip_protocol(path), None)  # as stores do
 
-    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
-        for path, data in sorted(self.objects.items()):
-            if path.startswith(dir_or_prefix):
-                yield FileMetadata(path, len(data), self.times.get(path, 0.0))
-
-    def create(self, path: str, *args: Any, **options: Any) -> _Upload:
-        return _Upload(path)
-
-    def open(self, path: str, *args: Any, **options: Any) -> io.BytesIO:
-        if path not in self.objects:
-            raise BeamIOError(f"no object {path}")
-        return io.BytesIO(self.objects[path])
-
-    def copy(self, sources: list[str], destinations: list[str]) -> None:
-        for source, destination in zip(sources, destinations, strict=True):
-            self.objects[destination] = self.objects[source]
-
-    def rename(self, sources: list[str], destinations: list[str]) -> None:
-        self.copy(sources, destinations)
-        self.delete(sources)
-
-    def delete(self, paths: list[str]) -> None:
-        for path in paths:
-            self.objects.pop(path, None)  # as real ones: none there is fine
-
-    def exists(self, path: str) -> bool:
-        return path in self.objects
-
-    def size(self, path: str) -> int:
-        return len(self.objects[path])
-
-    def last_updated(self, path: str) -> float:
-        return self.times.get(path, 0.0)
-
-    def checksum(self, path: str) -> str:
-        return hashlib.sha256(self.objects[path]).hexdigest()
-
-    def metadata(self, path: str) -> FileMetadata:
-        return FileMetadata(path, self.size(path), self.last_updated(path))
+    _rm = rm_file
 
     @classmethod
     def tree(cls, directory: str) -> dict[str, bytes]:
@@ -107,3 +96,6 @@ class ObjectStore(FileSystem):  # type: ignore[misc]  # Beam ships no types
             for path, data in cls.objects.items()
             if path.startswith(prefix) and not path.endswith(f"/{TIMINGS}")
         }
+
+
+fsspec.register_implementation("store", ObjectStore, clobber=True)

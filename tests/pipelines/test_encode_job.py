@@ -25,9 +25,9 @@ from pipelines.encode.steps import encode_split, plan_encoding, prepare_encoding
 from pipelines.encode.transform import _EncodeSplit
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.failures import Failures
-from pipelines.files.storage import is_temporary, replacing
 from pipelines.run import metric, options
 from pipelines.settings import InputSettings, OutputSettings, RowSettings
+from pipelines.storage import is_temporary, replacing
 from tests.pipelines.corpora import (
     ONE,
     SPLIT,

@@ -6,11 +6,10 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
+import fsspec
 import pytest
-from apache_beam.io.filesystem import FileMetadata
-from apache_beam.io.localfilesystem import LocalFileSystem
 
 from pipelines.corpus.documents import ReadOptions, read_blocks
 from pipelines.corpus.inputs import find_inputs
@@ -19,7 +18,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.settings import InputSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pipelines.corpus.inputs import InputFile
 
@@ -225,12 +224,14 @@ def test_records_of_both_kinds_go_together_and_so_does_text_of_any_name(tmp_path
     assert len(names(tmp_path / "library")) == 4
 
 
-def test_a_glob_matches_names_with_any_character(tmp_path: Path) -> None:
+def test_a_glob_matches_names_with_any_character(
+    tmp_path: Path, memory: Callable[[Path], str]
+) -> None:
     odd = ["a\\b.jsonl", "[a].jsonl", "new\nline.jsonl", "st*r.jsonl", "ünï.jsonl", "a.jsonl"]
     for name in odd:
         (tmp_path / name).write_text("{}")
     assert sorted(names(tmp_path / "*")) == sorted(names(tmp_path / "*.jsonl")) == sorted(odd)
-    assert names(f"disk:/{tmp_path}/*") == names(tmp_path / "*")
+    assert names(f"{memory(tmp_path)}/*") == names(tmp_path / "*")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert names(tmp_path / "[[]a].jsonl") == ["[a].jsonl"]
@@ -310,36 +311,25 @@ def test_a_corpus_elsewhere_has_the_same_names(tmp_path: Path) -> None:
     assert names(tmp_path / "first") == names(tmp_path / "second/deeper")
 
 
-class DiskFileSystem(LocalFileSystem):  # type: ignore[misc]  # Beam ships no types
-    """A filesystem of another scheme, without folders of its own, like an object store."""
+@pytest.fixture
+def memory() -> Iterator[Callable[[Path], str]]:
+    """Copies a folder to a store of fsspec; gives its URL."""
+    store = fsspec.filesystem("memory")
 
-    @classmethod
-    def scheme(cls) -> str:
-        return "disk"
+    def copied(folder: Path) -> str:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                store.pipe_file(f"/bucket{path}", path.read_bytes())
+        return f"memory://bucket{folder}"
 
-    def has_dirs(self) -> bool:
-        return False
-
-    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
-        prefix = dir_or_prefix.removeprefix("disk:/")
-        for folder, _, files in os.walk(os.path.dirname(prefix)):  # noqa: PTH120 - a prefix
-            for path in (f"{folder}/{name}" for name in files):
-                if path.startswith(prefix):
-                    yield FileMetadata("disk:/" + path, Path(path).stat().st_size)
-
-    def exists(self, path: str) -> bool:
-        return Path(path.removeprefix("disk:/")).is_file()
-
-    def metadata(self, path: str) -> FileMetadata:
-        return FileMetadata(path, Path(path.removeprefix("disk:/")).stat().st_size)
-
-    def open(self, path: str, *args: Any, **options: Any) -> BinaryIO:
-        return Path(path.removeprefix("disk:/")).open("rb")
+    yield copied
+    store.store.clear()
+    store.pseudo_dirs[:] = [""]
 
 
-def test_other_schemes_work_like_local_paths(tmp_path: Path) -> None:
+def test_other_schemes_work_like_local_paths(tmp_path: Path, memory: Callable[[Path], str]) -> None:
     make(tmp_path, "x/1.txt", "x/y/2.txt", "x/.hidden", "x/_SUCCESS", "x/y/3.py", "x1.txt")
-    root = f"disk:/{tmp_path}"
+    root = memory(tmp_path)
     assert names(root + "/x") == names(root + "/x/") == ["1.txt", "y/2.txt", "y/3.py"]
     assert names(root + "/x/**/*.txt") == ["1.txt", "y/2.txt"]
     assert names(root + "/x/*") == ["1.txt"]
@@ -361,7 +351,9 @@ def test_importing_the_package_does_not_import_beam() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_output_of_a_job_is_no_input_unless_named(tmp_path: Path) -> None:
+def test_the_output_of_a_job_is_no_input_unless_named(
+    tmp_path: Path, memory: Callable[[Path], str]
+) -> None:
     make(tmp_path, "corpus/1.jsonl", "corpus/out/counts/manifest.json", "corpus/else/x.json")
     for folder in ("", "/corpus/out", "/corpus/else"):
         program = "another" if folder == "/corpus/else" else "beam-bpe"
@@ -369,5 +361,18 @@ def test_the_output_of_a_job_is_no_input_unless_named(tmp_path: Path) -> None:
         plan.write_text(json.dumps({"program": program}))
     assert names(tmp_path) == ["1.jsonl", "else/x.json"]
     assert names(tmp_path / "**" / "*.json") == ["x.json"]
-    assert names(f"disk:/{tmp_path}") == ["1.jsonl", "else/x.json"]
+    assert names(memory(tmp_path)) == ["1.jsonl", "else/x.json"]
     assert names(tmp_path / "corpus" / "out") == ["manifest.json"]
+
+
+def test_a_key_of_a_store_is_taken_as_it_is(tmp_path: Path, memory: Callable[[Path], str]) -> None:
+    odd = ["a #1?x.txt", "b%20c d.txt", "é [x]*.txt", "plain.txt"]
+    make(tmp_path, *(f"in/{name}" for name in odd))
+    root = memory(tmp_path)
+    assert names(f"{root}/in") == sorted(odd)
+    for name in odd:
+        (file,) = find(f"{root}/in/{name}")
+        (block,) = read_blocks(plan_splits([file])[0].pieces[0], ReadOptions())
+        assert block.texts.to_pylist() == [f"in/{name}"]
+    with pytest.raises(ConfigError, match="names with //"):
+        find(f"{root}//in/plain.txt")

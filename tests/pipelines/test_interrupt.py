@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.files.storage import is_temporary
+from pipelines.storage import is_temporary
 from tests.pipelines.corpora import (
     Corpus,
     encode,

@@ -9,8 +9,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.errors import OutputError
 from pipelines.output import lock
@@ -29,7 +27,6 @@ ELSEWHERE = {"held": True, "host": "far", "process": 7, "since": "today", "machi
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
     """The objects of an empty store, whose jobs look at each other often."""
-    FileSystems.set_options(PipelineOptions([]))
     monkeypatch.setattr(lock, "_LOOK", 0.005)
     yield ObjectStore.objects
     ObjectStore.objects.clear()

@@ -17,9 +17,9 @@ from pipelines.corpus.splits import Split
 from pipelines.encode.parts import PartWriter, finished_part
 from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
 from pipelines.errors import OutputError
-from pipelines.files.storage import digest, is_temporary, replacing
 from pipelines.output.names import part_file
 from pipelines.settings import RowSettings
+from pipelines.storage import digest, is_temporary, replacing
 from tests.pipelines.corpora import (
     TWO,
     Corpus,

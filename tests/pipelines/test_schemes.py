@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import bpe
-from pipelines import jobs
+from pipelines import jobs, storage
 from pipelines.compare.plan import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.splits import whole_file
-from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.files import storage
+from pipelines.errors import InputError, JobError, OutputError, RecordError
 from pipelines.output.names import TIMINGS
 from pipelines.report import report
 from pipelines.settings import (
@@ -127,21 +126,23 @@ class NotFoundError(Exception):
     """Of a client that has errors of its own, as Google's and that of HDFS."""
 
 
-def test_a_store_whose_client_has_errors_of_its_own(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def opened(_: ObjectStore, path: str, *args: object, **options: object) -> io.BytesIO:
-        if path not in ObjectStore.objects:
-            raise NotFoundError(f"404\n{path}")
-        return io.BytesIO(ObjectStore.objects[path])
+def test_a_store_whose_client_has_errors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    unreadable, missing = "store://bucket/unreadable", "store://bucket/nothing"
+    opened = ObjectStore.opened
 
-    monkeypatch.setattr(ObjectStore, "open", opened)
-    train_in_store()
-    encode_in_store()
-    assert jobs.verify(directory=IDS, inputs=INPUTS).documents == len(corpus.documents)
-    missing = "store://bucket/nothing"
-    with pytest.raises(InputError, match=f"{missing}: cannot read: NotFoundError: 404 {missing}"):
+    def refusing(store: ObjectStore, path: str) -> io.BytesIO:
+        if path == unreadable:
+            raise NotFoundError(f"404\n{path}")
+        return opened(store, path)
+
+    monkeypatch.setattr(ObjectStore, "opened", refusing)
+    monkeypatch.setitem(ObjectStore.objects, unreadable, b"12345")
+    with pytest.raises(InputError, match=f"{unreadable}: cannot read: NotFoundError: 404 store"):
+        storage.read(unreadable)
+    with pytest.raises(InputError, match=f"{missing}: cannot read: it does not exist"):
         storage.read(missing)
+    with pytest.raises(InputError, match=f"{unreadable} cannot be read: NotFoundError: 404"):
+        StoredFile(whole_file(input_file(unreadable, "unreadable", 5, "text"), 0))
     with pytest.raises(LostFileError, match=f"{missing}: the file had 5 bytes .* is gone now"):
         StoredFile(whole_file(input_file(missing, "nothing", 5, "text"), 0))
 
@@ -162,13 +163,13 @@ class ConnectionLostError(Exception):
 @pytest.mark.usefixtures("corpus")
 def test_a_file_at_which_a_store_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     train_in_store()
-    opened = ObjectStore.open
+    opened = ObjectStore.opened
 
-    def breaking(store: ObjectStore, path: str, *args: Any, **options: Any) -> Any:
-        file = opened(store, path, *args, **options)
+    def breaking(store: ObjectStore, path: str) -> Any:
+        file = opened(store, path)
         return BrokenFile(file.read()) if path.startswith("store://bucket/corpus/") else file
 
-    monkeypatch.setattr(ObjectStore, "open", breaking)
+    monkeypatch.setattr(ObjectStore, "opened", breaking)
     named = r"store://bucket/corpus/\S+ cannot be read: ConnectionLostError: 503 try later"
     with pytest.raises(JobError, match=named):
         encode_in_store()
@@ -249,11 +250,13 @@ def test_filesystems_get_options_before_they_are_used(call: str) -> None:
     assert done.stdout == "" or "no manifest.json" in done.stdout
 
 
-def test_names_that_a_store_reads_as_patterns_are_refused(corpus: Corpus) -> None:
-    with pytest.raises(ConfigError, match="are patterns"):
-        jobs.count(
-            inputs=INPUTS,
-            pretokens=PretokenSettings(),
-            output=OutputSettings(directory="store://bucket/out[1]"),
-            execution=TWO,
-        )
+@pytest.mark.usefixtures("corpus")
+def test_names_are_taken_literally() -> None:
+    jobs.count(
+        inputs=INPUTS,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory="store://bucket/out[1] #?%20é"),
+        execution=TWO,
+    )
+    assert "store://bucket/out[1] #?%20é/manifest.json" in ObjectStore.objects
+    jobs.verify(directory="store://bucket/out[1] #?%20é", inputs=INPUTS)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, OutputError
-from pipelines.files import storage
 from pipelines.settings import InputSettings
 
 
@@ -133,27 +133,27 @@ class Without(MetaPathFinder):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "module", "extra"),
+    ("scheme", "module", "remedy"),
     [
-        ("s3", "boto3", "s3"),
-        ("gs", "google.cloud.storage", "gcs"),
-        ("azfs", "azure.storage.blob", "azure"),
-        ("hdfs", "hdfs", "hdfs"),
+        ("ftp", "fsspec", r"pip install 'beam-bpe\[fsspec\]'"),
+        ("hf", "huggingface_hub", "needs a package that is not installed here: .*huggingface_hub"),
+        ("hdfs", "pydoop", "needs libhdfs and Java .* or write webhdfs://"),
     ],
 )
-def test_a_filesystem_that_is_not_installed_names_its_extra(
-    scheme: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+def test_a_filesystem_that_is_not_installed_says_what_it_needs(
+    scheme: str, module: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, module, raising=False)
+    for name in [*sys.modules]:
+        if name.split(".")[0] == module or name == "fsspec.implementations.hf":
+            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Without(module), *sys.meta_path])
-    message = re.escape(f"{scheme}:// needs packages that are not installed here: pip install ")
     for use in (
         storage.located,
         load_tokenizer,
         lambda path: find_inputs(InputSettings(patterns=(path,))),
     ):
-        with pytest.raises(ConfigError, match=rf"{message}'beam-bpe\[{extra}\]'"):
-            use(f"{scheme}://bucket/name.json")
+        with pytest.raises(ConfigError, match=remedy):
+            use(f"{scheme}://bucket{'-of-' + module}/name.json")
 
 
 def test_missing_files_are_input_errors(tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import jobs
+from pipelines import jobs, storage
 from pipelines.encode.parts import META, open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, VerificationError
-from pipelines.files import storage
 from pipelines.output.names import dead_letters_file, manifest_bytes
 from pipelines.settings import InputSettings, PretokenSettings, RowSettings
 from tests.pipelines.corpora import (

@@ -9,7 +9,7 @@ import pytest
 from apache_beam.io.filesystem import FileMetadata
 
 from pipelines.errors import ConfigError, InputError
-from pipelines.run import use_filesystems
+from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.watch.arrivals import Arrivals, Place, stamp, state
 from pipelines.watch.settings import DriftSettings, WatchSettings
@@ -175,7 +175,7 @@ def test_a_store_may_tell_times_in_full_or_in_seconds() -> None:
 
 def test_names_of_a_store_are_no_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ObjectStore.objects, "store://bucket/a[1]*.txt", b"text")
-    use_filesystems(Execution())
+    use_storage_alone(Execution())
     found = state("store://bucket/a[1]*.txt")
     assert found is not None
     assert found.size_in_bytes == 4

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines import storage
 from pipelines.errors import OutputError
-from pipelines.files import storage
 from pipelines.watch import log
 from tests.watch.works import Counts, Encoding, Works, hook, take_all
 

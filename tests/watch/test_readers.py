@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines import decode, jobs
+from pipelines import decode, jobs, storage
 from pipelines.errors import VerificationError
-from pipelines.files import storage
 from pipelines.settings import CountsInput
 from pipelines.verify import counts as counts_verified
 from pipelines.verify import encoded as encoded_verified

@@ -136,16 +136,14 @@ def test_a_watch_that_is_killed_and_started_again(store: Store, tmp_path: Path, 
         return int(listed["KeyCount"]) >= least
 
     send(names[:30])
-    with running(*command, "--", *store.options, cwd=tmp_path) as process:
+    with running(*command, *store.flags, cwd=tmp_path) as process:
         wait_for(partial(has_entries, 8), process)
         process.send_signal(signal.SIGKILL)
     send(names[30:])
-    ended = bpe(
-        *command, "--stop-idle", "2", "--json", "--", *store.options, cwd=tmp_path, seconds=600
-    )
+    ended = bpe(*command, "--stop-idle", "2", "--json", *store.flags, cwd=tmp_path, seconds=600)
     summary = json.loads(ended.stdout)
     assert summary["documents"] == len(drops.documents)
     assert summary["failures"] == drops.bad
-    bpe("verify", f"{at}/out", "--input", f"{at}/in/*", "--", *store.options, seconds=600)
+    bpe("verify", f"{at}/out", "--input", f"{at}/in/*", *store.flags, seconds=600)
     if what == "encode":
         assert decoded(f"{at}/out", store, tmp_path / "decoded") == sorted(drops.texts)

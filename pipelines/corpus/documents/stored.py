@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
-
 from pipelines.errors import InputError, JobError
-from pipelines.files.filesystems import is_local, of_client
-from pipelines.files.storage import exists
-from pipelines.files.versions import Version, file_version
+from pipelines.storage import Version, exists, file_version, is_local, of_client, version_of
+from pipelines.stores import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +24,8 @@ if TYPE_CHECKING:
 def _open(path: str) -> Any:
     if is_local(path):
         return Path(path).open("rb")
-    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    at = place(path)
+    return at.filesystem.open_input_file(at.path)
 
 
 class LostFileError(InputError):
@@ -42,6 +38,9 @@ class LostFileError(InputError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}: run the job again on inputs that stay as they are")
         self.reason = reason
+
+
+_READ_AHEAD = 4 << 20  # bytes of a compressed object: one request each
 
 
 class ChangedFileError(InputError):
@@ -85,20 +84,26 @@ class StoredFile:
     def __init__(self, source: FileRange) -> None:
         self._source = source
         try:
-            self._file = _open(source.path)
+            self._raw = self._file = _open(source.path)
+            if source.compression != "none" and not is_local(source.path):
+                self._file = io.BufferedReader(self._raw, _READ_AHEAD)
+        except JobError:
+            raise
         except FileNotFoundError as error:
             raise self._lost("is gone now") from error
         except (OSError, ValueError) as error:
             raise InputError(f"{source.path} cannot be opened: {error}") from error
         except Exception as error:
-            # The clients of some stores have an error of their own for what is not there.
+            # Filesystems of fsspec may have an error of their own for what is not there.
             with self._named():
                 if is_local(source.path) or exists(source.path):
                     raise
             raise self._lost("is gone now") from error
         try:
             self._check_size()
-            self._version = self._check_version(source.version)
+            with self._named():
+                self._version = version_of(source.path, self._raw)
+            self._check_version(source.version, self._version)
         except BaseException:
             self._file.close()
             raise
@@ -114,7 +119,10 @@ class StoredFile:
     ) -> None:
         try:
             if kind is None:
-                self._check_version(self._version)
+                path = self._source.path
+                with self._named():  # a local file is the one that is open, whatever its name is of
+                    now = version_of(path, self._raw) if is_local(path) else file_version(path)
+                self._check_version(self._version, now)
         finally:
             self.close()
 
@@ -167,7 +175,7 @@ class StoredFile:
             raise InputError(f"{self._source.path} cannot be read: {error}") from error
         except Exception as error:
             if is_local(self._source.path):
-                raise  # the clients of some stores have errors of their own
+                raise  # filesystems of fsspec have errors of their own
             raise InputError(f"{self._source.path} cannot be read: {of_client(error)}") from error
 
     def _lost(self, now: str) -> LostFileError:
@@ -176,16 +184,9 @@ class StoredFile:
             f"the file had {self._source.file_size} bytes when the job was planned and {now}",
         )
 
-    def _check_version(self, then: Version | None) -> Version | None:
-        """See that the file is the version it was, and return what it is."""
-        path = self._source.path
-        if is_local(path):  # the one that is open, whatever bears its name by now
-            now: Version | None = Version.of_status(os.fstat(self._file.fileno()))
-        else:
-            now = file_version(path)
+    def _check_version(self, then: Version | None, now: Version | None) -> None:
         if then is not None and now is not None and not then.may_be(now):
-            raise ChangedFileError.of(path, then, now)
-        return now
+            raise ChangedFileError.of(self._source.path, then, now)
 
     def _check_size(self) -> None:
         self.seek(0, io.SEEK_END)

@@ -1,1 +1,0 @@
-"""Files on any filesystem that Beam knows."""

@@ -1,0 +1,598 @@
+"""Files, local and in stores: listed, read at random, written whole or not at all, removed.
+
+Local files go by `os`: their names are taken literally and need not be text. Stores go by
+`pipelines.stores`. Errors name the file and, where it is known, what helps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import os
+import platform
+import re
+import shutil
+import tempfile
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from pipelines.errors import InputError, JobError, OutputError
+from pipelines.stores import Place, check_names, check_reached, place, remedy, scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+CHUNK = 1 << 20
+_IN_MEMORY = 16 << 20  # of an object to be sent; what is more waits in a file
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp")
+_SECOND = 1_000_000_000
+
+
+def is_local(path: str) -> bool:
+    """Whether ``path`` is on a filesystem of this machine (it has no scheme)."""
+    return scheme_of(path) is None
+
+
+def check_filesystem(path: str) -> None:
+    """Refuse a path of a filesystem that is unknown, or cannot be used here.
+
+    Raises:
+        ConfigError: it is one; the message says what is missing.
+        JobError: no server answers where S3 is said to be.
+    """
+    if not is_local(path):
+        check_reached(path)
+
+
+def located(directory: str) -> str:
+    """``directory`` as every worker can use it: absolute where local, without a slash at the end.
+
+    Raises:
+        ConfigError: its filesystem cannot be used here.
+        JobError: no server answers where S3 is said to be.
+    """
+    if is_local(directory):
+        return os.path.normpath(Path.cwd() / directory)
+    check_filesystem(directory)
+    return directory.rstrip("/")
+
+
+def join(directory: str, *names: str) -> str:
+    """The path of a name below ``directory``."""
+    if is_local(directory):
+        return os.path.join(directory, *names)  # noqa: PTH118 - text, which Path would normalize
+    return "/".join([directory.rstrip("/"), *names])
+
+
+def of_client(error: Exception) -> str:
+    """What a filesystem with errors of its own says is wrong, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500] + remedy(error)
+
+
+def reason(error: OSError) -> str:
+    """What the system or a store says is wrong, in one line, and what helps against it."""
+    if isinstance(error, FileNotFoundError) and error.strerror != os.strerror(errno.ENOENT):
+        return "it does not exist"  # stores name their own path, and fsspec nothing else
+    said = " ".join((error.strerror or str(error)).split())
+    return said[:500] + remedy(error)
+
+
+class Version(NamedTuple):
+    """What a filesystem says of one version of a file, beside its size.
+
+    Attributes:
+        modified: nanoseconds since 1970; whole seconds on a store, which tells more only in lists.
+        tag: the inode and its machine, or the ETag or what a store has for it; empty where nobody
+            asked.
+    """
+
+    modified: int
+    tag: str = ""
+
+    @classmethod
+    def of_status(cls, status: os.stat_result) -> Version:
+        """The version of a local file."""
+        return cls(status.st_mtime_ns, f"{status.st_ino}@{platform.node()}")
+
+    @classmethod
+    def of_store(cls, modified: int | None, tag: str = "") -> Version:
+        """The version of an object that was changed so many nanoseconds after 1970."""
+        return cls((modified or 0) // _SECOND * _SECOND, tag)
+
+    def may_be(self, other: Version) -> bool:
+        """Whether nothing says that ``other`` is another version.
+
+        Inodes of two machines are not compared: they may see one filesystem with different ones.
+        """
+        if self.modified != other.modified:
+            return False
+        tags = (self.tag, other.tag)
+        if not all(tags) or len({tag.partition("@")[2] for tag in tags}) > 1:
+            return True
+        return self.tag == other.tag
+
+
+def file_version(path: str) -> Version | None:
+    """The version of the file at ``path`` as it is now; None where there is none.
+
+    Raises:
+        InputError: it cannot be asked for.
+    """
+    try:
+        with _reading(path):
+            if is_local(path):
+                return Version.of_status(os.stat(path))  # noqa: PTH116 - need not be text
+            at = place(path)
+            with at.filesystem.open_input_file(at.path) as file:
+                return version_of(path, file)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
+def version_of(path: str, file: Any) -> Version:
+    """The version of a file that `open_binary` or `open` of Python opened."""
+    if is_local(path):
+        return Version.of_status(os.fstat(file.fileno()))
+    at = place(path)
+    said = {
+        name.lower(): value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        for name, value in (file.metadata() or {}).items()
+    }
+    tag = said.get("etag") or said.get("generation") or ""
+    modified: int | None = None
+    with contextlib.suppress(KeyError, ValueError):
+        told = datetime.fromisoformat(said["last-modified"].replace("Z", "+00:00"))
+        modified = int(told.timestamp()) * _SECOND
+    if modified is None:
+        modified = at.filesystem.get_file_info(at.path).mtime_ns
+    if not tag and isinstance(at.filesystem, pafs.PyFileSystem):
+        with contextlib.suppress(NotImplementedError, FileNotFoundError):
+            tag = str(at.filesystem.handler.fs.ukey(at.path))
+    return Version.of_store(modified, tag)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What stands under a name in a directory; a symbolic link is not followed."""
+
+    name: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+    modified: int = 0  # nanoseconds since 1970; of files in stores
+
+
+def entries(directory: str, *, beginning: str = "") -> list[Entry]:
+    """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
+
+    On object stores only the objects right below ``directory`` are listed. Names may be asked for
+    by their ``beginning``.
+
+    Raises:
+        OutputError: ``directory`` is a file, or cannot be listed.
+    """
+    try:
+        if is_local(directory):
+            with os.scandir(directory) as found:
+                named = [one for one in found if one.name.startswith(beginning)]
+            listed = [entry for one in named if (entry := _local_entry(one)) is not None]
+        else:
+            listed = [
+                Entry(
+                    name=name,
+                    kind="file",
+                    size=int(info.size or 0),
+                    modified=info.mtime_ns or 0,
+                )
+                for name, info in _listed(directory, recursive=False)
+                if info.type == pafs.FileType.File and name.startswith(beginning)
+            ]
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError as error:
+        raise OutputError(f"{directory} is a file: name a directory") from error
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot list: {reason(error)}") from error
+    return sorted(listed, key=lambda entry: entry.name)
+
+
+def _listed(directory: str, *, recursive: bool) -> Iterator[tuple[str, Any]]:
+    """What is below a directory of a store: the name relative to it, and what pyarrow says."""
+    at = place(directory.rstrip("/"))
+    selector = pafs.FileSelector(at.path, allow_not_found=True, recursive=recursive)
+    for info in at.filesystem.get_file_info(selector):
+        yield info.path.removeprefix("/")[len(at.path.removeprefix("/")) + 1 :], info
+
+
+def objects_below(directory: str, *, recursive: bool = True) -> list[tuple[str, int, Version]]:
+    """The objects below a directory of a store: URL, size and version without a tag.
+
+    Args:
+        directory: of a store.
+        recursive: whether those in folders below it, too.
+
+    Raises:
+        OSError: it cannot be listed.
+        ConfigError: an object has a name that pyarrow cannot open.
+    """
+    base = directory.rstrip("/")
+    listed = list(_listed(directory, recursive=recursive))
+    for name, info in listed:
+        if info.type == pafs.FileType.File:
+            check_names(f"{base}/{name}", name)
+    return [
+        (f"{base}/{name}", int(info.size or 0), Version.of_store(info.mtime_ns))
+        for name, info in listed
+        if info.type == pafs.FileType.File
+    ]
+
+
+def object_at(path: str) -> tuple[int, Version] | None:
+    """Size and version, without a tag, of the object of exactly that name; None: there is none.
+
+    Raises:
+        OSError: it cannot be asked for.
+    """
+    at = place(path)
+    if at.path.endswith("/"):
+        return None
+    info = at.filesystem.get_file_info(at.path)
+    if info.type != pafs.FileType.File:
+        return None
+    return int(info.size or 0), Version.of_store(info.mtime_ns)
+
+
+def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
+    """What stands there; None where it is gone again."""
+    if entry.is_symlink():
+        return Entry(name=entry.name, kind="link", size=0)
+    if entry.is_dir():
+        return Entry(name=entry.name, kind="directory", size=0)
+    if entry.is_file():
+        try:
+            return Entry(name=entry.name, kind="file", size=entry.stat().st_size)
+        except FileNotFoundError:
+            return None
+    return Entry(name=entry.name, kind="other", size=0)
+
+
+def remove_directory(directory: str) -> None:
+    """Remove a directory that is all ours, ``manifest.json`` in it first; none there is fine.
+
+    Raises:
+        OutputError: something in it cannot be removed.
+    """
+    found = entries(directory)
+    for entry in sorted(found, key=lambda entry: entry.name != "manifest.json"):
+        remove(join(directory, entry.name))
+    if is_local(directory):
+        try:
+            Path(directory).rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise OutputError(f"{directory}: cannot remove: {reason(error)}") from error
+
+
+def folders(directory: str) -> set[str]:
+    """The names of the folders right below ``directory``, on an object store.
+
+    Raises:
+        OutputError: it cannot be listed.
+    """
+    try:
+        listed = list(_listed(directory, recursive=False))
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot list: {reason(error)}") from error
+    return {name for name, info in listed if info.type == pafs.FileType.Directory and name}
+
+
+def open_binary(path: str) -> Any:
+    """Open ``path`` for reading at random, as pyarrow's readers take it.
+
+    Each read of an object is a request.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    with _reading(path):
+        if is_local(path):
+            return pa.OSFile(os.fsencode(path))  # a name need not be text
+        at = place(path)
+        return at.filesystem.open_input_file(at.path)
+
+
+def read(path: str) -> bytes:
+    """All of the file ``path``.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    with _reading(path), open_binary(path) as file:
+        return bytes(file.read())
+
+
+def read_if_there(path: str) -> bytes | None:
+    """All of the file ``path``; None where there is none.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return read(path)
+    except InputError:
+        if exists(path):
+            raise
+        return None
+
+
+def digest(path: str) -> Written:
+    """Size and SHA-256 of the file ``path`` as it is now.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    sha256, size = hashlib.sha256(), 0
+    with _reading(path), open_binary(path) as file:
+        while chunk := file.read(CHUNK):
+            sha256.update(chunk)
+            size += len(chunk)
+    return Written(bytes=size, sha256=sha256.hexdigest())
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except JobError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {reason(error)}") from error
+    except Exception as error:
+        if is_local(path):
+            raise  # the filesystems of fsspec have errors of their own
+        raise InputError(f"{path}: cannot read: {of_client(error)}") from error
+
+
+def exists(path: str) -> bool:
+    """Whether there is something at ``path`` that can be read.
+
+    Raises:
+        InputError: a store cannot be asked.
+    """
+    if is_local(path):
+        return os.path.exists(path)  # noqa: PTH110 - a name need not be text
+    with _reading(path):
+        return object_at(path) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A file that was written: its size in bytes and the SHA-256 of its contents (hex)."""
+
+    bytes: int
+    sha256: str
+
+
+class HashingFile(io.RawIOBase):
+    """A file that is written once, front to back, and knows its size and SHA-256.
+
+    Its errors name the file they are about, so that an `OSError` on the way to it is never taken
+    for one of the input.
+    """
+
+    def __init__(self, raw: Any, path: str) -> None:
+        self._raw = raw
+        self._path = path
+        self._sha256 = hashlib.sha256()
+        self._size = 0
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        """Append all of ``data``.
+
+        Raises:
+            OutputError: the file cannot be written, as on a full disk.
+        """
+        view = memoryview(data).cast("B")
+        with _writing(self._path):
+            self._raw.write(view)
+        self._sha256.update(view)
+        self._size += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self._size
+
+    def sha256_with(self, data: bytes) -> str:
+        """What the SHA-256 would be if ``data`` were written next."""
+        sha256 = self._sha256.copy()
+        sha256.update(data)
+        return sha256.hexdigest()
+
+    def written(self) -> Written:
+        """Size and SHA-256 of what was written so far."""
+        return Written(bytes=self._size, sha256=self._sha256.hexdigest())
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[HashingFile]:
+    """Write the file ``path``: it appears, or is replaced, whole when the block ends.
+
+    A local file lies beside it until then, under a hidden name of its own (`is_temporary`), which
+    is removed where the block raises. What goes to a store, which cannot rename, lies in the
+    temporary folder of this machine, and is sent under its own name when it is whole. Two writers
+    of one path do not disturb each other: the last wins.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    if not is_local(path):
+        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
+            yield (file := HashingFile(held, path))
+            file.close()
+            held.seek(0)
+            with _writing(path):
+                _send(held, place(path))
+        return
+    temporary = _temporary(path)
+    with _writing(path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        raw = Path(temporary).open("wb")  # noqa: SIM115 - closed before it is renamed
+    try:
+        yield (file := HashingFile(raw, path))
+        with _writing(path):
+            raw.close()
+            Path(temporary).replace(path)
+        file.close()
+    except BaseException:
+        with contextlib.suppress(OSError):
+            raw.close()
+        with contextlib.suppress(OutputError):
+            remove(temporary)
+        raise
+
+
+def _temporary(path: str) -> str:
+    directory, slash, name = path.rpartition("/")
+    return f"{directory}{slash}.{name}.{uuid.uuid4().hex}.tmp"
+
+
+def _send(held: Any, at: Place) -> None:
+    """Write an object: nothing of it is in the store before all of it is known.
+
+    A process that is killed meanwhile leaves what was there before, or no object: stores keep one
+    only when it was sent to its end. HDFS would keep a beginning, but can rename.
+    """
+    path = at.path
+    if at.can_rename:
+        path = _temporary(at.path)
+        at.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    raw = at.filesystem.open_output_stream(path, compression=None)
+    try:
+        shutil.copyfileobj(held, raw, CHUNK)
+    except BaseException:
+        # What is closed, if only by the garbage collector, counts as sent to its end. Where that
+        # fails too, nothing was sent, and what was there before is there still.
+        with contextlib.suppress(Exception):
+            raw.close()
+            at.filesystem.delete_file(path)
+        raise
+    raw.close()
+    if path != at.path:
+        at.filesystem.move(path, at.path)
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except JobError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write: {reason(error)}{_remedy(error)}") from error
+    except Exception as error:
+        if is_local(path):
+            raise
+        # The filesystems of fsspec have errors of their own.
+        raise OutputError(f"{path}: cannot write: {of_client(error)}") from error
+
+
+def write(path: str, data: bytes) -> Written:
+    """Write the file ``path`` as in `replacing`."""
+    with replacing(path) as file:
+        file.write(data)
+    return file.written()
+
+
+def is_temporary(name: str) -> str | None:
+    """The name of the file that ``name`` would have become, if `replacing` gave it; else None."""
+    match = _TEMPORARY.fullmatch(name)
+    return match[1] if match else None
+
+
+def make_directory(directory: str) -> None:
+    """Make ``directory`` and what is above it; a no-op on object stores.
+
+    Raises:
+        OutputError: it cannot be made.
+    """
+    if is_local(directory):
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise OutputError(f"{directory} is a file: name a directory") from error
+        except OSError as error:
+            raise OutputError(
+                f"{directory}: cannot make it: {reason(error)}{_remedy(error)}"
+            ) from error
+
+
+def remove(path: str) -> None:
+    """Remove one file (a symbolic link itself, never what it points to); none there is fine.
+
+    Raises:
+        OutputError: it is there and cannot be removed.
+    """
+    try:
+        if is_local(path):
+            Path(path).unlink()
+        else:
+            at = place(path)
+            at.filesystem.delete_file(at.path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OutputError(f"{path}: cannot remove: {reason(error)}{_remedy(error)}") from error
+
+
+def _remedy(error: OSError) -> str:
+    """What helps against an error of writing, where that is known."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ": make room, then finish the job with `resume`"
+    if error.errno == errno.EFBIG:
+        return (
+            ": allow larger files (ulimit -f; some filesystems have a limit of their own), then "
+            "finish the job with `resume`"
+        )
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return ": make it writable and go on with `resume`, or choose another directory"
+    return ""
+
+
+def has_folders(path: str) -> bool:
+    """Whether the filesystem of ``path`` has folders: object stores have names with slashes."""
+    return is_local(path) or place(path).can_rename
+
+
+def remove_tree(directory: str) -> None:
+    """Remove a directory with all that is in it, whosever it is; none there is fine.
+
+    Raises:
+        OutputError: something in it cannot be removed.
+    """
+    try:
+        if is_local(directory):
+            shutil.rmtree(directory)
+        else:
+            at = place(directory)
+            at.filesystem.delete_dir(at.path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OutputError(f"{directory}: cannot remove: {reason(error)}") from error

@@ -1,0 +1,431 @@
+"""Object stores: which filesystem of `pyarrow.fs` a URL is of, and with which options it is made.
+
+``s3://``, ``gs://`` and ``abfs://`` come with pyarrow; any other scheme is one of fsspec's, where
+fsspec and the scheme's own package are installed. A URL is taken apart here, not by pyarrow: keys
+stay verbatim, whatever characters are in them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import os
+import re
+import threading
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from pipelines.errors import ConfigError, JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
+_S3, _GCS, _AZURE, _HDFS = "S3FileSystem", "GcsFileSystem", "AzureFileSystem", "HadoopFileSystem"
+_KINDS = {
+    **dict.fromkeys(("s3", "s3a"), _S3),
+    **dict.fromkeys(("gs", "gcs"), _GCS),
+    **dict.fromkeys(("abfs", "abfss", "azfs", "az"), _AZURE),
+    "hdfs": _HDFS,
+}
+# What may change while a process runs, and a filesystem was made from.
+_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR", "CLOUDSDK_")
+_FILES = {
+    "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+    "AWS_CONFIG_FILE": "~/.aws/config",
+    "GOOGLE_APPLICATION_CREDENTIALS": "",
+}
+_KEPT = 32  # filesystems: those of keys that are no longer valid go
+_TRIES = 8  # of a request that fails for a moment
+_GCS_PATIENCE = timedelta(minutes=2)  # the client's own is fifteen
+_CONNECT_SECONDS = 5.0
+
+
+def scheme_of(path: str) -> str | None:
+    """The scheme of a URL in lower case; None for a local path."""
+    match = _SCHEME.match(path)
+    return match[1].lower() if match else None
+
+
+@dataclass(frozen=True)
+class StorageOptions:
+    """How stores are reached: keyword arguments of pyarrow's filesystems, as text.
+
+    Attributes:
+        values: (scheme or "", key, value): those of no scheme are for each store that knows the
+            key; those of a scheme that pyarrow has not are for fsspec.
+    """
+
+    values: tuple[tuple[str, str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, texts: Iterable[str]) -> StorageOptions:
+        """From texts ``KEY=VALUE`` or ``SCHEME.KEY=VALUE``; the last of a key wins.
+
+        Raises:
+            ConfigError: one is of another form, or names what no store knows.
+        """
+        found: dict[tuple[str, str], str] = {}
+        for text in texts:
+            match = re.fullmatch(r"(?:([a-zA-Z][-a-zA-Z0-9+]*)\.)?(\w+)=(.*)", text, re.DOTALL)
+            if match is None:
+                raise ConfigError(
+                    f"`storage_option` {text!r} is not KEY=VALUE: for example "
+                    "endpoint_override=http://localhost:9000"
+                )
+            scheme, key, value = (match[1] or "").lower(), match[2], match[3]
+            _check_key(scheme, key)
+            _typed(scheme, key, value)
+            found[scheme, key] = value
+        return cls(tuple((scheme, key, value) for (scheme, key), value in found.items()))
+
+    def of(self, scheme: str) -> dict[str, Any]:
+        """The keyword arguments for the filesystem of a scheme."""
+        known = parameters(_KINDS[scheme]) if scheme in _KINDS else {}
+        kind = _KINDS.get(scheme, scheme)
+        return {
+            key: _typed(scheme, key, value)
+            for of, key, value in sorted(self.values, key=lambda one: one[0] != "")
+            if (of == "" and key in known) or (of != "" and _KINDS.get(of, of) == kind)
+        }
+
+
+@functools.cache
+def parameters(kind: str) -> Mapping[str, str]:
+    """The options that a filesystem of pyarrow takes as text, and their types."""
+    made = getattr(pafs, kind, None)
+    named = re.findall(r"^(\w+) : (\w+)", inspect.getdoc(made) or "", re.MULTILINE)
+    types = {"str", "bool", "boolean", "int", "double", "float", "dict"}  # a proxy is text, too
+    return {name: type_ for name, type_ in named if type_ in types and name != "extra_conf"}
+
+
+def _check_key(scheme: str, key: str) -> None:
+    if scheme and scheme not in _KINDS:
+        return  # fsspec's; it says itself what it does not know
+    kinds = [_KINDS[scheme]] if scheme else [_S3, _GCS, _AZURE, _HDFS]
+    known = sorted({name for kind in kinds for name in parameters(kind)})
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
+        raise ConfigError(
+            f"`storage_option` {key}: {scheme + '://' if scheme else 'no store'} has no such "
+            f"option: {hint} (for a scheme of fsspec, write SCHEME.{key}=VALUE)"
+        )
+
+
+def _typed(scheme: str, key: str, value: str) -> Any:
+    """The value of an option as its filesystem takes it."""
+    if scheme and scheme not in _KINDS:
+        plain = {"true": True, "false": False}.get(value.lower(), value)
+        return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else plain
+    kinds = [_KINDS[scheme]] if scheme else [_S3, _GCS, _AZURE, _HDFS]
+    type_ = next((t for kind in kinds if (t := parameters(kind).get(key))), "str")
+    read: dict[str, Callable[[str], Any]] = {"int": int, "double": float, "float": float}
+    if type_ in ("bool", "boolean"):
+        if value.lower() not in ("true", "false"):
+            raise ConfigError(f"`storage_option` {key}: {value!r} is neither true nor false")
+        return value.lower() == "true"
+    try:
+        return read.get(type_, str)(value)
+    except ValueError:
+        raise ConfigError(f"`storage_option` {key}: {value!r} is not a number") from None
+
+
+class _Process:
+    """What the stores of this process are: options, and the filesystems that were made."""
+
+    def __init__(self) -> None:
+        self.options = StorageOptions()
+        self.made: dict[object, pafs.FileSystem] = {}
+        self.reached: set[object] = set()
+        self.lock = threading.Lock()
+        self.forked = False
+
+    def after_fork(self) -> None:
+        """Pyarrow's clients have threads that a forked process has not."""
+        self.forked = self.forked or bool(self.made)
+        self.made, self.lock = {}, threading.Lock()
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.after_fork)
+
+
+def use_options(options: StorageOptions) -> None:
+    """Reach all stores of this process by ``options`` from now on."""
+    _process.options = options
+
+
+def options() -> StorageOptions:
+    """The options by which this process reaches stores."""
+    return _process.options
+
+
+class Place(NamedTuple):
+    """Where something is in a store.
+
+    Attributes:
+        filesystem: of pyarrow.
+        base: what a URL has before ``path``.
+        path: as the filesystem takes it: bucket or container, and the key.
+    """
+
+    filesystem: pafs.FileSystem
+    base: str
+    path: str
+
+    def url(self, path: str) -> str:
+        """The URL of another path of the same filesystem."""
+        return self.base + path.removeprefix("/")
+
+    @property
+    def can_rename(self) -> bool:
+        """Whether files get another name at once: a filesystem with folders, and no store."""
+        return isinstance(self.filesystem, pafs.HadoopFileSystem)
+
+
+def place(url: str) -> Place:
+    """Where a URL is.
+
+    Raises:
+        ConfigError: its scheme cannot be used here; the message says what is missing.
+        JobError: this process was forked from one that used stores.
+    """
+    scheme = scheme_of(url)
+    if scheme is None:
+        raise ConfigError(f"{url} is a local path, not a URL of a store")
+    base = url[: url.index("://") + 3]
+    rest = url[len(base) :]
+    account = None
+    if _KINDS.get(scheme) == _AZURE:
+        account, base, rest = _azure(url, base, rest)
+    if scheme in _KINDS and not rest.partition("/")[0]:
+        raise ConfigError(f"{url} names no bucket: write {scheme}://BUCKET/NAME")
+    authority = rest.partition("/")[0]
+    path = rest
+    if scheme == "hdfs":
+        base, path = base + authority, rest[len(authority) :]
+    check_names(url, path.strip("/"))
+    of = authority if _KINDS.get(scheme) in (_S3, _HDFS) else account
+    return Place(_filesystem(url, scheme, of), base, path)
+
+
+def check_names(url: str, path: str) -> None:
+    """Refuse a path with names that pyarrow takes for none, or for another folder.
+
+    Raises:
+        ConfigError: it has one.
+    """
+    if path and not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise ConfigError(
+            f"{url}: names with //, . or .. between slashes cannot be opened in a store: rename it"
+        )
+
+
+def _azure(url: str, base: str, rest: str) -> tuple[str | None, str, str]:
+    """The account of a URL of Azure, what comes before its container, and the rest.
+
+    As Beam writes it, ``azfs://ACCOUNT/CONTAINER/KEY``; as Hadoop does,
+    ``abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY``; as adlfs does, ``abfs://CONTAINER/KEY``
+    with the option ``account_name``.
+    """
+    if base.lower() == "azfs://":
+        account, slash, rest = rest.partition("/")
+        if not rest:
+            raise ConfigError(f"{url} names no container: write azfs://ACCOUNT/CONTAINER/NAME")
+        return account, base + account + slash, rest
+    authority, slash, key = rest.partition("/")
+    container, at, host = authority.partition("@")
+    if at:
+        named = re.fullmatch(r"([^.]+)\.(dfs|blob)\..+", host)
+        if named is None:
+            raise ConfigError(f"{url}: {host!r} is not ACCOUNT.dfs.core.windows.net")
+        return named[1], f"{base}{container}@{host}/", f"{container}/{key}"
+    return None, base, rest
+
+
+def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
+    if _process.forked:
+        raise JobError(
+            f"{url}: this process was forked from one that used a store, and pyarrow's clients "
+            "do not survive that: start processes by spawn"
+        )
+    given = _process.options
+    key = (scheme, of, given, _surroundings())
+    with _process.lock:
+        made = _process.made.get(key)
+        if made is None:
+            try:
+                made = _make(scheme, of, given.of(scheme))
+            except ConfigError as error:
+                raise ConfigError(f"{url}: {error}") from error
+            except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+                said = (str(error).splitlines() or [""])[0]
+                raise ConfigError(
+                    f"{url}: {scheme}:// cannot be used with these options: {said}"
+                ) from error
+            _process.made[key] = made
+            for oldest in list(_process.made)[:-_KEPT]:
+                del _process.made[oldest]
+    return made
+
+
+def _make(scheme: str, of: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+    kind = _KINDS.get(scheme)
+    if kind is None:
+        return _of_fsspec(scheme, given)
+    if not hasattr(pafs, kind):
+        raise ConfigError(f"this pyarrow is built without {scheme}://: install one from PyPI")
+    if kind == _S3:
+        return _s3(of or "", given)
+    if kind == _GCS:
+        return pafs.GcsFileSystem(**{"retry_time_limit": _GCS_PATIENCE, **given})
+    if kind == _AZURE:
+        account = of or given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
+        if account is None:
+            raise ConfigError(
+                "it names no account: give `storage_option` account_name=ACCOUNT, or write "
+                "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
+            )
+        given.pop("account_name", None)
+        if not {"account_key", "sas_token", "client_id"} & given.keys():
+            key = os.environ.get("AZURE_STORAGE_KEY")
+            given = {**given, "account_key": key} if key else given
+        return pafs.AzureFileSystem(account, **given)
+    host, _, port = (of or "").partition(":")
+    try:
+        return pafs.HadoopFileSystem(
+            **{"host": host or "default", "port": int(port or 8020), **given}
+        )
+    except OSError as error:
+        raise ConfigError(
+            f"hdfs:// needs libhdfs and Java ({str(error).splitlines()[0]}): install Hadoop's "
+            "client and set ARROW_LIBHDFS_DIR and CLASSPATH, or write webhdfs:// (by fsspec)"
+        ) from error
+
+
+def _s3(bucket: str, given: dict[str, Any]) -> pafs.FileSystem:
+    made: dict[str, Any] = {
+        "connect_timeout": _CONNECT_SECONDS,
+        "allow_delayed_open": True,  # one request for a small object, where it would be three
+        "retry_strategy": pafs.AwsStandardS3RetryStrategy(max_attempts=_TRIES),
+    }
+    environment = os.environ
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        made["endpoint_override"] = endpoint
+    made.update(given)
+    said = made.get("region") or environment.get("AWS_REGION")
+    region = said or environment.get("AWS_DEFAULT_REGION")
+    if region is None and "endpoint_override" not in made:
+        try:
+            region = pafs.resolve_s3_region(bucket)
+        except OSError:  # offline, or no such bucket: the first request says it better
+            region = None
+    if region is not None:
+        made["region"] = region
+    return pafs.S3FileSystem(**made)
+
+
+def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
+    if scheme == "file":
+        raise ConfigError("file:// is for local files: write the path without it")
+    try:
+        import fsspec  # noqa: PLC0415 - the extra fsspec
+        from fsspec.registry import known_implementations  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(
+            f"{scheme}:// is opened by fsspec, which is not installed here: "
+            "pip install 'beam-bpe[fsspec]' and the scheme's own package"
+        ) from error
+    made = {"use_listings_cache": False, **given}  # others write there too
+    try:
+        return pafs.PyFileSystem(pafs.FSSpecHandler(fsspec.filesystem(scheme, **made)))
+    except ImportError as error:
+        needs = known_implementations.get(scheme, {}).get("err", str(error))
+        raise ConfigError(
+            f"{scheme}:// needs a package that is not installed here: {needs}"
+        ) from error
+    except ValueError as error:
+        if scheme in known_implementations:
+            raise
+        raise ConfigError(
+            f"no filesystem is known for {scheme}://: copy the files to a local one, or use s3://, "
+            "gs://, abfs:// or a scheme that fsspec knows"
+        ) from error
+
+
+def _surroundings() -> tuple[object, ...]:
+    """What clients look at for keys, a region and ways to an address, beside the options."""
+    told = sorted(one for one in os.environ.items() if one[0].startswith(_VARIABLES))
+    files = (os.environ.get(name, usual) for name, usual in _FILES.items())
+    return (*told, *(_version(file) for file in files if file))
+
+
+def _version(file: str) -> tuple[int, int] | None:
+    try:
+        status = Path(file).expanduser().stat()
+    except (OSError, RuntimeError):  # it is not there; there is no home
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def check_reached(url: str) -> None:
+    """See that the store of ``url`` answers; once for each bucket.
+
+    What it answers does not matter here: who may not ask for a bucket may be allowed to read it.
+
+    Raises:
+        ConfigError: the scheme cannot be used.
+        JobError: nobody answers, or not as a store does.
+    """
+    at = place(url)
+    bucket = at.path.partition("/")[0]
+    known = (id(at.filesystem), bucket)
+    if scheme_of(url) not in ("s3", "s3a") or known in _process.reached:
+        return
+    try:
+        at.filesystem.get_file_info(bucket)
+    except OSError as error:
+        said = " ".join(str(error).split())
+        if not any(one in said for one in _ANSWERS):
+            raise JobError(
+                f"s3://{bucket}: no store answers ({said[:400]}): correct `storage_option` "
+                "endpoint_override=URL (or AWS_ENDPOINT_URL), or let it be reached from here"
+            ) from error
+    _process.reached.add(known)
+
+
+# Of a store that does not let us ask for the bucket, or has it elsewhere.
+_ANSWERS = ("ACCESS_DENIED", "status 403", "status 301", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY_ID")
+
+_REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("NO_SUCH_BUCKET", "bucket does not exist"), "make the bucket, or correct its name"),
+    (
+        ("ACCESS_DENIED", "status 403", "SIGNATURE_DOES_NOT_MATCH", "INVALID_ACCESS_KEY_ID"),
+        (
+            "see that there are keys (AWS_ACCESS_KEY_ID, ~/.aws, `storage_option` access_key) and "
+            "that they allow it; `storage_option` anonymous=true for a public bucket"
+        ),
+    ),
+    (("status 301", "PermanentRedirect"), "give `storage_option` region=REGION of the bucket"),
+    (
+        ("NETWORK_CONNECTION", "UNAVAILABLE", "curlCode"),
+        "see that the store can be reached (`storage_option` endpoint_override=URL)",
+    ),
+)
+
+
+def remedy(error: object) -> str:
+    """What helps against an error of a store, with a colon before it; empty where unknown."""
+    said = str(error)
+    for marks, help_ in _REMEDIES:
+        if any(mark in said for mark in marks):
+            return f": {help_}"
+    return ""

@@ -1,0 +1,237 @@
+"""Object stores: URLs and options, and objects on an S3 server of this machine (moto's)."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines import storage, stores
+from pipelines.corpus.inputs import find_inputs
+from pipelines.errors import ConfigError, InputError, JobError, OutputError
+from pipelines.settings import Execution, InputSettings
+from pipelines.stores import StorageOptions
+from tests.faults.store import BUCKET, Store, start_store
+from tests.pipelines.corpora import SPLIT, encode, small_tokenizer, tree, write_corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ODD = ["a #1?x=2&y.txt", "b%20c%2Fd.txt", "é [x]*?.txt", "spaces  two .txt", "東京/+.txt"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with start_store(tmp_path_factory.mktemp("store")) as store:
+        yield store
+
+
+@pytest.fixture
+def store(server: Store) -> Iterator[Store]:
+    """The server, which this process reaches by storage options."""
+    before = stores.options()
+    stores.use_options(StorageOptions.parse(server.options))
+    yield server
+    stores.use_options(before)
+
+
+def test_keys_are_verbatim(store: Store) -> None:
+    at = f"s3://{BUCKET}/odd"
+    for name in ODD:
+        path = storage.join(at, name)
+        written = storage.write(path, name.encode())
+        assert storage.exists(path)
+        assert storage.read(path) == name.encode()
+        assert storage.digest(path) == written
+    assert store.tree("odd/") == {name: name.encode() for name in ODD}
+    files = find_inputs(InputSettings(patterns=(at,), format="lines")).files
+    assert [file.name for file in files] == sorted(ODD, key=os.fsencode)
+    for file in files:
+        (same,) = find_inputs(InputSettings(patterns=(file.path,), format="lines")).files
+        assert (same.path, same.size) == (file.path, file.size)
+    names = [name for name in ODD if "/" not in name]
+    assert [entry.name for entry in storage.entries(at)] == sorted(names)
+    assert storage.folders(at) == {"東京"}
+    for name in ODD:
+        storage.remove(storage.join(at, name))
+        storage.remove(storage.join(at, name))  # none there is fine
+    assert store.tree("odd/") == {}
+    assert storage.entries(at) == []
+
+
+def test_names_that_a_store_cannot_open_are_refused(store: Store) -> None:
+    store.client.put_object(Bucket=BUCKET, Key="slashes//a.txt", Body=b"a")
+    for path in (f"s3://{BUCKET}/slashes//a.txt", f"s3://{BUCKET}/a/../b.txt"):
+        with pytest.raises(ConfigError, match="cannot be opened in a store: rename it"):
+            storage.read(path)
+    with pytest.raises(ConfigError, match=r"slashes//a\.txt: names with //, .* rename it"):
+        find_inputs(InputSettings(patterns=(f"s3://{BUCKET}/slashes",)))
+
+
+def test_an_object_is_sent_whole_or_not_at_all(store: Store) -> None:
+    path = f"s3://{BUCKET}/whole/part"
+    data = os.urandom(20 << 20)  # in several requests
+
+    def fail() -> None:
+        with storage.replacing(path) as file:
+            file.write(data)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert store.tree("whole/") == {}
+    storage.write(path, b"old")
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert store.tree("whole/") == {"part": b"old"}
+    storage.write(path, data)
+    assert store.tree("whole/") == {"part": data}
+    assert store.unfinished() == []
+    with storage.open_binary(path) as file:
+        file.seek(5 << 20)
+        assert file.read(1000) == data[5 << 20 : (5 << 20) + 1000]
+
+
+def test_versions_of_one_second_have_different_tags(store: Store) -> None:
+    path = f"s3://{BUCKET}/versions/a"
+    storage.write(path, b"one")
+    first = storage.file_version(path)
+    storage.write(path, b"two")
+    second = storage.file_version(path)
+    assert first is not None
+    assert second is not None
+    assert first.tag != second.tag
+    assert not first.may_be(second)
+    assert storage.file_version(path + "-none") is None
+    ((_, _, listed),) = storage.objects_below(f"s3://{BUCKET}/versions")
+    assert listed.modified == second.modified
+
+
+def test_errors_name_the_object_and_what_helps(store: Store) -> None:
+    with pytest.raises(OutputError, match=r"s3://no-such/key: cannot write: .*: make the bucket"):
+        storage.write("s3://no-such/key", b"x")
+    with pytest.raises(InputError, match=f"s3://{BUCKET}/none: cannot read: it does not exist"):
+        storage.read(f"s3://{BUCKET}/none")
+
+
+def test_the_usual_environment_reaches_a_store(
+    server: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.client.put_object(Bucket=BUCKET, Key="environment", Body=b"there")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    assert storage.read(f"s3://{BUCKET}/environment") == b"there"
+    made = stores.place(f"s3://{BUCKET}/environment").filesystem
+    assert stores.place(f"s3://{BUCKET}/other").filesystem is made
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
+    assert stores.place(f"s3://{BUCKET}/environment").filesystem is not made
+
+
+def test_a_forked_process_is_told(store: Store) -> None:
+    """Where it would wait for threads that it has not."""
+    path = f"s3://{BUCKET}/forked"
+    storage.write(path, b"x")
+    if (child := os.fork()) == 0:
+        try:
+            storage.read(path)
+        except JobError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert storage.read(path) == b"x"
+
+
+def test_options_are_those_of_pyarrow_and_have_their_types() -> None:
+    made = StorageOptions.parse(
+        [
+            "anonymous=true",
+            "connect_timeout=2.5",
+            "load_frequency=60",
+            "endpoint_override=http://a:1/x=y",
+            "s3.region=here",
+            "gs.endpoint_override=b",
+            "hf.token=secret",
+            "hf.expand_info=false",
+            "region=first",
+            "region=second",
+        ]
+    )
+    s3 = {
+        "anonymous": True,
+        "connect_timeout": 2.5,
+        "load_frequency": 60,
+        "endpoint_override": "http://a:1/x=y",
+        "region": "here",
+    }
+    assert made.of("s3") == made.of("s3a") == s3
+    assert made.of("gs") == {"anonymous": True, "endpoint_override": "b"}
+    assert made.of("hf") == {"token": "secret", "expand_info": False}
+    assert made.of("memory") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("endpoint_overide=x", "did you mean endpoint_override?"),
+        ("gs.region=x", "gs:// has no such option"),
+        ("zzz=1", "use one of access_key, "),
+        ("anonymous=yes", "'yes' is neither true nor false"),
+        ("connect_timeout=soon", "'soon' is not a number"),
+        ("region", "is not KEY=VALUE"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        StorageOptions.parse([text])
+
+
+def test_options_of_beams_filesystems_are_named_anew(tmp_path: Path) -> None:
+    small_tokenizer(tmp_path / "t.json")
+    corpus = write_corpus(tmp_path / "in")
+    execution = Execution(beam_args=("--s3_endpoint_url=http://here",))
+    with pytest.raises(ConfigError, match="`storage_option` endpoint_override=http://here"):
+        encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "out", execution=execution)
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "path"),
+    [
+        ("azfs://account/container/a b?.txt", "azfs://account/", "container/a b?.txt"),
+        (
+            "abfs://container@account.dfs.core.windows.net/a/b",
+            "abfs://container@account.dfs.core.windows.net/",
+            "container/a/b",
+        ),
+        ("abfss://container/a", "abfss://", "container/a"),
+    ],
+)
+def test_urls_of_azure(url: str, base: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "account")
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
+    at = stores.place(url)
+    assert (at.base, at.path) == (base, path)
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT")
+    if "account" not in url:
+        with pytest.raises(ConfigError, match="account_name=ACCOUNT"):
+            stores.place(url)
+
+
+def test_a_scheme_of_fsspec_holds_the_bytes_of_a_disk(tmp_path: Path) -> None:
+    tokenizer = tmp_path / "t.json"
+    small_tokenizer(tokenizer)
+    corpus = write_corpus(tmp_path / "in")
+    for name, data in tree(corpus.folder).items():
+        storage.write(f"memory://corpus/{name}", data)
+    elsewhere = (
+        pattern.replace(str(corpus.folder), "memory://corpus") for pattern in corpus.patterns
+    )
+    inputs = InputSettings(patterns=tuple(elsewhere), split_size=SPLIT)
+    out = tmp_path / "out"
+    encode(inputs, tokenizer, out)  # one thread: files in memory have one position for all
+    encode(corpus.inputs(), tokenizer, tmp_path / "expected")
+    assert tree(out) == tree(tmp_path / "expected")
