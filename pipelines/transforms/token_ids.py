@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from bpe._native import stable_hash
 from bpe._text import utf8
+from pipelines import storage
 from pipelines.batches import as_table, column_of, fields_of
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
@@ -35,12 +36,11 @@ from pipelines.encode.steps import (
 )
 from pipelines.encode.tokenizer_files import tokenizer_json
 from pipelines.errors import ConfigError, RecordError
-from pipelines.files import storage
-from pipelines.files.storage import join, replacing
 from pipelines.option import several
 from pipelines.output.directory import prepare
 from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
 from pipelines.settings import MAX_ROW_TOKENS, EncodeSettings, IdType, OutputSettings
+from pipelines.storage import join, replacing
 from pipelines.transforms.elements import check_field, in_window, require_global_window
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
 
