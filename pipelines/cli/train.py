@@ -52,9 +52,12 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
 def train(ctx: click.Context, /, **_: Any) -> None:
     """Train a tokenizer on a corpus, or on counts made before.
 
-    Writes DIR/tokenizer.json, which Hugging Face's tokenizers and transformers open too, and
-    DIR/training.json: every merge with its count and the tokens left after it. With --input, the
-    counts stay in DIR/counts.
+    Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
+    after it. With --input, the counts stay in DIR/counts.
+
+    Hugging Face's tokenizers and transformers open tokenizer.json too, and give the same ids for
+    text that spells out no special token. What they cannot express is written so that they refuse
+    the file; the summary says why.
     """
     choose(ctx, "input", "counts")
     if not ctx.params["input"] and not ctx.params["counts"]:
