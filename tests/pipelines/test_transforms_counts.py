@@ -336,7 +336,7 @@ def test_there_must_be_something_to_train_on() -> None:
         (lambda: WriteCounts("c", prune_below=0), "prune_below is 0"),
         (lambda: ReadCounts(""), "the path is empty"),
         (TrainTokenizer, "no limit"),
-        (lambda: TrainTokenizer(vocab_size=5), "vocab_size 5"),
+        (lambda: TrainTokenizer(vocab_size=5), "`vocab_size` 5"),
         (lambda: TrainTokenizer(vocab_size=300, ties="random"), "unknown tie rule"),
         (
             lambda: TrainTokenizer(vocab_size=300, ties="first-seen"),
