@@ -40,7 +40,7 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
     InputSettings,
     Execution,
     optional=["input"],
-    leave_out=["split_size", "max_failures", *options.NO_RUNNER],
+    leave_out=["split_size", "max_failures"],
 )
 @tokenizer_options()
 @options.config_option()
@@ -62,7 +62,9 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     A tokenizer file, of any format that bpe convert knows: it is read in full (with training.json,
     where training left one beside it), and each token that cannot be encoded to itself is listed.
 
-    All of it is read in this process.
+    The parts of encoded output are shared out among the workers, on any runner. Each one is
+    checked: the error names the first that is wrong, and how many are. Counts are checked in this
+    process.
 
     Exit status 0: all is right; 1: something is not, and what is named.
     """
@@ -77,7 +79,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
         show_tokenizer(ctx, found)
         ctx.exit(1 if found["unreachable"] else 0)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
-    execution = settings_of(ctx, Execution, beam_args=beam_args(ctx))
+    execution = options.execution(ctx)
     set_up_logging()
     with loading():
         from pipelines import jobs

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from pipelines import storage
 from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
-from pipelines.errors import VerificationError
+from pipelines.errors import JobError, VerificationError
 from pipelines.failures import job_errors
+from pipelines.jobs.execution import check_job
 from pipelines.output.state import complete, complete_outputs
 from pipelines.progress import NoProgress
-from pipelines.run import use_storage_alone
+from pipelines.run import metric, options, run
 from pipelines.settings import Execution
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import verify_counts
-from pipelines.verify.encoded import verify_encoded
+from pipelines.verify.encoded import check_totals, plan_verifying
+from pipelines.verify.transform import CHECKED, add_verifying
 from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def outputs(
         JobError: there is nothing, or something of it is not complete.
     """
     with job_errors():
-        use_storage_alone(execution)
+        options(execution)
         return complete_outputs(directory)
 
 
@@ -59,7 +61,7 @@ def verify(
     Args:
         directory: that holds the manifest.
         inputs: the corpus, given as when the output was made.
-        execution: says how stores are reached; the work is done in this process.
+        execution: where the work is done.
         progress: told how far it is.
         tokenizer: that a corpus must have been encoded with; None: any.
 
@@ -70,11 +72,11 @@ def verify(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        use_storage_alone(execution)
+        options(execution)
         complete(directory, "counts", "encoded")
         kind, checksum = read_kind(directory)
         if kind == "encoded":
-            totals, parts = _verify_encoded(directory, inputs, progress)
+            totals, parts = _verify_encoded(directory, inputs, execution, progress)
             sha256 = totals.pop("tokenizer_sha256")
             if tokenizer is not None and tokenizer.sha256 != sha256:
                 raise VerificationError(
@@ -94,16 +96,35 @@ def verify(
 
 
 def _verify_encoded(
-    directory: str, inputs: InputSettings | None, progress: Progress
+    directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
 ) -> tuple[dict[str, Any], int]:
     def verified(manifest: EncodedManifest) -> tuple[EncodedManifest, Tokenizer]:
-        size = sum(source.size for source in manifest.inputs) if inputs else manifest.totals.bytes
+        planned = plan_verifying(directory, manifest, inputs=inputs)
+        parts = len(planned.parts)
+        root = planned.job.directory
+        reads = [piece.path for check in planned.parts for piece in check.split.pieces]
+        check_job(execution, progress, reads=reads if inputs else [root], writes=root)
+        size = sum(check.size(compare=inputs is not None) for check in planned.parts)
+        if not parts:  # a watch that has taken nothing yet
+            check_totals(manifest)
+            return manifest, planned.tokenizer
         with progress.stage("verify", size) as stage:
-            stage.set_slots(len(manifest.parts))
-            counters = stage.counters_path
-            return manifest, verify_encoded(
-                directory, manifest, inputs=inputs, counters_path=counters
+            stage.set_slots(parts)
+            watched = planned.watched(stage.counters_path)
+            result = run(
+                lambda p, failures: add_verifying(p, watched, failures),
+                execution=execution,
+                pieces=parts,
+                stage=stage,
+                progress=progress,
+                name="verify",
             )
+        if (checked := metric(result, CHECKED)) < parts:
+            raise JobError(
+                f"the runner says that it checked {checked} parts of {parts}: use another runner"
+            )
+        check_totals(manifest)
+        return manifest, planned.tokenizer
 
     manifest, tokenizer = read_steadily(lambda: read_encoded(directory), watched_files, verified)
     totals = manifest.totals

@@ -8,8 +8,7 @@ must decode to the bytes of the document, and encoding the document must give th
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,56 +25,112 @@ from pipelines.encode.steps import (
     unknown_id,
 )
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
-from pipelines.errors import ConfigError, InputError, VerificationError
+from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
 from pipelines.output.names import DATA, DEAD_LETTERS, TOKENIZER, parse_part
 from pipelines.progress import SlotWriter
-from pipelines.settings import cores
 from pipelines.storage import join
 from pipelines.verify.rows import PartComparison, PartRows
 from pipelines.watch.arrivals import Arrivals, Place
 from pipelines.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bpe import Tokenizer
+    from pipelines.corpus.documents import ReadOptions
     from pipelines.corpus.inputs import InputFile
-    from pipelines.encode.manifest import EncodedManifest
-    from pipelines.encode.parts import Contents
+    from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.parts import Contents, DeadLetters
     from pipelines.encode.rows import RowLayout
-    from pipelines.settings import InputSettings
+    from pipelines.settings import InputSettings, RowSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Encoded:
+class VerifyJob:
+    """Everything a worker must know to check parts; small, and picklable.
+
+    Attributes:
+        directory: that holds the corpus.
+        tokenizer_sha256: of its ``tokenizer.json`` (hex).
+        vocab_size: one more than the greatest id there may be.
+        id_type: ``uint16`` or ``uint32``.
+        reading: how the inputs were read.
+        rows: how documents became rows.
+        compare: whether the inputs are read again, and compared.
+        counters_path: the file of progress slots, one for each part.
+    """
+
     directory: str
-    manifest: EncodedManifest
-    tokenizer: Tokenizer
-    layout: RowLayout
-    splits: tuple[Split, ...]
+    tokenizer_sha256: str
+    vocab_size: int
+    id_type: str
+    reading: ReadOptions
+    rows: RowSettings
     compare: bool
-    counters_path: str | None
+    counters_path: str | None = None
+
+    def layout(self, tokenizer: Tokenizer) -> RowLayout:
+        """Of the rows of all parts.
+
+        Raises:
+            VerificationError: the tokenizer and the settings do not go together.
+        """
+        try:
+            return row_layout(
+                self.rows, id_type=self.id_type, reading=self.reading, tokenizer=tokenizer
+            )
+        except ConfigError as error:
+            raise VerificationError(f"the manifest contradicts itself: {error}") from error
 
 
-def verify_encoded(
-    directory: str,
-    manifest: EncodedManifest,
-    *,
-    inputs: InputSettings | None = None,
-    counters_path: str | None = None,
-) -> Tokenizer:
-    """Check an encoded corpus; return its tokenizer.
+@dataclass(frozen=True, kw_only=True)
+class PartCheck:
+    """A part to check.
+
+    Attributes:
+        number: in the order of the manifest.
+        part: what the manifest says of it.
+        split: that it was made of; its files may lie elsewhere by now.
+        dead_letters: what the manifest says of the bad records of the split.
+    """
+
+    number: int
+    part: Part
+    split: Split
+    dead_letters: DeadLetters | None
+
+    def size(self, *, compare: bool) -> int:
+        """Bytes that are read for it: of its inputs, or of its own file."""
+        return self.split.size if compare else self.part.bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verifying:
+    """A verification, planned: what workers know, the parts, and the tokenizer."""
+
+    job: VerifyJob
+    parts: tuple[PartCheck, ...]
+    tokenizer: Tokenizer
+
+    def watched(self, counters_path: str | None) -> Verifying:
+        """The same, whose workers tell their progress to a file of slots."""
+        return replace(self, job=replace(self.job, counters_path=counters_path))
+
+
+def plan_verifying(
+    directory: str, manifest: EncodedManifest, *, inputs: InputSettings | None = None
+) -> Verifying:
+    """Check an encoded corpus but for its parts and their sums, and plan the checks of the parts.
 
     Args:
         directory: that holds it.
         manifest: what it must be.
         inputs: where its documents come from, to compare them too. How they are read stands in
             the manifest.
-        counters_path: the file of progress slots, one for each part.
 
     Raises:
-        VerificationError: something is not as it must be; the message names part, row, document.
-        InputError: an input cannot be read.
+        VerificationError: something is not as it must be.
+        InputError: the inputs cannot be listed.
     """
     root = storage.located(directory)
     check_names(
@@ -98,29 +153,32 @@ def verify_encoded(
             f"the manifest says vocab_size {manifest.vocab_size}, the tokenizer has "
             f"{tokenizer.max_id + 1}"
         )
-    encoded = _Encoded(
+    job = VerifyJob(
         directory=root,
-        manifest=manifest,
-        tokenizer=tokenizer,
-        layout=_layout(manifest, tokenizer),
-        splits=_splits(manifest, _files(root, manifest, inputs) if inputs else None),
+        tokenizer_sha256=manifest.tokenizer_sha256,
+        vocab_size=manifest.vocab_size,
+        id_type=manifest.id_type,
+        reading=manifest.reading,
+        rows=manifest.rows,
         compare=inputs is not None,
-        counters_path=counters_path,
     )
-    for letters in manifest.dead_letters:
+    job.layout(tokenizer)
+    splits = _splits(manifest, _files(root, manifest, inputs) if inputs else None)
+    dead = {letters.file: letters for letters in manifest.dead_letters}
+    if len(dead) < len(manifest.dead_letters):
+        raise VerificationError("the manifest names a file of dead letters twice")
+    parts = tuple(
+        PartCheck(
+            number=number,
+            part=part,
+            split=split,
+            dead_letters=dead.pop(split.dead_letters_file, None),
+        )
+        for number, (part, split) in enumerate(zip(manifest.parts, splits, strict=True))
+    )
+    for letters in dead.values():  # of an input of a watch that made no part
         _check_file(join(root, letters.file), letters.bytes, letters.sha256)
-    with ThreadPoolExecutor(cores()) as pool:
-        pending = [
-            pool.submit(_check_part, encoded, number) for number in range(len(manifest.parts))
-        ]
-        try:
-            for future in pending:  # in order: the first part that is wrong is the one named
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    _check_totals(manifest)
-    return tokenizer
+    return Verifying(job=job, parts=parts, tokenizer=tokenizer)
 
 
 def _files(
@@ -187,16 +245,12 @@ def _check_file(path: str, size: int, sha256: str) -> None:
         raise VerificationError(f"{path}: its SHA-256 is not that of the manifest: it was changed")
 
 
-def _layout(manifest: EncodedManifest, tokenizer: Tokenizer) -> RowLayout:
-    try:
-        return row_layout(
-            manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer
-        )
-    except ConfigError as error:
-        raise VerificationError(f"the manifest contradicts itself: {error}") from error
+def check_totals(manifest: EncodedManifest) -> None:
+    """Compare the totals of a manifest with the sums over its parts.
 
-
-def _check_totals(manifest: EncodedManifest) -> None:
+    Raises:
+        VerificationError: they differ.
+    """
     totals = manifest.totals
     for name, stated, found in (
         ("documents", totals.documents, sum(part.documents for part in manifest.parts)),
@@ -214,14 +268,31 @@ def _check_totals(manifest: EncodedManifest) -> None:
             )
 
 
-def _check_part(encoded: _Encoded, number: int) -> None:
-    part = encoded.manifest.parts[number]
-    path = join(encoded.directory, part.file)
+def check_part(
+    check: PartCheck, job: VerifyJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
+) -> None:
+    """Check the files of a part against the manifest and each other, and its rows.
+
+    Args:
+        check: the part.
+        job: what it is a part of.
+        tokenizer: that made its ids.
+        stopped: asked between blocks, whether nobody needs the result any more.
+
+    Raises:
+        VerificationError: something is not as it must be; the message names part, row, document.
+        InputError: an input cannot be read.
+        StoppedError: nobody needs the result any more.
+    """
+    part, path = check.part, join(job.directory, check.part.file)
     _check_file(path, part.bytes, part.sha256)
+    if check.dead_letters is not None:
+        letters = check.dead_letters
+        _check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
     try:
         with (
             storage.open_binary(path) as source,
-            SlotWriter(encoded.counters_path, number) as slot,
+            SlotWriter(job.counters_path, check.number) as slot,
         ):
             file = open_part(source)
             contents = read_contents(file)
@@ -231,62 +302,56 @@ def _check_part(encoded: _Encoded, number: int) -> None:
                         f"{path}: its footer says {name} {getattr(contents, name)}, the manifest "
                         f"{getattr(part, name)}"
                     )
-            _check_origin(encoded, number, contents, path)
+            _check_origin(check, job, contents, path)
+            layout = job.layout(tokenizer)
             rows = PartRows(
                 file,
                 path=path,
                 part=part,
-                layout=encoded.layout,
-                vocab_size=encoded.manifest.vocab_size,
-                unknown=unknown_id(encoded.tokenizer),
+                layout=layout,
+                vocab_size=job.vocab_size,
+                unknown=unknown_id(tokenizer),
             )
-            if encoded.compare:
-                _compare(encoded, number, rows, slot)
-            else:
-                size = 0
-                while (table := rows.rest()) is not None:
-                    size += table.nbytes
-                    slot.update(documents=rows.documents, bytes=min(size, part.bytes))
-                slot.update(documents=rows.documents, bytes=part.bytes)
+            if job.compare:
+                comparison = PartComparison(
+                    split=check.split, reading=job.reading, layout=layout, tokenizer=tokenizer
+                )
+                _check_failures(check, path, comparison.run(rows, part, slot, stopped=stopped))
+                return
+            size = 0
+            while (table := rows.rest()) is not None:
+                if stopped():
+                    raise StoppedError
+                size += table.nbytes
+                slot.update(documents=rows.documents, bytes=min(size, part.bytes))
+            slot.update(documents=rows.documents, bytes=part.bytes)
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, (VerificationError, InputError)):
             raise
         raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
 
 
-def _check_origin(encoded: _Encoded, number: int, contents: Contents, path: str) -> None:
+def _check_origin(check: PartCheck, job: VerifyJob, contents: Contents, path: str) -> None:
     """What the manifest says of inputs and settings against what the part was made from."""
-    manifest = encoded.manifest
     settings = part_settings(
-        tokenizer_sha256=manifest.tokenizer_sha256,
-        id_type=manifest.id_type,
-        reading=manifest.reading,
-        rows=manifest.rows,
+        tokenizer_sha256=job.tokenizer_sha256,
+        id_type=job.id_type,
+        reading=job.reading,
+        rows=job.rows,
     )
-    if contents.fingerprint != part_fingerprint(encoded.splits[number], settings):
+    if contents.fingerprint != part_fingerprint(check.split, settings):
         raise VerificationError(
             f"{path}: it was made from other inputs or with other settings than the manifest says"
         )
-    name = encoded.splits[number].dead_letters_file
-    stated = [letters for letters in manifest.dead_letters if letters.file == name]
-    if stated != ([contents.dead_letters] if contents.dead_letters else []):
+    if contents.dead_letters != check.dead_letters:
         raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
 
 
-def _compare(encoded: _Encoded, number: int, rows: PartRows, slot: SlotWriter) -> None:
-    manifest, part = encoded.manifest, encoded.manifest.parts[number]
-    comparison = PartComparison(
-        split=encoded.splits[number],
-        reading=manifest.reading,
-        layout=encoded.layout,
-        tokenizer=encoded.tokenizer,
-    )
-    failures = comparison.run(rows, part, slot)
-    name = encoded.splits[number].dead_letters_file
-    stated = sum(d.records for d in manifest.dead_letters if d.file == name)
+def _check_failures(check: PartCheck, path: str, failures: int) -> None:
+    stated = check.dead_letters.records if check.dead_letters else 0
     if failures != stated:
         raise VerificationError(
-            f"{rows.path}: its input has {failures} bad records, the manifest says {stated}"
+            f"{path}: its input has {failures} bad records, the manifest says {stated}"
         )
 
 

@@ -14,11 +14,11 @@ from pipelines.corpus.reading import text_bytes
 from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.parts import count_id, read_rows
 from pipelines.encode.rows import CHUNK_INDEX, DOCUMENTS, ID, INPUT_IDS, row_maker
-from pipelines.errors import VerificationError
+from pipelines.errors import StoppedError, VerificationError
 from pipelines.verify.joining import Joiner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow.parquet as pq
 
@@ -148,17 +148,28 @@ class PartComparison:
     layout: RowLayout
     tokenizer: Tokenizer
 
-    def run(self, rows: PartRows, part: Part, slot: SlotWriter) -> int:
+    def run(
+        self, rows: PartRows, part: Part, slot: SlotWriter, *, stopped: Callable[[], bool]
+    ) -> int:
         """Compare all; return the number of bad records.
+
+        Args:
+            rows: of the part.
+            part: what the manifest says of it.
+            slot: told how far it is.
+            stopped: asked between blocks, whether nobody needs the result any more.
 
         Raises:
             VerificationError: there is a difference; the message names row and document.
             InputError: an input cannot be read.
+            StoppedError: nobody needs the result any more.
         """
         encoder = SplitEncoder(self.tokenizer, self.split, layout=self.layout)
         maker = row_maker(self.layout)
         failures = documents = text = size = 0
         for block in read_split(self.split, self.reading):
+            if stopped():
+                raise StoppedError
             encoded = encoder.encode(block)
             failures += len(block.bad) + len(encoded.bad)
             documents += len(encoded.texts)

@@ -62,7 +62,7 @@ def replaced(tmp_path: Path) -> Replaced:
     return Replaced(Encoding(tmp_path))
 
 
-@pytest.mark.parametrize("step", ["check_names", "_check_part"])
+@pytest.mark.parametrize("step", ["check_names", "_check_file"])
 def test_verify_of_what_is_replaced_meanwhile(
     replaced: Replaced, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
