@@ -16,7 +16,7 @@ from pipelines.encode.parts import META, open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.names import dead_letters_file, manifest_bytes
-from pipelines.settings import InputSettings, PretokenSettings, RowSettings
+from pipelines.settings import Execution, InputSettings, PretokenSettings, RowSettings
 from tests.pipelines.corpora import (
     Corpus,
     count,
@@ -215,6 +215,19 @@ def test_an_id_that_does_not_exist_is_found_without_inputs(ids: Path) -> None:
     rewrite(ids, 1, lambda table: with_ids(table, 1, [5, 60_000]))
     with pytest.raises(VerificationError, match=r"train-00001.*, row 1, document 'j\d+': id 60000"):
         jobs.verify(directory=str(ids))
+
+
+def test_of_several_wrong_parts_the_first_is_named_and_all_are_counted(ids: Path) -> None:
+    """Whatever worker comes to one of them first."""
+    for number in (4, 2, 1):
+        part = sorted((ids / "data").glob("*.parquet"))[number]
+        part.write_bytes(part.read_bytes()[:-1] + b"?")
+    parts = len(list((ids / "data").glob("*.parquet")))
+    for workers in (1, 4):
+        with pytest.raises(VerificationError) as raised:
+            jobs.verify(directory=str(ids), execution=Execution(workers=workers))
+        assert "train-00001" in str(raised.value)
+        assert f"(the first of 3 parts that are wrong, of {parts})" in str(raised.value)
 
 
 CHANGES: dict[str, tuple[Callable[[pa.Table, bpe.Tokenizer], pa.Table], str]] = {
