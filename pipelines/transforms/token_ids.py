@@ -21,7 +21,7 @@ from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import Split
-from pipelines.elements import pack, unpack
+from pipelines.elements import pack, unpack, with_storage
 from pipelines.encode.kept import name_and_type
 from pipelines.encode.parts import FinishedPart, PartWriter
 from pipelines.encode.rows import ID, INPUT_IDS, Documents, Dropped, reserved, row_maker
@@ -127,7 +127,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             | "Start" >> beam.Create([None], reshuffle=False)
             | "Prepare directory"
             >> beam.Map(
-                _prepare,
+                with_storage(_prepare),
                 self._source,
                 self._side_input,
                 self._output,
@@ -148,15 +148,15 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             (rows, seeds)
             | "All rows" >> beam.Flatten()
             | "Group parts" >> beam.GroupByKey()
-            | "Write parts" >> beam.Map(_write_part, job).with_output_types(bytes)
+            | "Write parts" >> beam.Map(with_storage(_write_part), job).with_output_types(bytes)
         )
         return (
             begin
             | "End" >> beam.Create([None], reshuffle=False)
             | "Write manifest"
-            >> beam.Map(_write_manifest, job, beam.pvalue.AsIter(written)).with_output_types(
-                dict[str, Any]
-            )
+            >> beam.Map(
+                with_storage(_write_manifest), job, beam.pvalue.AsIter(written)
+            ).with_output_types(dict[str, Any])
         )
 
 

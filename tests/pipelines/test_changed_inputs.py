@@ -231,7 +231,8 @@ def test_resume_makes_again_what_is_of_a_file_that_changed(
     tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None]
 ) -> None:
     corpus = Corpus(tmp_path, name)
-    (corpus.path.parent / "more.jsonl").write_bytes(contents("more.jsonl", LINES))
+    more = corpus.path.with_name(f"more-{name}")  # of the same format
+    more.write_bytes(contents(more.name, LINES))
     inputs = replace(corpus.inputs(), patterns=(str(corpus.path.parent),))
     out, counts = tmp_path / "out", tmp_path / "counts"
     parts = encode(inputs, model, out).parts
