@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from pipelines.batches import (
     id_arrays,
     with_ids,
 )
-from pipelines.elements import StorageDoFn
+from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
@@ -141,10 +140,10 @@ class EncodeDocuments(ExceptionHandling):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerSource:
-    """Where workers get the tokenizer: a path, or the pickled value."""
+    """Where workers get the tokenizer: a path, or the value itself."""
 
     path: str | None = None
-    pickled: bytes = b""
+    packed: bytes = b""
 
     def load(self) -> bpe.Tokenizer:
         """The tokenizer.
@@ -154,7 +153,7 @@ class TokenizerSource:
         """
         if self.path is not None:
             return load_tokenizer(self.path)
-        tokenizer: bpe.Tokenizer = pickle.loads(self.pickled)  # noqa: S301 - `_pickled` made it
+        tokenizer: bpe.Tokenizer = unpack(self.packed)
         return tokenizer
 
 
@@ -169,7 +168,7 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
     if isinstance(tokenizer, beam.pvalue.AsSideInput):
         return None, tokenizer
     if isinstance(tokenizer, bpe.Tokenizer):
-        return TokenizerSource(pickled=_pickled(tokenizer)), None
+        return TokenizerSource(packed=_packed(tokenizer)), None
     if isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer):
         return TokenizerSource(path=os.fspath(tokenizer)), None
     raise ConfigError(
@@ -178,10 +177,10 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
     )
 
 
-def _pickled(tokenizer: bpe.Tokenizer) -> bytes:
+def _packed(tokenizer: bpe.Tokenizer) -> bytes:
     """A tokenizer for the workers, without how it was trained, which they do not need."""
     state = {**tokenizer.__getstate__(), "training": None}
-    return pickle.dumps(bpe.Tokenizer(**state), protocol=pickle.HIGHEST_PROTOCOL)
+    return pack(bpe.Tokenizer(**state))
 
 
 def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:
