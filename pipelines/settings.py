@@ -22,7 +22,7 @@ Format = Literal["auto", "text", "lines", "jsonl", "parquet"]
 FORMATS: tuple[str, ...] = get_args(Format)
 IdType = Literal["auto", "uint16", "uint32"]
 ID_TYPES: tuple[str, ...] = get_args(IdType)
-Staging = Literal["auto", "wheel", "sdist", "none"]
+Staging = Literal["auto", "none"]
 STAGINGS: tuple[str, ...] = get_args(Staging)
 PackRemainder = Literal["keep", "drop"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
@@ -654,18 +654,9 @@ class Execution:
             choices=STAGINGS,
             metavar="HOW",
             advanced=True,
-            help="How workers of another environment get this package. wheel: one is built here; "
-            "sdist: they compile it; none: they have it; auto: wheel, unless Beam's options bring "
-            "it (--extra_package, --setup_file, an image of your own).",
-        ),
-    )
-    package: str = field(
-        default="",
-        metadata=option(
-            group="Where it runs",
-            metavar="FILE",
-            advanced=True,
-            help="Wheel or sdist of this package for the workers, in place of one built here.",
+            help="How workers of another environment get this package. auto: by Beam's options "
+            "(--extra_package, --setup_file, an image of your own), and a job without is refused; "
+            "none: they have it.",
         ),
     )
     shared_paths: tuple[str, ...] = field(
@@ -697,8 +688,6 @@ class Execution:
 
     def __post_init__(self) -> None:
         check_declared(self)
-        if self.package and self.stage == "none":
-            raise ConfigError("`package` and `stage` none exclude each other: leave one out")
 
     @property
     def worker_count(self) -> int:

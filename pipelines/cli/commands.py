@@ -31,6 +31,7 @@ from pipelines.cli.encode import encode
 from pipelines.cli.html_report import report
 from pipelines.cli.interrupts import INTERRUPTED
 from pipelines.cli.logs import choose_format, log_line, put_back
+from pipelines.cli.package import package
 from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
@@ -97,6 +98,7 @@ for _command in (
     show,
     words,
     report,
+    package,
     completion,
 ):
     bpe.add_command(_command)

@@ -15,8 +15,8 @@ from apache_beam.options.pipeline_options import (
 )
 
 from pipelines.errors import ConfigError, JobError
+from pipelines.submission.package import check_package
 from pipelines.submission.paths import check_paths
-from pipelines.submission.staging import stage
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def check_submission(
 
     Raises:
         ConfigError: workers cannot see a file, or an option is wrong.
-        JobError: no job server answers, or the package for the workers cannot be built.
+        JobError: no job server answers.
     """
     workers = workers_of(made)
     note = check_paths(workers, reads=reads, writes=writes, shared=execution.shared_paths)
@@ -77,7 +77,7 @@ def ready(
         return
     _find_engine(made, workers, say)
     reach_job_server(made, workers)
-    stage(made, workers, how=execution.stage, file=execution.package, say=say)
+    check_package(made, workers, how=execution.stage)
 
 
 def _find_engine(made: PipelineOptions, workers: Workers, say: Callable[[str], None]) -> None:

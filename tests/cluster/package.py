@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.submission.package import make_wheel
 from tests.cli.process import ROOT
 
 if TYPE_CHECKING:
@@ -27,17 +26,13 @@ class Package:
 
     @classmethod
     def built(cls, folder: Path) -> Package:
-        """Build the wheel from a copy of this checkout."""
+        """Make the wheel, and a copy of the sources of this checkout."""
         sources = folder / "sources"
         for name in _SOURCES:
             shutil.copytree(ROOT / name, sources / name, ignore=_BUILT)
         for name in _FILES:
             shutil.copy(ROOT / name, sources)
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
-        subprocess.run([*command, str(sources)], check=True, cwd=folder)
-        shutil.rmtree(sources / "build", ignore_errors=True)
-        (wheel,) = folder.glob("*.whl")
-        return cls(wheel, sources / "setup.py")
+        return cls(make_wheel(folder), sources / "setup.py")
 
     @property
     def as_wheel(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.cluster.jobs import Job
+    from tests.cluster.package import Package
     from tests.cluster.processes import Program
 
 SLOW = ("--pattern", r"\w|\W", "--split-size", "100KB")  # a pattern of one's own, in Python
@@ -254,30 +255,33 @@ def test_a_job_may_last_longer_than_requests_to_its_server(
 
 @pytest.mark.long
 def test_the_package_is_staged_where_workers_lack_it(
-    job: Job, bare_flink: Submission, tmp_path: Path
+    job: Job, bare_flink: Submission, package: Package, tmp_path: Path
 ) -> None:
-    job.run(tmp_path / "out", bare_flink)
+    job.run(tmp_path / "out", bare_flink + package.as_wheel)
     job.check(tmp_path / "out")
 
 
 @pytest.mark.long
-def test_sources_are_staged_when_asked_for(bare_flink: Submission, tmp_path: Path) -> None:
+def test_sources_are_staged_when_asked_for(
+    bare_flink: Submission, package: Package, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("a rose is a rose\n" * 100)
     arguments = ["count", "--input", str(tmp_path / "a.txt"), "--output", str(tmp_path / "counts")]
-    options = ["sdist" if option == "auto" else option for option in bare_flink.options]
-    done = bpe(*arguments, *options, seconds=1800)
-    assert "staging the sources of beam-bpe for the PROCESS workers" in done.stderr
+    bpe(*arguments, *(bare_flink + package.as_sources).options, seconds=1800)
     assert (
         json.loads((tmp_path / "counts" / "manifest.json").read_text())["totals"]["documents"] == 1
     )
 
 
 @pytest.mark.long
-def test_a_failing_job_says_one_thing(bare_flink: Submission, tmp_path: Path) -> None:
+def test_a_failing_job_says_one_thing(
+    bare_flink: Submission, package: Package, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"text": "good"}\n{"text": "bad\n')
     arguments = ["count", "--input", str(bad), "--output", str(tmp_path / "counts")]
-    done = bpe(*arguments, *bare_flink.options, status=1, seconds=PATIENCE)
+    options = (bare_flink + package.as_wheel).options
+    done = bpe(*arguments, *options, status=1, seconds=PATIENCE)
     last = done.stderr.rstrip().splitlines()[-1]
     assert last.startswith(f"bpe: error: {bad}, record at byte 17: not one JSON value")
     log = re.search(r"\(full log: (\S+)\)$", last)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from apache_beam.options.pipeline_options import (
-    DebugOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -15,8 +14,8 @@ from apache_beam.options.pipeline_options import (
 
 from pipelines.errors import ConfigError, JobError
 from pipelines.settings import Execution
+from pipelines.submission.package import check_package, needs_package
 from pipelines.submission.paths import check_paths
-from pipelines.submission.staging import needs_package, stage
 from pipelines.submission.submit import reach_job_server, ready
 from pipelines.submission.workers import Workers, is_loopback, workers_of
 
@@ -117,33 +116,14 @@ def test_a_requirements_file_can_bring_the_package(tmp_path: Path) -> None:
         assert needs_package(made, workers_of(made)) == lack
 
 
-def test_a_package_that_is_given_is_staged_as_it_is(tmp_path: Path) -> None:
-    wheel = tmp_path / "beam_bpe-9-py3-none-any.whl"
-    wheel.touch()
-    made = options_of(*PROCESS, "--extra_package=other-1.0.tar.gz")
-    said: list[str] = []
-    stage(made, workers_of(made), file=str(wheel), say=said.append)
-    assert made.view_as(SetupOptions).extra_packages == ["other-1.0.tar.gz", str(wheel)]
-    place = "PortableRunner at 127.0.0.1:8099"
-    assert said == [f"staging {wheel.name} for the PROCESS workers of {place}"]
-    sdist = tmp_path / "beam_bpe-9.tar.gz"
-    sdist.touch()
-    stage(made, workers_of(made), file=str(sdist))
-    assert made.view_as(DebugOptions).lookup_experiment("pip_use_build_isolation")
-
-
-def test_a_package_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
-    made = options_of(*PROCESS)
-    for name, message in (("other.whl", "name a wheel"), ("beam_bpe-9.whl", "no such file")):
-        with pytest.raises(ConfigError, match=message):
-            stage(made, workers_of(made), file=str(tmp_path / name))
-
-
 @pytest.mark.parametrize("asked", [PROCESS, DOCKER, DATAFLOW])
-def test_nothing_is_staged_where_nobody_wants_it(asked: Sequence[str]) -> None:
+def test_a_job_whose_workers_lack_the_package_is_refused(asked: Sequence[str]) -> None:
     made = options_of(*asked)
-    stage(made, workers_of(made), how="none")
-    assert made.view_as(SetupOptions).extra_packages is None
+    with pytest.raises(ConfigError, match=r"lack beam-bpe: .*bpe package --output DIR, which"):
+        check_package(made, workers_of(made), how="auto")
+    check_package(made, workers_of(made), how="none")
+    made.view_as(SetupOptions).extra_packages = ["dist/beam_bpe-1-cp311-cp311-linux_x86_64.whl"]
+    check_package(made, workers_of(made), how="auto")
 
 
 def test_local_files_are_refused_where_workers_cannot_see_them(tmp_path: Path) -> None:
@@ -204,8 +184,6 @@ def test_no_runner_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Mon
             ready(made, Execution(runner=runner), workers_of(made))
 
 
-def test_settings_that_contradict_each_other_are_refused() -> None:
+def test_a_stage_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="`stage` 'tar'"):
         Execution(stage="tar")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="exclude each other"):
-        Execution(stage="none", package="beam_bpe-9.whl")
