@@ -17,8 +17,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import click
@@ -31,11 +30,14 @@ from benchmarks.foundation import commit, processor
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_table, run_to_ipc
 from bpe.pretokenize import Pretokenizer
-from pipelines.count.steps import CountJob
-from pipelines.count.transform import add_merging
-from pipelines.elements import pack
+from pipelines.count.steps import CountJob, write_manifest
+from pipelines.count.transform import merge_shards
+from pipelines.elements import unpack
 from pipelines.failures import Failures
 from pipelines.settings import SHARDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RESULTS = ROOT / "benchmarks" / "results" / "merge_step.json"
 
@@ -117,8 +119,13 @@ def merge(folder: Path) -> None:
     files = sorted(str(file) for file in (folder / "runs").iterdir())
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([])) as pipeline:
         runs = pipeline | "Files" >> beam.Create(files) | "Read runs" >> beam.Map(_read_run)
-        done = pipeline | "Totals" >> beam.Create([pack(totals)])
-        add_merging(SimpleNamespace(runs=runs, totals=done), job, Failures())
+        parts = merge_shards(runs, job, Failures())
+        end = pipeline | "End" >> beam.Create([None])
+        _ = end | beam.Map(_write_manifest, beam.pvalue.AsIter(parts), totals, job)
+
+
+def _write_manifest(_: None, parts: Iterable[bytes], totals: Totals, job: CountJob) -> None:
+    write_manifest([*map(unpack, parts), totals], job)
 
 
 def _read_run(path: str) -> tuple[int, bytes]:

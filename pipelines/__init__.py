@@ -2,7 +2,7 @@
 
 For pipelines of any program: `ReadDocuments`, `CountPretokens`, `WriteCounts`, `ReadCounts`,
 `TrainTokenizer`, `EncodeDocuments` and `WriteTokenIds` take and make the elements of PCollections;
-`BPETokenize` is for Beam's ``MLTransform``; `CountCorpus` and `EncodeToParquet` go from files to
+`BPETokenize` is for Beam's ``MLTransform``; `CountCorpus` and `EncodeCorpus` go from files to
 files. Whole jobs are in `pipelines.jobs`. Beam is imported only where one of them is used.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipelines.count.transform import CountCorpus
-    from pipelines.encode.transform import EncodeToParquet
+    from pipelines.encode.transform import EncodeCorpus
     from pipelines.transforms.counting import CountPretokens
     from pipelines.transforms.counts_files import ReadCounts, WriteCounts
     from pipelines.transforms.documents import ReadDocuments
@@ -26,8 +26,8 @@ __all__ = [
     "BPETokenize",
     "CountCorpus",
     "CountPretokens",
+    "EncodeCorpus",
     "EncodeDocuments",
-    "EncodeToParquet",
     "ReadCounts",
     "ReadDocuments",
     "TrainTokenizer",
@@ -40,7 +40,7 @@ _MODULES = {
     "CountCorpus": "pipelines.count.transform",
     "CountPretokens": "pipelines.transforms.counting",
     "EncodeDocuments": "pipelines.transforms.encoding",
-    "EncodeToParquet": "pipelines.encode.transform",
+    "EncodeCorpus": "pipelines.encode.transform",
     "ReadCounts": "pipelines.transforms.counts_files",
     "ReadDocuments": "pipelines.transforms.documents",
     "TrainTokenizer": "pipelines.transforms.training",

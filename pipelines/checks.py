@@ -21,7 +21,7 @@ from pipelines.storage import join
 from pipelines.train import check_training
 
 if TYPE_CHECKING:
-    from pipelines.count.steps import Counting
+    from pipelines.count.planning import Counting
     from pipelines.settings import (
         CountsInput,
         InputSettings,

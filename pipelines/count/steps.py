@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,29 +29,28 @@ from bpe.counts.manifest import (
 from bpe.counts.pruning import Losses, prune
 from bpe.special import check_special_tokens
 from pipelines import storage
-from pipelines.corpus.inputs import describe_inputs, find_inputs
+from pipelines.corpus.inputs import describe_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
-from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, parse_part
-from pipelines.settings import SHARDS, CountSettings
+from pipelines.settings import SHARDS
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bpe.pretokenize import Pretokenizer
     from pipelines.corpus.documents import Block
-    from pipelines.corpus.inputs import InputFile, PassedOver
+    from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
-    from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
+    from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
 
 FLUSH_BYTES = 256 << 20  # of a counter in memory
 # Where order is tracked, a document's place is its file's number and its place in the file.
-_FILE_BITS, _PLACE_BITS = 22, 40
+FILE_BITS, _PLACE_BITS = 22, 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,31 +96,6 @@ class CountJob:
         return PretokenCounter(
             self.pretokenizer, special_tokens=self.special_tokens, track_order=self.track_order
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counting:
-    """A job over files, planned.
-
-    Attributes:
-        job: for the workers.
-        reading: for the workers: how splits are read.
-        files: the inputs.
-        passed_over: what else the patterns match.
-        splits: the work.
-        plan: what the job is, for its output directory.
-    """
-
-    job: CountJob
-    reading: Reading
-    files: tuple[InputFile, ...]
-    passed_over: tuple[PassedOver, ...]
-    splits: tuple[Split, ...]
-    plan: Plan
-
-    def watched(self, counters_path: str | None) -> Counting:
-        """The same job, whose workers tell their progress to a file of slots."""
-        return replace(self, reading=replace(self.reading, counters_path=counters_path))
 
 
 def count_split(
@@ -217,6 +191,7 @@ def write_manifest(
     reading: Reading | None = None,
     files: Sequence[CountedInput] = (),
     splits: int | None = None,
+    check: Callable[[], object] = tuple,
 ) -> dict[str, Any]:
     """Check that everything is there, and write the manifest.
 
@@ -226,6 +201,7 @@ def write_manifest(
         reading: where files were read: says how many bad records there may be.
         files: that were read.
         splits: how many totals there must be, where that is known.
+        check: called before anything is written or removed.
 
     Raises:
         RecordError: over all splits, more bad records than the job may set aside.
@@ -265,6 +241,7 @@ def write_manifest(
             [file for file in dead if parse_part(file)],
             documents=counted.documents,
         )
+    check()
     remove_temporaries(job.directory)
     text = manifest.to_json()
     storage.write(join(job.directory, MANIFEST), text.encode("utf-8"))
@@ -275,40 +252,6 @@ def write_manifest(
 def counted_inputs(files: Iterable[InputFile]) -> tuple[CountedInput, ...]:
     """The inputs as the manifest names them."""
     return tuple(CountedInput(name=file.name, size=file.size) for file in files)
-
-
-def plan_counting(
-    *,
-    inputs: InputSettings,
-    pretokens: PretokenSettings,
-    output: OutputSettings,
-    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
-) -> Counting:
-    """Find the inputs and plan the job; nothing is written.
-
-    Raises:
-        InputError: there are no inputs.
-        ConfigError: a setting is wrong.
-        bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
-    """
-    job = count_job(pretokens, output, settings)
-    found = find_inputs(inputs)
-    files = found.files
-    splits = plan_splits(files, inputs.split_size)
-    if settings.track_order and len(files) >> _FILE_BITS:
-        raise ConfigError(
-            f"{len(files)} files are too many to keep the order of documents (ties first-seen): "
-            "put them together, or use other ties"
-        )
-    reading = Reading.of(inputs, job.directory)
-    return Counting(
-        job=job,
-        reading=reading,
-        files=files,
-        passed_over=found.passed_over,
-        splits=tuple(splits),
-        plan=count_plan(job, splits=len(splits), reading=reading, files=files),
-    )
 
 
 def count_job(
@@ -348,5 +291,4 @@ def count_plan(
             **(reading.options.to_json() if reading else {}),
         },
         inputs=describe_inputs(files),
-        versions=tuple(file.version for file in files),
     )

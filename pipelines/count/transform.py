@@ -7,6 +7,7 @@ and written as one file. No element holds all counts, and text never leaves the 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -15,21 +16,13 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import Totals
-from pipelines.count.steps import (
-    count_job,
-    count_split,
-    counted_inputs,
-    drained,
-    merged,
-    plan_counting,
-    write_manifest,
-    write_shard,
-)
+from pipelines.count.directory import read_counts_manifest
+from pipelines.count.planning import CountRequest, begin_counting, finish_counting
+from pipelines.count.steps import count_split, drained, merged, write_shard
 from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.errors import ConfigError
 from pipelines.failures import Failures, job_errors
 from pipelines.option import several, split_arguments, takes
-from pipelines.output.directory import prepare
 from pipelines.settings import (
     SHARDS,
     CountSettings,
@@ -43,9 +36,33 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import Split
-    from pipelines.count.steps import Counting, CountJob
+    from pipelines.count.steps import CountJob
 
 _FEW_RUNS = 8
+
+
+class _Plan(StorageDoFn):
+    """Yields the splits; ``runs`` are empty, so that every shard has a file.
+
+    Where all is counted already, nothing but the manifest comes out, as ``complete``.
+    """
+
+    def __init__(self, request: CountRequest, failures: Failures) -> None:
+        super().__init__()
+        self._request = request
+        self._failures = failures
+
+    def process(self, _: object) -> Iterator[Any]:
+        job = self._request.job
+        with self._failures.reported():
+            splits = begin_counting(self._request)
+            if splits is None:
+                manifest = read_counts_manifest(job.directory).to_json()
+                yield beam.pvalue.TaggedOutput("complete", json.loads(manifest))
+                return
+            yield from map(pack, splits)
+            for shard, run in enumerate(job.counter().drain(job.shards)):
+                yield beam.pvalue.TaggedOutput("runs", (shard, run_to_ipc(run)))
 
 
 class _CountSplits(StorageDoFn):
@@ -148,69 +165,87 @@ class _WriteShard(StorageDoFn):
 
 
 class _WriteManifest(StorageDoFn):
-    def __init__(self, job: CountJob, failures: Failures, **details: Any) -> None:
+    def __init__(self, request: CountRequest, failures: Failures) -> None:
         super().__init__()
-        self._job = job
+        self._request = request
         self._failures = failures
-        self._details = details
 
     def process(self, element: tuple[None, Iterable[bytes]]) -> Iterator[dict[str, Any]]:
         if self._failures.stopped():
             return
         with self._failures.reported():
-            yield write_manifest(map(unpack, element[1]), self._job, **self._details)
+            yield finish_counting(map(unpack, element[1]), self._request)
 
 
-def add_counting(
-    pipeline: beam.Pipeline, counting: Counting, failures: Failures
-) -> beam.PCollection[dict[str, Any]]:
-    """Add a prepared job to a pipeline; the one element of the result is the manifest."""
-    counted = (
-        pipeline
-        | "Splits" >> beam.Create(map(pack, counting.splits), reshuffle=False)
-        | "Deal splits" >> beam.Reshuffle()
-        | "Count splits"
-        >> beam.ParDo(_CountSplits(counting.job, counting.reading, failures)).with_outputs(
-            "totals", main="runs"
-        )
-    )
-    return add_merging(
-        counted,
-        counting.job,
-        failures,
-        reading=counting.reading,
-        files=counted_inputs(counting.files),
-        splits=len(counting.splits),
-    )
-
-
-def add_merging(
-    counted: Any, job: CountJob, failures: Failures, **details: Any
-) -> beam.PCollection[dict[str, Any]]:
-    """Merge the runs by shard, write the shards and the manifest."""
-    # Every shard has a run, an empty one at least: every shard has a file.
-    empty = [(shard, run_to_ipc(run)) for shard, run in enumerate(job.counter().drain(job.shards))]
-    parts = (
-        (
-            counted.runs,
-            counted.runs.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False),
-        )
-        | "All runs" >> beam.Flatten()
+def merge_shards(
+    runs: beam.PCollection[tuple[int, bytes]], job: CountJob, failures: Failures
+) -> beam.PCollection[bytes]:
+    """Add up the runs of each shard and write its file; what was written comes out, packed."""
+    return (
+        runs
         | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
         | "Write shards" >> beam.ParDo(_WriteShard(job, failures))
     )
-    return (
-        (parts, counted.totals)
-        | "Parts and totals" >> beam.Flatten()
-        | "Gather results" >> beam.Map(lambda result: (None, result))
-        | "Group results" >> beam.GroupByKey()
-        | "Write manifest" >> beam.ParDo(_WriteManifest(job, failures, **details))
-    )
+
+
+class CountRequested(beam.PTransform):  # type: ignore[misc]
+    """The steps of `CountCorpus`, for a request; errors are reported to ``failures``."""
+
+    def __init__(self, request: CountRequest, failures: Failures) -> None:
+        super().__init__()
+        self._request = request
+        self._failures = failures
+
+    def display_data(self) -> dict[str, Any]:
+        """What a runner's page shows."""
+        request = self._request
+        return {
+            "inputs": ", ".join(request.inputs.patterns),
+            "output": request.job.directory,
+            "pretokenizer": str(request.job.pretokenizer),
+        }
+
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[dict[str, Any]]:
+        """Plan, count the splits, merge and write the shards, and write the manifest."""
+        if not isinstance(begin, beam.pvalue.PBegin):
+            raise ConfigError(
+                "CountCorpus reads its inputs itself: apply it to the pipeline, "
+                "p | CountCorpus(...); CountPretokens counts a PCollection"
+            )
+        request, failures = self._request.started(), self._failures
+        job = request.job
+        planned = (
+            begin
+            | "Start" >> beam.Create([None], reshuffle=False)
+            | "Plan"
+            >> beam.ParDo(_Plan(request, failures)).with_outputs("runs", "complete", main="splits")
+        )
+        counted = (
+            planned.splits
+            | "Deal splits" >> beam.Reshuffle()
+            | "Count splits"
+            >> beam.ParDo(_CountSplits(job, request.reading, failures)).with_outputs(
+                "totals", main="runs"
+            )
+        )
+        runs = (counted.runs, planned.runs) | "All runs" >> beam.Flatten()
+        parts = merge_shards(runs, job, failures)
+        written = (
+            (parts, counted.totals)
+            | "Parts and totals" >> beam.Flatten()
+            | "Gather results" >> beam.Map(lambda result: (None, result))
+            | "Group results" >> beam.GroupByKey()
+            | "Write manifest" >> beam.ParDo(_WriteManifest(request, failures))
+        )
+        return (written, planned.complete) | "Manifest" >> beam.Flatten()
 
 
 @takes(InputSettings)
-class CountCorpus(beam.PTransform):  # type: ignore[misc]
+class CountCorpus(CountRequested):
     """Counts the pre-tokens of files into a directory of Parquet shards; yields its manifest.
+
+    Nothing is read, listed or written before the pipeline runs. A runner that starts the job anew
+    goes on with the files and splits of its first try.
 
     Example::
 
@@ -228,10 +263,11 @@ class CountCorpus(beam.PTransform):  # type: ignore[misc]
         prune_below: pre-tokens that occur fewer times are dropped; the manifest says what that was.
         shards: files to write.
         overwrite: replace what an earlier job left in the directory.
+        resume: keep complete counts of the same job; others are counted again.
         **reading: options, as below.
 
     Raises:
-        JobError: what is given is wrong, at construction; what is found is, when it is applied.
+        ConfigError: an argument is wrong.
     """
 
     def __init__(
@@ -248,36 +284,24 @@ class CountCorpus(beam.PTransform):  # type: ignore[misc]
         prune_below: int = 1,
         shards: int = SHARDS,
         overwrite: bool = False,
+        resume: bool = False,
         **reading: Any,
     ) -> None:
-        super().__init__()
-        self._inputs = InputSettings.of(inputs, **split_arguments(reading, InputSettings)[0])
-        self._pretokens = PretokenSettings(
-            pretokenizer=pretokenizer,
-            pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),
-            normalizer=several("normalizer", normalizer),
-            never_split=several("never_split", never_split),
-            special_tokens=several("special_tokens", special_tokens),
-        )
-        self._output = OutputSettings(directory=output, overwrite=overwrite)
-        self._settings = CountSettings(
-            track_order=track_order, prune_below=prune_below, shards=shards
-        )
         with job_errors():
-            count_job(self._pretokens, self._output, self._settings)
-
-    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[dict[str, Any]]:
-        """Plan the job, prepare the directory, and add the steps."""
-        if not isinstance(begin, beam.pvalue.PBegin):
-            raise ConfigError(
-                "CountCorpus reads its inputs itself: apply it to the pipeline, "
-                "p | CountCorpus(...); CountPretokens counts a PCollection"
+            request = CountRequest.of(
+                inputs=InputSettings.of(inputs, **split_arguments(reading, InputSettings)[0]),
+                pretokens=PretokenSettings(
+                    pretokenizer=pretokenizer,
+                    pattern=pattern
+                    if pattern is None or isinstance(pattern, str)
+                    else tuple(pattern),
+                    normalizer=several("normalizer", normalizer),
+                    never_split=several("never_split", never_split),
+                    special_tokens=several("special_tokens", special_tokens),
+                ),
+                output=OutputSettings(directory=output, overwrite=overwrite, resume=resume),
+                settings=CountSettings(
+                    track_order=track_order, prune_below=prune_below, shards=shards
+                ),
             )
-        counting = plan_counting(
-            inputs=self._inputs,
-            pretokens=self._pretokens,
-            output=self._output,
-            settings=self._settings,
-        )
-        prepare(self._output, counting.plan, reads=[file.path for file in counting.files])
-        return add_counting(begin.pipeline, counting, Failures())
+        super().__init__(request, Failures())

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+import tempfile
+import uuid
+import zlib
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import EncodingError
 from pipelines import storage
+from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import describe_inputs, find_inputs
+from pipelines.corpus.planned import (
+    absolute,
+    changed_inputs,
+    parts_with,
+    plan_of_run,
+    read_splits,
+    write_splits,
+)
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import plan_splits
 from pipelines.encode.encoder import SplitEncoder
@@ -21,19 +34,19 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import prepare, remove_temporaries
 from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_file
-from pipelines.settings import EncodeSettings
+from pipelines.settings import EncodeSettings, RowSettings
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.documents import KeptColumn, ReadOptions
+    from pipelines.corpus.documents import KeptColumn
     from pipelines.corpus.inputs import InputFile, PassedOver
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.failures import Failures
-    from pipelines.settings import InputSettings, OutputSettings, RowSettings
+    from pipelines.settings import InputSettings, OutputSettings
 
 # Of a part: another number makes parts of an earlier release be written again. Verifying goes by
 # it too, so it changes together with the version of the manifest.
@@ -85,6 +98,7 @@ class EncodeJob:
         id_type: ``uint16`` or ``uint32``.
         rows: how documents become rows.
         parts: number of splits.
+        run: the id of the job's run, where it has one.
     """
 
     reading: Reading
@@ -93,6 +107,7 @@ class EncodeJob:
     id_type: str
     rows: RowSettings
     parts: int
+    run: str = ""
 
     @property
     def directory(self) -> str:
@@ -120,7 +135,6 @@ class Encoding:
 
     Attributes:
         job: for the workers.
-        tokenizer: where it was loaded from.
         tokenizer_json: the tokenizer, as it goes to the workers.
         files: the inputs.
         passed_over: what else the patterns match.
@@ -130,7 +144,6 @@ class Encoding:
     """
 
     job: EncodeJob
-    tokenizer: str
     tokenizer_json: str
     files: tuple[InputFile, ...]
     passed_over: tuple[PassedOver, ...]
@@ -138,18 +151,138 @@ class Encoding:
     plan: Plan
     not_applied: tuple[str, ...]
 
-    def parts_of(self, files: Collection[int]) -> list[str]:
-        """The names of the parts that hold something of the files of these numbers."""
-        return [
-            split.file
-            for split in self.splits
-            if any(piece.file_index in files for piece in split.pieces)
-        ]
+    def changed(self) -> list[InputFile]:
+        """The inputs that changed since an earlier run of this job: their parts are made again."""
+        indexes = changed_inputs(self.job.directory, self.files)
+        return [self.files[index] for index in indexes]
 
-    def watched(self, counters_path: str | None) -> Encoding:
-        """The same job, whose workers tell their progress to a file of slots."""
-        reading = replace(self.job.reading, counters_path=counters_path)
-        return replace(self, job=replace(self.job, reading=reading))
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeRequest:
+    """What an encoding carries in its graph: patterns and settings, no files.
+
+    Attributes:
+        inputs: the corpus.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
+        tokenizer_json: the tokenizer itself, deflated, where workers may not see that file.
+        output: the directory.
+        encoding: what the rows hold.
+        run: the id of this run of the job, once it has one (`started`): who finds it in the
+            directory is of the same run.
+        counters_path: the file of progress slots on this machine; None where nobody watches.
+    """
+
+    inputs: InputSettings
+    tokenizer: str
+    output: OutputSettings
+    encoding: EncodeSettings
+    tokenizer_json: bytes = b""
+    run: str = ""
+    counters_path: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        inputs: InputSettings,
+        tokenizer: str | Tokenizer,
+        output: OutputSettings,
+        encoding: EncodeSettings,
+    ) -> EncodeRequest:
+        """A request that means the same in every process, whatever its working directory.
+
+        Raises:
+            ConfigError: the filesystem of the output cannot be used here.
+            InputError: no tokenizer.json holds the tokenizer.
+        """
+        sent = b""
+        if not isinstance(tokenizer, str):
+            sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
+        return cls(
+            inputs=replace(inputs, patterns=tuple(map(absolute, inputs.patterns))),
+            tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
+            tokenizer_json=sent,
+            output=replace(output, directory=storage.located(output.directory)),
+            encoding=encoding,
+        )
+
+    def started(self) -> EncodeRequest:
+        """The request of one run, with an id."""
+        return self if self.run else replace(self, run=uuid.uuid4().hex)
+
+    def load(self) -> Tokenizer:
+        """The tokenizer.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if not self.tokenizer_json:
+            return load_tokenizer(self.tokenizer)
+        with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
+            path = Path(folder, TOKENIZER)
+            path.write_bytes(zlib.decompress(self.tokenizer_json))
+            return load_tokenizer(str(path))
+
+
+def begin_encoding(request: EncodeRequest) -> list[Split]:
+    """Plan a job, prepare its directory, and return its splits.
+
+    Where the directory holds the splits of this run, the runner has started the job anew: they
+    are returned, and nothing is listed, refused or removed.
+
+    Raises:
+        JobError: the job cannot be done; the class says why.
+    """
+    directory = request.output.directory
+    if (splits := read_splits(directory, request.run)) is not None:
+        return splits
+    tokenizer = request.load()
+    encoding = plan_encoding(
+        inputs=request.inputs,
+        tokenizer=tokenizer,
+        name=request.tokenizer or "the tokenizer",
+        output=request.output,
+        encoding=request.encoding,
+        run=request.run,
+    )
+
+    def outdated() -> list[str]:
+        return parts_with(encoding.splits, changed_inputs(directory, encoding.files))
+
+    reads = [file.path for file in encoding.files]
+    reads += [request.tokenizer] if request.tokenizer else []
+    prepare(request.output, encoding.plan, reads=reads, outdated=outdated)
+    storage.write(join(directory, TOKENIZER), encoding.tokenizer_json.encode("utf-8"))
+    write_splits(directory, request.run, encoding.splits)
+    return list(encoding.splits)
+
+
+def job_of(request: EncodeRequest) -> EncodeJob:
+    """The job that the first step has planned, in a worker.
+
+    Raises:
+        OutputError: another job has taken the directory over.
+    """
+    plan = plan_of_run(request.output.directory, request.run)
+    settings = plan["settings"]
+    return EncodeJob(
+        reading=Reading(
+            directory=request.output.directory,
+            options=ReadOptions.from_json(_fields(ReadOptions, settings)),
+            max_failures=request.inputs.max_failures,
+            counters_path=request.counters_path,
+        ),
+        tokenizer_sha256=settings["tokenizer"],
+        vocab_size=settings["vocab_size"],
+        id_type=settings["id_type"],
+        rows=RowSettings.from_json(_fields(RowSettings, settings)),
+        parts=plan["parts"][0],
+        run=request.run,
+    )
+
+
+def _fields(kind: type[ReadOptions | RowSettings], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {one.name: values[one.name] for one in fields(kind)}
 
 
 def encode_split(
@@ -254,8 +387,10 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
             f"the runner returned {len(manifest.parts)} parts of {job.parts}: "
             "use another runner; parts that are there can be kept with `resume`"
         )
-    remove_temporaries(job.directory)
     value = manifest.to_json()
+    if job.run:
+        plan_of_run(job.directory, job.run)  # of another job by now: this one ends
+    remove_temporaries(job.directory)
     storage.write(join(job.directory, MANIFEST), json_bytes(value))
     return value
 
@@ -263,24 +398,33 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
 def plan_encoding(
     *,
     inputs: InputSettings,
-    tokenizer: str,
+    tokenizer: Tokenizer,
     output: OutputSettings,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    name: str = "the tokenizer",
+    run: str = "",
 ) -> Encoding:
-    """Find the inputs, load the tokenizer and plan the job; nothing is written.
+    """Find the inputs and plan the job; nothing is written.
+
+    Args:
+        inputs: the corpus.
+        tokenizer: whose ids are made.
+        output: the directory.
+        encoding: what the rows hold.
+        name: what errors call the tokenizer.
+        run: the id of the job's run.
 
     Raises:
-        InputError: there are no inputs, or no tokenizer.
+        InputError: there are no inputs.
         ConfigError: a setting is wrong.
     """
-    loaded = load_tokenizer(tokenizer)
-    check_tokens(loaded, encoding)
+    check_tokens(tokenizer, encoding)
     found = find_inputs(inputs)
     files = found.files
     splits = plan_splits(files, inputs.split_size)
-    text = tokenizer_json(loaded, tokenizer)
+    text = tokenizer_json(tokenizer, name)
     job = encode_job(
-        loaded,
+        tokenizer,
         text,
         inputs=inputs,
         output=output,
@@ -290,7 +434,6 @@ def plan_encoding(
     )
     return Encoding(
         job=job,
-        tokenizer=tokenizer,
         tokenizer_json=text,
         files=files,
         passed_over=found.passed_over,
@@ -298,11 +441,11 @@ def plan_encoding(
         plan=Plan(
             kind="encoded",
             parts=(len(splits),),
-            settings=job.settings,
+            settings={**job.settings, "vocab_size": job.vocab_size},
             inputs=describe_inputs(files),
-            versions=tuple(file.version for file in files),
+            run=run,
         ),
-        not_applied=loaded.not_applied,
+        not_applied=tokenizer.not_applied,
     )
 
 
@@ -397,22 +540,6 @@ def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> str:
     if encoding.id_type == "auto":
         return "uint16" if fits else "uint32"
     return encoding.id_type
-
-
-def prepare_encoding(encoding: Encoding, output: OutputSettings) -> list[str]:
-    """Make the output directory ready, the tokenizer in it included.
-
-    Returns:
-        The inputs that changed since the run that is resumed: their parts are made again.
-
-    Raises:
-        OutputError: the directory cannot be used.
-    """
-    directory = encoding.job.directory
-    reads = [*(file.path for file in encoding.files), encoding.tokenizer]
-    changed = prepare(output, encoding.plan, reads=reads, parts_of=encoding.parts_of)
-    storage.write(join(directory, TOKENIZER), encoding.tokenizer_json.encode("utf-8"))
-    return [encoding.files[index].path for index in changed]
 
 
 def tokenizer_of(job: EncodeJob) -> Tokenizer:

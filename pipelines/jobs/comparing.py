@@ -63,7 +63,13 @@ def compare(
             writes=directory,
         )
         prepare_comparing(comparing)
-        run_over_splits("compare", comparing, add_comparing, execution=execution, progress=progress)
+        run_over_splits(
+            "compare",
+            comparing,
+            lambda p, failures, slots: add_comparing(p, comparing.watched(slots), failures),
+            execution=execution,
+            progress=progress,
+        )
         see_arrived(directory, RESULT)
         result = read_comparison(join(directory, RESULT))
         if output is not None:

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bpe.errors import CountsError
 from pipelines.checks import folder_of, over_what_failed
 from pipelines.count.directory import read_counts_manifest
-from pipelines.count.steps import plan_counting
-from pipelines.count.transform import add_counting
-from pipelines.errors import JobError
+from pipelines.count.planning import CountRequest, plan_counting
+from pipelines.count.transform import CountRequested
 from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
-from pipelines.output.directory import prepare
+from pipelines.output.directory import check_output
 from pipelines.output.lock import locked
-from pipelines.output.names import MANIFEST, PLAN, read_json_object
+from pipelines.output.names import MANIFEST
 from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import CountSettings
-from pipelines.storage import join
+from pipelines.storage import file_version, join
 from pipelines.summaries import CountSummary
-from pipelines.verify.counts import verify_counts
 
 if TYPE_CHECKING:
-    from pipelines.count.steps import Counting
+    from pipelines.count.planning import Counting
     from pipelines.progress import Progress
     from pipelines.settings import (
         Execution,
@@ -61,12 +59,11 @@ def count(
     began = time.monotonic()
     with job_errors():
         options(execution)
-        counting = plan_counting(
-            inputs=inputs,
-            pretokens=pretokens,
-            output=output,
-            settings=settings,
+        request = CountRequest.of(
+            inputs=inputs, pretokens=pretokens, output=output, settings=settings
         )
+        # Fails early, and knows totals; what is counted is decided in the pipeline.
+        counting = plan_counting(replace(request, inputs=inputs))
         check_job(
             execution,
             progress,
@@ -77,7 +74,9 @@ def count(
         # What looks failed may be at work; a lock tells.
         training = contextlib.nullcontext() if over is output else locked(folder_of(counting))
         with training:
-            resumed = count_planned(counting, over, execution, progress or NoProgress())
+            resumed = count_planned(
+                counting, replace(request, output=over), execution, progress or NoProgress()
+            )
         manifest = read_counts_manifest(counting.job.directory)
     return CountSummary(
         output=counting.job.directory,
@@ -96,32 +95,28 @@ def count(
 
 
 def count_planned(
-    counting: Counting, output: OutputSettings, execution: Execution, progress: Progress
+    counting: Counting, request: CountRequest, execution: Execution, progress: Progress
 ) -> bool:
-    """Run a planned count; returns whether an earlier run had finished it."""
-    directory = counting.job.directory
+    """Run a count that was looked at; returns whether an earlier run had finished it."""
+    directory, request = request.job.directory, request.started()
     with locked(directory):
-        if output.resume and _has_counts(counting):
+        check_output(request.output, counting.plan, reads=[file.path for file in counting.files])
+        manifest = join(directory, MANIFEST)
+        before, began = file_version(manifest), time.monotonic()
+        run_over_splits(
+            "count",
+            counting,
+            lambda p, failures, slots: (
+                p | CountRequested(replace(request, counters_path=slots), failures)
+            ),
+            execution=execution,
+            progress=progress,
+        )
+        see_arrived(directory, MANIFEST)
+        if before is not None and file_version(manifest) == before:
             progress.log(f"count: {directory} is complete")
             return True
-        prepare(output, counting.plan, reads=[file.path for file in counting.files])
-        began = time.monotonic()
-        run_over_splits("count", counting, add_counting, execution=execution, progress=progress)
-        see_arrived(directory, MANIFEST)
         seconds, totals = time.monotonic() - began, read_counts_manifest(directory).totals
         read, made = (totals.documents, totals.bytes), (totals.pretokens, "pre-tokens")
         save_timing(directory, "count", seconds, read=read, made=made, execution=execution)
     return False
-
-
-def _has_counts(counting: Counting) -> bool:
-    """Whether an earlier run of this job finished, and left every file as it should be."""
-    directory = counting.job.directory
-    then = read_json_object(join(directory, PLAN)) or {}
-    if counting.plan.differences(then) or counting.plan.changed(then):
-        return False
-    try:
-        verify_counts(directory)
-    except (JobError, CountsError):
-        return False
-    return True

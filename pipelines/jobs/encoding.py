@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pipelines import storage
 from pipelines.encode.manifest import read_encoded
-from pipelines.encode.steps import (
-    plan_encoding,
-    prepare_encoding,
-)
-from pipelines.encode.transform import add_encoding
+from pipelines.encode.steps import EncodeRequest, plan_encoding
+from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.encode.transform import EncodeRequested
 from pipelines.failures import job_errors
 from pipelines.jobs.execution import check_job, run_over_splits, see_arrived
+from pipelines.output.directory import check_output
 from pipelines.output.lock import locked
-from pipelines.output.names import MANIFEST
+from pipelines.output.names import MANIFEST, SPLITS
 from pipelines.output.timings import save_timing
 from pipelines.progress import NoProgress, many
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, Execution
+from pipelines.storage import join
+from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
 
 if TYPE_CHECKING:
@@ -54,13 +57,22 @@ def encode(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        options(execution)
+        beam_options = options(execution)
+        loaded = load_tokenizer(tokenizer)
+        # Fails early, and knows totals; what is encoded is decided in the pipeline.
         planned = plan_encoding(
-            inputs=inputs, tokenizer=tokenizer, output=output, encoding=encoding
+            inputs=inputs, tokenizer=loaded, name=tokenizer, output=output, encoding=encoding
         )
         for what in planned.not_applied:
             progress.log(f"encode: {tokenizer}: not applied: {what}")
         directory = planned.job.directory
+        elsewhere = not workers_of(beam_options).here and storage.is_local(tokenizer)
+        request = EncodeRequest.of(
+            inputs=inputs,
+            tokenizer=loaded if elsewhere else tokenizer,
+            output=output,
+            encoding=encoding,
+        ).started()
         check_job(
             execution,
             progress,
@@ -68,14 +80,23 @@ def encode(
             writes=directory,
         )
         with locked(directory):
-            if changed := prepare_encoding(planned, output):
+            reads = [*(file.path for file in planned.files), tokenizer]
+            check_output(output, planned.plan, reads=reads)
+            resumed = output.resume and storage.exists(join(directory, SPLITS))
+            if resumed and (changed := planned.changed()):
                 progress.log(
                     f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
-                    f"({changed[0]}): what was made of {'it' if len(changed) == 1 else 'them'} is "
-                    "made again"
+                    f"({changed[0].path}): what was made of {'it' if len(changed) == 1 else 'them'}"
+                    " is made again"
                 )
             result = run_over_splits(
-                "encode", planned, add_encoding, execution=execution, progress=progress
+                "encode",
+                planned,
+                lambda p, failures, slots: (
+                    p | EncodeRequested(replace(request, counters_path=slots), failures)
+                ),
+                execution=execution,
+                progress=progress,
             )
             see_arrived(directory, MANIFEST)
             manifest = read_encoded(directory)

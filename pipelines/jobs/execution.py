@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pipelines.compare.plan import Comparing
-    from pipelines.count.steps import Counting
+    from pipelines.count.planning import Counting
     from pipelines.encode.steps import Encoding
     from pipelines.failures import Failures
     from pipelines.progress import Progress
@@ -28,12 +28,20 @@ _Planned = TypeVar("_Planned", "Counting", "Encoding", "Comparing")
 def run_over_splits(
     name: str,
     planned: _Planned,
-    add: Callable[[Any, _Planned, Failures], Any],
+    build: Callable[[Any, Failures, str | None], Any],
     *,
     execution: Execution,
     progress: Progress,
 ) -> Any:
-    """Run the pipeline of a prepared job, and show how far it is; returns what Beam does."""
+    """Run the pipeline of a job, and show how far it is; returns what Beam does.
+
+    Args:
+        name: of the job.
+        planned: what there seems to be to do, for totals.
+        build: adds the transforms to a pipeline: where they report errors, and the file of slots.
+        execution: where the work is done.
+        progress: told how far it is.
+    """
     size, splits = sum(file.size for file in planned.files), len(planned.splits)
     files = many(len(planned.files), "file")
     progress.log(f"{name}: {files}, {size_text(size)} as stored, {many(splits, 'split')}")
@@ -46,9 +54,8 @@ def run_over_splits(
         )
     with progress.stage(name, size) as stage:
         stage.set_slots(splits)
-        watched = planned.watched(stage.counters_path)
         return run(
-            lambda p, failures: add(p, watched, failures),
+            lambda p, failures: build(p, failures, stage.counters_path),
             execution=execution,
             pieces=splits,
             stage=stage,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines import storage
 from pipelines.checks import over_what_failed
-from pipelines.count.steps import plan_counting
+from pipelines.count.planning import CountRequest, plan_counting
 from pipelines.errors import ConfigError
 from pipelines.failures import job_errors
 from pipelines.jobs.counting import count_planned
@@ -93,7 +93,7 @@ def train(
                 pretokenizer=pretokens.cut,
                 special_tokens=pretokens.special_tokens,
             )
-            counting = plan_counting(
+            request = CountRequest.of(
                 inputs=inputs,
                 pretokens=pretokens,
                 output=inner,
@@ -101,6 +101,7 @@ def train(
                     track_order=training.ties == "first-seen", prune_below=training.prune_below
                 ),
             )
+            counting = plan_counting(replace(request, inputs=inputs))
             counts = (CountsInput(directory=inner.directory),)
         job = TrainJob(
             directory=directory,
@@ -126,7 +127,8 @@ def train(
             reads += [join(source, MANIFEST) for source in counted]
             prepare(output, plan, reads=reads, keep=[COUNTS] if uses_inner else ())
             if counting is not None:
-                resumed = count_planned(counting, inner, execution, progress)
+                request = replace(request, output=inner)
+                resumed = count_planned(counting, request, execution, progress)
             elif output.overwrite and not uses_inner and is_folder(directory, COUNTS):
                 remove_ours(inner.directory)  # they are not those of the new tokenizer
             facts = _train(job, execution, progress)

@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +29,8 @@ from pipelines.output.names import (
     PROGRAM,
     REPORT,
     REPORT_MARK,
+    RUN,
+    SPLITS,
     TIMINGS,
     TOKENIZER,
     TRAINING,
@@ -49,9 +51,9 @@ if TYPE_CHECKING:
 # The files of a job beside its parts. The last one that it writes makes the output complete.
 _LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
 _FILES: dict[str, tuple[str, ...]] = {
-    "counts": (PLAN, MANIFEST, TIMINGS),
+    "counts": (PLAN, SPLITS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, TOKENIZER, TIMINGS),
-    "encoded": (PLAN, TOKENIZER, MANIFEST, TIMINGS),
+    "encoded": (PLAN, SPLITS, TOKENIZER, MANIFEST, TIMINGS),
 }
 _COMMANDS = {"counts": "bpe count", "tokenizer": "bpe train", "encoded": "bpe encode"}
 _FOLDERS = (DATA, DEAD_LETTERS)
@@ -63,8 +65,8 @@ def prepare(
     *,
     reads: Iterable[str] = (),
     keep: Iterable[str] = (),
-    parts_of: Callable[[list[int]], Iterable[str]] = lambda _: (),
-) -> list[int]:
+    outdated: Callable[[], Iterable[str]] = tuple,
+) -> None:
     """Make the output directory ready for a job, and leave the plan in it.
 
     Args:
@@ -72,11 +74,10 @@ def prepare(
         plan: of the job that is about to run.
         reads: files the job reads; none of them may lie in the directory.
         keep: names in the directory that the job reads or manages itself, such as ``counts``.
-        parts_of: the parts that hold something of the inputs of these numbers: where inputs
-            changed since the run that is resumed, these are removed and made again.
+        outdated: names the parts that are of inputs which changed since the run that is resumed:
+            they are removed, and made again.
 
-    Returns:
-        The numbers of these inputs.
+    A directory that holds the plan of the same run is the job's own: a runner has started it anew.
 
     Raises:
         OutputError: the directory holds something and neither overwriting nor resuming was asked
@@ -90,13 +91,17 @@ def prepare(
     refuse_earlier_layout(directory)
     remove_temporaries(directory)
     found = _contents(directory, keep)
-    if _is_only_begun(directory, found):
+    is_own = bool(plan.run) and _run_in(directory) == plan.run
+    if not is_own and _is_only_begun(directory, found):
         remove_ours(directory)
         found = []
-    changed: list[int] = []
-    if found:
+    stale: Iterable[str] = ()
+    if is_own:
+        stale = outdated()
+    elif found:
         if output.resume:
-            changed = plan.changed(_same_job(directory, plan))
+            _check_same_job(directory, plan)
+            stale = outdated()
         elif output.overwrite:
             remove_ours(directory)
         else:
@@ -104,13 +109,32 @@ def prepare(
         _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
     if plan.kind != "tokenizer":
         storage.remove(join(directory, MANIFEST))
-    for name in parts_of(changed):  # before the plan names the new versions: a kill must not lie
+    for name in stale:  # before the versions of the inputs are stored: a kill must not lie
         storage.remove(join(directory, name))
     if plan.kind == "counts":  # everything is counted again, and bad records found again
         for entry in _inside(directory, DEAD_LETTERS):
             storage.remove(join(directory, entry.name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
-    return changed
+
+
+def check_output(output: OutputSettings, plan: Plan, *, reads: Iterable[str] = ()) -> None:
+    """Refuse, before a job is sent anywhere, what `prepare` would refuse then; change nothing.
+
+    Raises:
+        OutputError: the directory cannot be used.
+    """
+    directory = storage.located(output.directory)
+    refuse_inputs_inside(directory, reads)
+    refuse_links(directory, _FOLDERS)
+    refuse_occupied(output)
+    if output.resume:
+        found = _contents(directory)
+        if found and not _is_only_begun(directory, found):
+            _check_same_job(directory, plan)
+
+
+def _run_in(directory: str) -> object:
+    return (read_json_object(join(directory, PLAN)) or {}).get(RUN)
 
 
 def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None:
@@ -258,7 +282,7 @@ def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
             )
 
 
-def _same_job(directory: str, plan: Plan) -> dict[str, Any]:
+def _check_same_job(directory: str, plan: Plan) -> None:
     then = read_json_object(join(directory, PLAN))
     if then is None:
         raise OutputError(
@@ -271,7 +295,6 @@ def _same_job(directory: str, plan: Plan) -> dict[str, Any]:
             f"{directory}: cannot resume: it was begun as another job: "
             f"{'; '.join(different[:3])}{more}: use `overwrite`, or another directory"
         )
-    return then
 
 
 class _Claims:

@@ -17,14 +17,16 @@ from bpe._checksum import is_intact, with_checksum
 from bpe.counts import manifest as counts_manifest
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.storage import Version, join
+from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 Kind = Literal["counts", "tokenizer", "encoded"]
 
 PLAN = ".plan.json"
+SPLITS = ".splits.arrow"  # of the job that the plan is of
+RUN = "run"  # of a plan: the id of the run that wrote it
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
@@ -101,8 +103,8 @@ class Plan:
         parts: the numbers after ``-of-`` in the names of the files it writes.
         settings: everything that decides the bytes it writes; JSON values.
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
-        versions: of the input files, in their order. Those of the same job may differ: parts that
-            were made of other versions are made again.
+        run: the id of one run of the job, which all its steps know; empty where only one process
+            plans.
         then: what the same command makes next, in a folder of the directory, which is not complete
             before; it makes no other job of this one.
     """
@@ -111,7 +113,7 @@ class Plan:
     parts: tuple[int, ...]
     settings: Mapping[str, Any]
     inputs: Mapping[str, Any]
-    versions: Sequence[Version | None] = ()
+    run: str = ""
     then: Kind | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -124,20 +126,9 @@ class Plan:
             "parts": list(self.parts),
             "inputs": dict(self.inputs),
             "settings": dict(self.settings),
-            "versions": [version and list(version) for version in self.versions],
+            **({RUN: self.run} if self.run else {}),
             **then,
         }
-
-    def changed(self, other: Mapping[str, Any]) -> list[int]:
-        """The numbers of the inputs that have other versions in a plan of the same job.
-
-        Args:
-            other: read from a file.
-        """
-        then, now = other.get("versions"), self.versions
-        if not isinstance(then, list) or len(then) != len(now):
-            return list(range(len(now)))
-        return [i for i, version in enumerate(now) if not _may_be(version, then[i])]
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """What makes a plan that was read from a file another job, one phrase for each value."""
@@ -160,13 +151,6 @@ class Plan:
         if not found and other.get("parts") != mine["parts"]:
             found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
         return found
-
-
-def _may_be(version: Version | None, then: Any) -> bool:
-    try:
-        return version is not None and version.may_be(Version(int(then[0]), str(then[1])))
-    except (TypeError, ValueError, IndexError, KeyError):
-        return False
 
 
 def is_ours(directory: str) -> bool:

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pipelines import EncodeToParquet
+from pipelines import EncodeCorpus
 from pipelines.cli.command import Command, option_keys
 from pipelines.cli.commands import bpe as group
 from pipelines.cli.declared import declared_options, settings_of
@@ -129,12 +129,12 @@ def test_python_has_what_is_declared() -> None:
 
 
 def test_a_transform_takes_what_its_settings_declare() -> None:
-    parameters = inspect.signature(EncodeToParquet).parameters
+    parameters = inspect.signature(EncodeCorpus).parameters
     for settings in (InputSettings, EncodeSettings):
         for name, spec in declared(settings).items():
             assert spec.required or parameters[name].default == spec.default
     with pytest.raises(TypeError, match="'appendtoken': did you mean 'append_token'"):
-        EncodeToParquet(inputs=["a"], tokenizer="t", output="o", appendtoken="x")
+        EncodeCorpus(inputs=["a"], tokenizer="t", output="o", appendtoken="x")
 
 
 def test_errors_name_the_option_that_the_declaration_names() -> None:

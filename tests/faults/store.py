@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from pipelines.output.names import TIMINGS
+from pipelines.output.names import SPLITS, TIMINGS
 from pipelines.settings import Execution
 from tests.faults.running import PATIENCE
 from tests.pipelines.corpora import tree, without_times
@@ -60,7 +60,7 @@ class Store:
                 key, self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read()
             )
             for key in keys
-            if not key.endswith((TIMINGS, "/"))  # what pyarrow leaves for an empty folder
+            if not key.endswith((TIMINGS, SPLITS, "/"))  # what pyarrow leaves for an empty folder
         }
 
     def put(self, folder: Path, prefix: str) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import bpe
 from pipelines import jobs
-from pipelines.output.names import PLAN, TIMINGS, json_bytes
+from pipelines.output.names import PLAN, SPLITS, TIMINGS, json_bytes
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
@@ -124,20 +124,20 @@ def small_tokenizer(path: Path) -> bpe.Tokenizer:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below ``folder`` but times, hidden ones too, by its path in it."""
+    """Every file below ``folder`` but times and splits, hidden ones too, by its path in it."""
     return {
         str(path.relative_to(folder)): without_times(path.name, path.read_bytes())
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != TIMINGS
+        if path.is_file() and path.name not in (TIMINGS, SPLITS)
     }
 
 
 def without_times(name: str, data: bytes) -> bytes:
-    """A file of an output directory; a plan without the versions of its inputs."""
-    if name.rpartition("/")[2] != PLAN or b'"versions"' not in data:
+    """A file of an output directory; a plan without the id of its run."""
+    if name.rpartition("/")[2] != PLAN or b'"run"' not in data:
         return data
     plan = json.loads(data)
-    del plan["versions"]
+    del plan["run"]
     return json_bytes(plan)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import fsspec
 from fsspec.spec import AbstractFileSystem
 
-from pipelines.output.names import TIMINGS
+from pipelines.output.names import SPLITS, TIMINGS
 from tests.pipelines.corpora import without_times
 
 SCHEME = "store://"
@@ -94,7 +94,7 @@ class ObjectStore(AbstractFileSystem):  # type: ignore[misc]  # fsspec ships no 
         return {
             path.removeprefix(prefix): without_times(path, data)
             for path, data in cls.objects.items()
-            if path.startswith(prefix) and not path.endswith(f"/{TIMINGS}")
+            if path.startswith(prefix) and not path.endswith((TIMINGS, SPLITS))
         }
 
 

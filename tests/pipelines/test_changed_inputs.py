@@ -19,11 +19,20 @@ from pipelines.corpus.documents.stored import ChangedFileError
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading, SplitReader
 from pipelines.corpus.splits import plan_splits
-from pipelines.encode.steps import plan_encoding, prepare_encoding
+from pipelines.count.planning import CountRequest, begin_counting
+from pipelines.count.transform import CountRequested
+from pipelines.encode.steps import EncodeRequest, begin_encoding
+from pipelines.encode.transform import EncodeRequested
 from pipelines.errors import InputError
 from pipelines.failures import Failures
-from pipelines.progress import NoProgress
-from pipelines.settings import InputSettings, OutputSettings, PretokenSettings
+from pipelines.run import run
+from pipelines.settings import (
+    CountSettings,
+    EncodeSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
 from tests.faults.running import ended, running, until
 from tests.pipelines.corpora import (
     ONE,
@@ -112,31 +121,37 @@ class Corpus:
 WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace]
 
 
-class When(NoProgress):
-    """Does something once, when a job is planned and nothing of it is read."""
+def encode_request(
+    inputs: InputSettings, tokenizer: str, out: str, *, resume: bool = False
+) -> EncodeRequest:
+    output = OutputSettings(directory=out, resume=resume)
+    return EncodeRequest.of(
+        inputs=inputs, tokenizer=tokenizer, output=output, encoding=EncodeSettings()
+    ).started()
 
-    def __init__(self, act: Callable[[], None]) -> None:
-        self._act: Callable[[], None] | None = act
 
-    def log(self, message: str) -> None:
-        if self._act is not None:
-            act, self._act = self._act, None
-            act()
+def encode_while(request: EncodeRequest, act: Callable[[], None]) -> None:
+    """Encode, and do something between planning and reading."""
+    begin_encoding(request)
+    act()
+    run(lambda p, failures: p | EncodeRequested(request, failures), execution=ONE, pieces=1)
 
 
 def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None]) -> None:
     """Count or encode, and do something between planning and reading."""
-    output, progress = OutputSettings(directory=str(out)), When(act)
-    if job == "count":
-        pretokens = PretokenSettings()
-        jobs.count(
-            inputs=inputs, pretokens=pretokens, output=output, execution=ONE, progress=progress
-        )
-    else:
+    if job == "encode":
         tokenizer = str(out.parent / "tokenizer.json")
-        jobs.encode(
-            inputs=inputs, tokenizer=tokenizer, output=output, execution=ONE, progress=progress
-        )
+        encode_while(encode_request(inputs, tokenizer, str(out)), act)
+        return
+    request = CountRequest.of(
+        inputs=inputs,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(out)),
+        settings=CountSettings(),
+    ).started()
+    begin_counting(request)
+    act()
+    run(lambda p, failures: p | CountRequested(request, failures), execution=ONE, pieces=1)
 
 
 @pytest.mark.parametrize("job", ["count", "encode"])
@@ -259,10 +274,7 @@ def test_a_resumed_job_that_is_killed_before_it_made_them_again(
     out = tmp_path / "out"
     encode(corpus.inputs(), model, out)
     corpus.edit()
-    planned = plan_encoding(
-        inputs=corpus.inputs(), tokenizer=str(model), output=OutputSettings(directory=str(out))
-    )
-    prepare_encoding(planned, OutputSettings(directory=str(out), resume=True))
+    begin_encoding(encode_request(corpus.inputs(), str(model), str(out), resume=True))
     assert encode(corpus.inputs(), model, out, resume=True).resumed_parts == 0
     encode(corpus.inputs(), model, tmp_path / "fresh")
     assert tree(out) == tree(tmp_path / "fresh")
@@ -290,8 +302,9 @@ def test_times_stand_in_the_plan_alone(tmp_path: Path, model: Path) -> None:
         encode(corpus.inputs(), model, tmp_path / f"{number}")
         count(corpus.inputs(), tmp_path / f"{number}" / "counts")
         made.append(tree(tmp_path / f"{number}"))
-        (version,) = json.loads((tmp_path / f"{number}" / ".plan.json").read_bytes())["versions"]
-        assert version[0] == number * 1_000_000_007
+        with pa.OSFile(str(tmp_path / f"{number}" / ".splits.arrow")) as source:
+            times = pa.ipc.open_file(source).read_all()["modified"]
+        assert set(times.to_pylist()) == {number * 1_000_000_007}
     assert made[0] == made[1]
 
 
@@ -305,25 +318,18 @@ def stored(model: Path) -> Iterator[str]:
     ObjectStore.objects.clear()
 
 
-def encode_stored(path: str, progress: NoProgress, *, resume: bool = False) -> jobs.EncodeSummary:
-    return jobs.encode(
-        inputs=InputSettings(patterns=(path,), split_size=3000),
-        tokenizer="store://bucket/tokenizer.json",
-        output=OutputSettings(directory="store://bucket/out", resume=resume),
-        execution=TWO,
-        progress=progress,
-    )
-
-
 def test_in_a_store_tags_tell_versions_of_the_same_second(stored: str) -> None:
     def other() -> None:
         new = contents("docs.jsonl", [line.replace(OLD, NEW) for line in LINES])
         assert len(new) == len(ObjectStore.objects[stored])
         ObjectStore.objects[stored] = new
 
+    inputs = InputSettings(patterns=(stored,), split_size=3000)
+    tokenizer = "store://bucket/tokenizer.json"
     with pytest.raises(InputError, match=f"{stored} was changed or replaced"):
-        encode_stored(stored, When(other))
+        encode_while(encode_request(inputs, tokenizer, "store://bucket/out"), other)
     assert "store://bucket/out/manifest.json" not in ObjectStore.objects
-    encode_stored(stored, NoProgress(), resume=True)
+    output = OutputSettings(directory="store://bucket/out", resume=True)
+    jobs.encode(inputs=inputs, tokenizer=tokenizer, output=output, execution=TWO)
     summary = jobs.verify(directory="store://bucket/out", inputs=InputSettings(patterns=(stored,)))
     assert summary.documents == len(LINES)

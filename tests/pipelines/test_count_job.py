@@ -12,12 +12,20 @@ import pytest
 import bpe
 from bpe.counts import PretokenCounts
 from bpe.counts.files import run_to_ipc
+from pipelines.count import planning
 from pipelines.count import steps as counting
-from pipelines.count.steps import count_split, drained, merged, plan_counting
+from pipelines.count.planning import CountRequest, plan_counting
+from pipelines.count.steps import count_split, drained, merged
 from pipelines.count.transform import MergeRuns
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.failures import Failures
-from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
+from pipelines.settings import (
+    CountSettings,
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
 
 if TYPE_CHECKING:
@@ -79,11 +87,13 @@ def test_counts_do_not_depend_on_the_splits(corpus: Corpus, tmp_path: Path) -> N
 
 
 def test_a_counter_that_is_emptied_often_counts_the_same(corpus: Corpus, tmp_path: Path) -> None:
-    planned = plan_counting(
+    request = CountRequest.of(
         inputs=corpus.inputs(split_size=None),
         pretokens=PretokenSettings(),
         output=OutputSettings(directory=str(tmp_path / "out")),
+        settings=CountSettings(),
     )
+    planned = plan_counting(request)
     job = replace(planned.job, flush_bytes=1, shards=2)
     reading = replace(planned.reading, options=replace(planned.reading.options, block_bytes=200))
     counts = job.counter()
@@ -143,7 +153,7 @@ def test_order_of_a_document_beyond_the_limit_is_refused(
     monkeypatch.setattr(counting, "_PLACE_BITS", 8)
     with pytest.raises(InputError, match="cut the file, or use other ties"):
         count(corpus.inputs(), tmp_path / "counts", track_order=True)
-    monkeypatch.setattr(counting, "_FILE_BITS", 2)
+    monkeypatch.setattr(planning, "FILE_BITS", 2)
     with pytest.raises(ConfigError, match="5 files are too many"):
         count(corpus.inputs(), tmp_path / "counts", track_order=True)
 

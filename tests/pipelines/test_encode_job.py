@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountCorpus, EncodeToParquet, jobs
+from pipelines import CountCorpus, EncodeCorpus, jobs
 from pipelines.elements import pack
 from pipelines.encode import encoder, parts
 from pipelines.encode.parts import META, PartWriter, open_part
 from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
-from pipelines.encode.steps import encode_split, plan_encoding, prepare_encoding, tokenizer_of
+from pipelines.encode.steps import EncodeRequest, begin_encoding, encode_split, job_of, tokenizer_of
 from pipelines.encode.transform import _EncodeSplit
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.failures import Failures
 from pipelines.run import metric, options
-from pipelines.settings import InputSettings, OutputSettings, RowSettings
+from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
 from tests.pipelines.corpora import (
     ONE,
@@ -119,17 +119,22 @@ def test_large_vocabularies_have_32_bit_ids(tmp_path: Path) -> None:
     assert table.schema.field("input_ids").type == pa.list_(pa.uint32())
 
 
+def request_of(corpus: Corpus, model: Path, output: OutputSettings) -> EncodeRequest:
+    return EncodeRequest.of(
+        inputs=corpus.inputs(), tokenizer=str(model), output=output, encoding=EncodeSettings()
+    ).started()
+
+
 def test_a_duplicated_bundle_writes_the_same_part(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
     output = OutputSettings(directory=str(tmp_path / "ids"))
-    planned = plan_encoding(inputs=corpus.inputs(), tokenizer=str(model), output=output)
-    prepare_encoding(planned, output)
-    tokenizer = tokenizer_of(planned.job)
-    split = planned.splits[1]
-    first = encode_split(split, planned.job, tokenizer, Failures())
+    request = request_of(corpus, model, output)
+    split, job = begin_encoding(request)[1], job_of(request)
+    tokenizer = tokenizer_of(job)
+    first = encode_split(split, job, tokenizer, Failures())
     before = tree(tmp_path / "ids")
-    assert encode_split(split, planned.job, tokenizer, Failures()) == first
+    assert encode_split(split, job, tokenizer, Failures()) == first
     assert tree(tmp_path / "ids") == before
 
 
@@ -144,15 +149,15 @@ def test_a_tokenizer_that_changes_under_the_job_is_noticed(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
     output = OutputSettings(directory=str(tmp_path / "ids"))
-    planned = plan_encoding(inputs=corpus.inputs(), tokenizer=str(model), output=output)
-    prepare_encoding(planned, output)
+    request = request_of(corpus, model, output)
+    split, *_ = begin_encoding(request)
     other = bpe.train(bpe.count_pretokens(["aaaa bbbb"]), vocab_size=258)
     other.save(tmp_path / "ids" / "tokenizer.json")
     failures = Failures(tmp_path / "failure")
-    worker = _EncodeSplit(planned.job, failures)
-    worker.setup()
-    assert "was changed while the job ran" in str(failures.first())
-    assert list(worker.process(pack(planned.splits[0]))) == []
+    worker = _EncodeSplit(request, failures)
+    for _ in range(2):
+        assert list(worker.process(pack(split))) == []
+        assert "was changed while the job ran" in str(failures.first())
 
 
 def test_row_groups_end_by_a_fixed_rule(
@@ -341,7 +346,7 @@ def test_counters_of_beam_add_up(corpus: Corpus, model: Path, tmp_path: Path) ->
     bad.write_text('{"text": 1}\n')
     p = beam.Pipeline(options=options(TWO))
     inputs = [*corpus.patterns, str(bad)]
-    _ = p | EncodeToParquet(
+    _ = p | EncodeCorpus(
         inputs=inputs, tokenizer=str(model), output=str(tmp_path / "ids"), max_failures=1
     )
     _ = p | CountCorpus(inputs=inputs, output=str(tmp_path / "counts"), max_failures=1)

@@ -16,7 +16,7 @@ from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from bpe.reference.count import count
-from pipelines import CountCorpus, EncodeToParquet, jobs
+from pipelines import CountCorpus, EncodeCorpus, jobs
 from pipelines.compare.plan import parse_tokenizers, plan_comparing, prepare_comparing
 from pipelines.compare.transform import add_comparing
 from pipelines.failures import Failures
@@ -89,7 +89,7 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
     output = tmp_path / "ids"
     encode: dict[str, Any] = {"inputs": [*corpus.patterns], "tokenizer": str(tmp_path / "t.json")}
-    found = finished(EncodeToParquet(**encode, output=str(output), split_size=700))
+    found = finished(EncodeCorpus(**encode, output=str(output), split_size=700))
     totals = json.loads((output / "manifest.json").read_text())["totals"]
     parts = list(output.glob("data/train-*.parquet"))
     pretokens = count((text.encode() for text in corpus.texts), pretokenizer="gpt2").total()
@@ -105,7 +105,7 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
         "parts_written": len(parts),
         "parquet_bytes_written": sum(part.stat().st_size for part in parts),
     }
-    again = finished(EncodeToParquet(**encode, output=str(output), split_size=700, resume=True))
+    again = finished(EncodeCorpus(**encode, output=str(output), split_size=700, resume=True))
     assert again["parts_resumed"] == len(parts)
     assert again.get("tokens_written", 0) == 0
 
@@ -167,7 +167,7 @@ def test_watching_to_encode(tmp_path: Path) -> None:
     found = watched(works, replace(task, job=job, max_failures=9, split_size=20))
     input_bytes = write_later(tmp_path / "batch")
     batch = finished(
-        EncodeToParquet(
+        EncodeCorpus(
             inputs=[str(tmp_path / "batch")],
             tokenizer=f"{works.out}/tokenizer.json",
             output=str(tmp_path / "ids"),

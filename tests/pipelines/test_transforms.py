@@ -12,8 +12,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
-from pipelines import CountCorpus, EncodeToParquet
+from pipelines import CountCorpus, EncodeCorpus
 from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.failures import error_in
 from pipelines.settings import EncodeSettings
 from tests.pipelines.corpora import (
     ONE,
@@ -42,7 +43,7 @@ def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: P
     inputs = [*corpus.patterns]
     with pipeline(workers=2) as p:
         counted = p | CountCorpus(inputs=inputs, split_size=700, output=str(tmp_path / "c"))
-        encoded = p | EncodeToParquet(
+        encoded = p | EncodeCorpus(
             inputs=inputs,
             split_size=700,
             tokenizer=str(tmp_path / "t.json"),
@@ -83,30 +84,26 @@ def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -
         "tokenizer": str(tmp_path / "t.json"),
         "output": str(tmp_path / "ids"),
     }
-    with pytest.raises(InputError, match=r"t\.json"):
-        EncodeToParquet(**good)
-    small_tokenizer(tmp_path / "t.json")
-    EncodeToParquet(**good)
+    EncodeCorpus(**good)  # nothing is read yet: the tokenizer may be made by then
     for wrong in (
         {"max_failures": -1},
         {"inputs": "x"},
         {"overwrite": True, "resume": True},
         {"keep": "lang"},
-        {"append_token": "<eos>"},
         {"pack": 8, "max_tokens": 8},
     ):
         with pytest.raises(ConfigError):
-            EncodeToParquet(**{**good, **wrong})
+            EncodeCorpus(**{**good, **wrong})
     with pytest.raises(TypeError):
-        EncodeToParquet("positional")  # type: ignore[call-arg]
+        EncodeCorpus("positional")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="packs"):
-        EncodeToParquet(**good, packs=8)
+        EncodeCorpus(**good, packs=8)
 
 
 def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
     with pipeline() as p:
-        encoded = p | EncodeToParquet(
+        encoded = p | EncodeCorpus(
             inputs=[*corpus.patterns],
             split_size=700,
             tokenizer=str(tmp_path / "t.json"),
@@ -127,22 +124,37 @@ def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path)
     inputs, output = [*corpus.patterns], str(tmp_path / "out")
     p = pipeline()
     texts = p | "Texts" >> beam.Create(["text"])
-    encoding = EncodeToParquet(inputs=inputs, tokenizer=str(tmp_path / "t.json"), output=output)
+    encoding = EncodeCorpus(inputs=inputs, tokenizer=str(tmp_path / "t.json"), output=output)
     for source, transform, message in (
         (texts, CountCorpus(inputs=inputs, output=output), "CountCorpus reads its inputs itself"),
-        (texts, encoding, "EncodeToParquet reads its inputs itself"),
+        (texts, encoding, "EncodeCorpus reads its inputs itself"),
     ):
         with pytest.raises(ConfigError, match=message):
             _ = source | f"{message}" >> transform
     assert not (tmp_path / "out").exists()
 
 
-def test_output_rules_hold_in_a_foreign_pipeline(corpus: Corpus, tmp_path: Path) -> None:
+def test_what_is_wrong_is_told_when_a_foreign_pipeline_runs(corpus: Corpus, tmp_path: Path) -> None:
+    small_tokenizer(tmp_path / "t.json")
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "mine").touch()
-    p = pipeline()
-    with pytest.raises(OutputError, match="holds 'mine'"):
-        _ = p | CountCorpus(inputs=[*corpus.patterns], output=str(tmp_path / "c"))
+    reads: dict[str, Any] = {"inputs": [*corpus.patterns]}
+    encodes = {**reads, "output": str(tmp_path / "ids")}
+    for transform, kind, message in (
+        (CountCorpus(**reads, output=str(tmp_path / "c")), OutputError, "holds 'mine'"),
+        (EncodeCorpus(**encodes, tokenizer=str(tmp_path / "no.json")), InputError, "cannot read"),
+        (
+            EncodeCorpus(**encodes, tokenizer=str(tmp_path / "t.json"), append_token="<eos>"),
+            ConfigError,
+            "'<eos>' is not a special token",
+        ),
+    ):
+        p = pipeline()
+        _ = p | transform
+        with pytest.raises(Exception, match=message) as error:
+            p.run()
+        assert type(error_in(error.value)) is kind
+    assert not (tmp_path / "ids").exists()
 
 
 def test_importing_the_package_does_not_import_beam() -> None:

@@ -1,0 +1,285 @@
+"""Jobs are planned inside their pipelines: no graph holds files, and restarts keep the plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pytest
+
+import bpe
+from pipelines import CountCorpus, EncodeCorpus, jobs
+from pipelines.corpus.planned import plan_of_run, read_splits
+from pipelines.count.planning import CountRequest, begin_counting, finish_counting
+from pipelines.count.transform import CountRequested
+from pipelines.encode.steps import (
+    EncodeRequest,
+    begin_encoding,
+    encode_split,
+    job_of,
+    tokenizer_of,
+    write_manifest,
+)
+from pipelines.encode.transform import EncodeRequested
+from pipelines.errors import OutputError
+from pipelines.failures import Failures
+from pipelines.progress import NoProgress
+from pipelines.run import metric, run
+from pipelines.settings import (
+    CountSettings,
+    EncodeSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
+from tests.pipelines.corpora import ONE, TWO, count, encode, small_tokenizer, tree, write_jsonl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TEXTS = [f"the quick brown fox {i}" for i in range(40)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A corpus of one file, and a tokenizer beside it."""
+
+    folder: Path
+
+    @property
+    def inputs(self) -> InputSettings:
+        return InputSettings(patterns=(str(self.folder / "in"),), split_size=400)
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "t.json"
+
+    def add(self, name: str = "z.jsonl") -> None:
+        write_jsonl(self.folder / "in" / name, ["a file that was added later"])
+
+    def encode_request(self, out: str, **choice: bool) -> EncodeRequest:
+        return EncodeRequest.of(
+            inputs=self.inputs,
+            tokenizer=str(self.model),
+            output=OutputSettings(directory=str(self.folder / out), **choice),
+            encoding=EncodeSettings(),
+        ).started()
+
+    def count_request(self, out: str, **choice: bool) -> CountRequest:
+        return CountRequest.of(
+            inputs=self.inputs,
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory=str(self.folder / out), **choice),
+            settings=CountSettings(),
+        ).started()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    write_jsonl(tmp_path / "in" / "a.jsonl", TEXTS)
+    small_tokenizer(tmp_path / "t.json")
+    return Place(tmp_path)
+
+
+def run_encoding(request: EncodeRequest) -> Any:
+    return run(lambda p, failures: p | EncodeRequested(request, failures), execution=TWO, pieces=2)
+
+
+def run_counting(request: CountRequest) -> Any:
+    return run(lambda p, failures: p | CountRequested(request, failures), execution=TWO, pieces=2)
+
+
+def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
+    encode(place.inputs, place.model, place.folder / "expected")
+    request = place.encode_request("ids")
+    splits = begin_encoding(request)
+    job = job_of(request)
+    half = splits[: len(splits) // 2]
+    assert len(half) > 1
+    for split in half:
+        encode_split(split, job, tokenizer_of(job), Failures())
+    place.add()
+    result = run_encoding(request)
+    assert metric(result, "parts_resumed") == len(half)
+    assert tree(place.folder / "ids") == tree(place.folder / "expected")
+    run_encoding(request)  # once more, when it is complete
+    assert tree(place.folder / "ids") == tree(place.folder / "expected")
+
+
+def test_a_restarted_count_goes_on_with_its_first_plan(place: Place) -> None:
+    count(place.inputs, place.folder / "expected")
+    request = place.count_request("counts")
+    begin_counting(request)
+    (place.folder / "counts" / "data").mkdir()
+    (place.folder / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
+    place.add()
+    for _ in range(2):
+        run_counting(request)
+        assert tree(place.folder / "counts") == tree(place.folder / "expected")
+
+
+@pytest.mark.parametrize("lost", [".splits.arrow", "tokenizer.json"])
+def test_a_plan_that_was_not_stored_whole_is_made_again(place: Place, lost: str) -> None:
+    """A worker was lost between writing the plan and the splits; nothing was encoded then."""
+    request = place.encode_request("ids")
+    first = begin_encoding(request)
+    (place.folder / "ids" / ".splits.arrow").unlink()
+    (place.folder / "ids" / lost).unlink(missing_ok=True)
+    place.add()
+    assert len(begin_encoding(request)) == len(first) + 1
+    run_encoding(request)
+    encode(place.inputs, place.model, place.folder / "expected")
+    assert tree(place.folder / "ids") == tree(place.folder / "expected")
+
+
+def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
+    name = b"odd \xff \\ name.jsonl".decode("utf-8", "surrogateescape")
+    (place.folder / "in" / name).write_text('{"text": "a"}\n')
+    request = place.encode_request("ids")
+    splits = begin_encoding(request)
+    stored = read_splits(request.output.directory, request.run)
+    assert stored == splits
+    assert read_splits(request.output.directory, "another") is None
+    assert plan_of_run(request.output.directory, request.run)["parts"] == [len(splits)]
+
+
+def test_a_second_encoding_ends_the_first(place: Place) -> None:
+    first = place.encode_request("ids")
+    splits, job = begin_encoding(first), job_of(first)
+    done = [encode_split(split, job, tokenizer_of(job), Failures()) for split in splits]
+    second = place.encode_request("ids", overwrite=True)
+    begin_encoding(second)
+    with pytest.raises(OutputError, match="another job has been started there since"):
+        write_manifest(done, job)
+    with pytest.raises(OutputError, match="another job"):
+        job_of(first)
+    assert not (place.folder / "ids" / "manifest.json").exists()
+    run_encoding(second)
+    before = tree(place.folder / "ids")
+    with pytest.raises(OutputError, match="ids holds the output of bpe encode, which is complete"):
+        run_encoding(first)
+    assert tree(place.folder / "ids") == before
+
+
+def test_a_second_count_ends_the_first(place: Place) -> None:
+    first = place.count_request("counts")
+    begin_counting(first)
+    second = place.count_request("counts")
+    begin_counting(second)
+    with pytest.raises(OutputError, match="another job has been started there since"):
+        finish_counting([], first)
+    run_counting(second)
+    assert (place.folder / "counts" / "manifest.json").exists()
+
+
+class When(NoProgress):
+    """Does something once, when the command has looked at the inputs."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act: Callable[[], None] | None = act
+
+    def log(self, message: str) -> None:
+        if self._act is not None:
+            act, self._act = self._act, None
+            act()
+
+
+def test_what_the_command_looked_at_decides_nothing(place: Place) -> None:
+    encoded = jobs.encode(
+        inputs=place.inputs,
+        tokenizer=str(place.model),
+        output=OutputSettings(directory=str(place.folder / "ids")),
+        execution=ONE,
+        progress=When(place.add),
+    )
+    assert encoded.documents == len(TEXTS) + 1
+    counted = jobs.count(
+        inputs=place.inputs,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(place.folder / "counts")),
+        execution=ONE,
+        progress=When(lambda: place.add("y.jsonl")),
+    )
+    assert counted.documents == len(TEXTS) + 2
+
+
+def graph(folder: Path, run: str) -> bytes:
+    """The pipeline that counts and encodes ``folder``, as it goes to a runner."""
+    inputs = InputSettings(patterns=(str(folder),))
+    encoding = EncodeRequest.of(
+        inputs=inputs,
+        tokenizer="t.json",
+        output=OutputSettings(directory="ids"),
+        encoding=EncodeSettings(),
+    )
+    counting = CountRequest.of(
+        inputs=inputs,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory="counts"),
+        settings=CountSettings(),
+    )
+    p = beam.Pipeline(runner="FnApiRunner")
+    _ = p | EncodeRequested(replace(encoding, run=run), Failures())
+    _ = p | CountRequested(replace(counting, run=run), Failures())
+    data: bytes = p.to_runner_api().SerializeToString(deterministic=True)
+    return data
+
+
+def test_the_graph_is_the_same_for_any_corpus(tmp_path: Path) -> None:
+    graphs = []
+    for files in (1, 2000):
+        for number in range(files):
+            (tmp_path / f"{number}.txt").write_text("text")
+        graphs.append(graph(tmp_path, "0" * 32))
+    # Shared objects have random names, and pickles are compressed: a few bytes differ.
+    assert abs(len(graphs[0]) - len(graphs[1])) < 500
+    assert len(graphs[1]) < 100_000
+
+
+def test_nothing_is_done_before_the_pipeline_runs(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place.folder)
+    before = tree(place.folder)
+    p = beam.Pipeline(runner="FnApiRunner")
+    counts = CountCorpus(inputs=["nowhere/*.txt"], output="counts", overwrite=True)
+    ids = EncodeCorpus(inputs=["nowhere"], tokenizer="no.json", output="ids", overwrite=True)
+    _ = p | counts
+    _ = p | ids
+    assert tree(place.folder) == before
+    assert {path.name for path in place.folder.iterdir()} == {"in", "t.json"}
+    monkeypatch.chdir("/")
+    with pytest.raises(Exception, match=r"no file matches|cannot read the tokenizer"):
+        p.run()
+    assert "nowhere" not in {path.name for path in place.folder.iterdir()}
+
+
+def test_a_tokenizer_may_travel_in_the_graph(place: Place) -> None:
+    encode(place.inputs, place.model, place.folder / "expected")
+    tokenizer = bpe.Tokenizer.load(place.model)
+    ids = place.folder / "ids"
+    with beam.Pipeline(runner="FnApiRunner") as p:
+        _ = p | EncodeCorpus(
+            inputs=place.inputs.patterns, tokenizer=tokenizer, output=str(ids), split_size=400
+        )
+    assert tree(ids) == tree(place.folder / "expected")
+
+
+def test_complete_counts_are_kept_by_resume(place: Place) -> None:
+    out = place.folder / "counts"
+    arguments: dict[str, Any] = {"inputs": place.inputs.patterns, "output": str(out)}
+    stamps = []
+    for resume in (False, True):
+        with beam.Pipeline(runner="FnApiRunner") as p:
+            manifest = p | CountCorpus(**arguments, split_size=400, resume=resume)
+            _ = manifest | beam.Map(lambda one: one["totals"]["documents"]) | beam.Map(_check)
+        stamps.append({path: path.stat().st_mtime_ns for path in out.rglob("*.*")})
+    assert stamps[0] == stamps[1]
+    assert json.loads((out / ".plan.json").read_bytes())["run"]
+
+
+def _check(documents: int) -> None:
+    assert documents == len(TEXTS)
