@@ -55,7 +55,10 @@ def test_a_line_says_so_before_the_work(tmp_path: Path) -> None:
     large.parent.mkdir()
     large.write_bytes(b"rose " * (SEVERAL * MIN_SPLIT // 5 + 1000))
     small.write_text('{"text": "a rose"}\n')
-    done = bpe("count", "--input", large.parent, "--output", tmp_path / "counts", seconds=600)
+    done = bpe(
+        *("count", "--input", large, "--input", small, "--output", tmp_path / "counts"),
+        seconds=600,
+    )
     (line,) = (line for line in done.stderr.splitlines() if "cannot be cut" in line)
     assert line == (
         f"bpe: count: {large}, 33.6 MB, is one document (`format` text) and cannot be cut: it is "
