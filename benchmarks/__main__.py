@@ -11,12 +11,12 @@ import click
 
 from benchmarks import results as results_files
 from benchmarks.corpora import DATA, ROOT
+from benchmarks.pages import with_block
 from benchmarks.plan import PAGE, with_tables
 from benchmarks.processes import ContenderError
-from benchmarks.readme import with_table
 from benchmarks.rounds import measure
 from benchmarks.scale import SCALES
-from benchmarks.table import report, summary
+from benchmarks.table import headlines, report, summary
 from benchmarks.works import all_works
 
 if TYPE_CHECKING:
@@ -95,16 +95,21 @@ def run(
 
 @bench.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path), default=FULL)
-@click.option("--readme", is_flag=True, help="Write it into README.md, between its two marks.")
-def table(*, path: Path, readme: bool) -> None:
+@click.option("--pages", is_flag=True, help="Write it into docs/benchmarks.md and README.md.")
+def table(*, path: Path, pages: bool) -> None:
     """Print the table of a results file."""
     results = results_files.read(path)
-    if not readme:
+    if not pages:
         click.echo(report(results))
         return
-    page = ROOT / "README.md"
-    text = with_table(page.read_text("utf-8"), summary(results))
-    page.write_text(text, encoding="utf-8")
+    for page, text in (("docs/benchmarks.md", summary(results)), ("README.md", headlines(results))):
+        written = with_block(
+            (ROOT / page).read_text("utf-8"),
+            text,
+            name="benchmarks",
+            command="python -m benchmarks table --pages",
+        )
+        (ROOT / page).write_text(written, encoding="utf-8")
 
 
 @bench.command()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.corpora import ROOT
-from benchmarks.readme import with_block
+from benchmarks.pages import with_block
 from benchmarks.synthetic import MEAN_BYTES, partial_rows
 from benchmarks.table import markdown
 from pipelines.corpus.splits import MAX_SPLIT

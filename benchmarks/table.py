@@ -12,12 +12,24 @@ if TYPE_CHECKING:
     from benchmarks.cells import Outcome
     from benchmarks.results import Machine, Measured, Results
 
+HEADLINES = ("encode-r50k-en", "encode-o200k-multi", "merges", "train-command", "encode-command")
 PEERS = ("tiktoken", "tokenizers", "gigatoken", "rustbpe", "fastokens", "datasets", "pyarrow")
 
 
 def summary(results: Results) -> str:
     """Where and with what it was measured, and what is asked and whether it holds."""
     return f"{conditions(results)}\n\n{main_table(results['works'])}"
+
+
+def headlines(results: Results) -> str:
+    """The works that most users ask about, in a few rows, and where they were measured."""
+    rows = [
+        row[:3]
+        for work in results["works"]
+        if work["name"] in HEADLINES
+        for row in list(_rows(work))[:1]
+    ]
+    return f"{markdown(['work', 'beam-bpe', 'others'], rows)}\n\n{conditions(results)}"
 
 
 def report(results: Results) -> str:

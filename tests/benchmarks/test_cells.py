@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.cells import Growth, Limit, Ratio, Speedup, holds
-from benchmarks.readme import BEGIN, END, with_table
+from benchmarks.pages import with_block
 
 
 def test_a_ratio_is_to_the_best_of_those_who_share_a_name() -> None:
@@ -52,14 +52,17 @@ def test_growth_is_the_exponent(exponent: float) -> None:
     assert holds(outcome, outcome["must"]) is (exponent <= 1)
 
 
+BEGIN, END = "<!-- benchmarks: begin (make) -->\n", "<!-- benchmarks: end -->\n"
+
+
 def test_a_table_takes_the_place_of_another_between_the_marks() -> None:
     page = f"# Title\n\n{BEGIN}\n| old |\n\n{END}\nmore\n"
-    once = with_table(page, "| new |")
+    once = with_block(page, "| new |", name="benchmarks", command="make")
     assert once == f"# Title\n\n{BEGIN}\n| new |\n\n{END}\nmore\n"
-    assert with_table(once, "| new |") == once
+    assert with_block(once, "| new |", name="benchmarks", command="make") == once
 
 
 @pytest.mark.parametrize("page", ["# Title\n", f"{END}{BEGIN}", BEGIN])
 def test_a_page_without_marks_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="there is no line '<!-- benchmarks: begin"):
-        with_table(page, "| new |")
+        with_block(page, "| new |", name="benchmarks", command="make")
