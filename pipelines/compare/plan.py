@@ -215,7 +215,7 @@ def _loaded(file: TokenizerFile) -> Tokenizer:
     try:
         return load_tokenizer(file.path, pretokenizer=file.pretokenizer)
     except InputError as error:
-        if "pretokenizer=" in str(error):
+        if "`pretokenizer`" in str(error):
             raise ConfigError(
                 f"{error}; name it behind a colon, as in {file.path}:cl100k, or write a "
                 "tokenizer.json with bpe convert"

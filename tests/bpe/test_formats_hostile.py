@@ -340,7 +340,7 @@ def test_ranks_with_gaps(tmp_path: Path) -> None:
 
 
 def test_ranks_do_not_say_how_text_is_cut(tmp_path: Path) -> None:
-    refused(tmp_path / "x.tiktoken", ranks(), "pretokenizer='cl100k'")
+    refused(tmp_path / "x.tiktoken", ranks(), "`pretokenizer` cl100k")
 
 
 @pytest.mark.parametrize(

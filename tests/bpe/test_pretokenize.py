@@ -299,7 +299,10 @@ def test_a_name_or_a_pattern() -> None:
 
 
 def test_clear_errors() -> None:
-    with pytest.raises(PretokenizerError, match="unknown pre-tokenizer 'gpt3'; valid: gpt2, "):
+    with pytest.raises(
+        PretokenizerError,
+        match=r"unknown pre-tokenizer 'gpt3' \(did you mean 'gpt2'\?\); valid: gpt2, ",
+    ):
         Pretokenizer("gpt3")
     with pytest.raises(PretokenizerError, match=r"the pattern '\(' does not compile: missing \)"):
         Pretokenizer(pattern="(")

@@ -29,6 +29,7 @@ NAMES = (
     "show",
     "words",
     "report",
+    "package",
     "completion",
 )
 COUNT = ("count", "--input", "a.txt", "--output", "out")

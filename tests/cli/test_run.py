@@ -10,6 +10,7 @@ import pytest
 
 import bpe as library
 from tests.cli.process import bpe
+from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ def test_run_does_it_all_and_resumes(work: Path) -> None:
     summary = json.loads(done.stdout)
     assert list(summary) == ["count", "train", "encode", "warnings"]
     assert summary["train"]["vocab_size"] == 300
-    files = _files(work / "all")
+    files = tree(work / "all")
     assert {"tokenizer.json", "training.json", "counts/manifest.json"} <= files.keys()
     assert "encoded/manifest.json" in files
 
@@ -32,20 +33,12 @@ def test_run_does_it_all_and_resumes(work: Path) -> None:
     again = bpe("run", "job.yaml", "--resume", cwd=work)
     assert again.stdout.count("complete already") == 2
     assert " read, all by an earlier run\n" in again.stderr
-    assert _files(work / "all") == files
+    assert tree(work / "all") == files
     (work / "all" / "encoded" / "manifest.json").unlink()
     refused = bpe("run", "job.yaml", cwd=work, status=1)
     assert "which is not finished: repeat its command with --resume, " in refused.stderr
     bpe("run", "job.yaml", "--overwrite", cwd=work)
-    assert _files(work / "all") == files
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".timings.json"  # differs from run to run
-    }
+    assert tree(work / "all") == files
 
 
 def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:

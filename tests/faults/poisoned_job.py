@@ -5,15 +5,18 @@ python -m tests.faults.poisoned_job FOLDER '{"documents": ..., "limit": ..., ...
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pipelines.count.planning as counting
+import pipelines.encode.steps as encoding
 from pipelines import jobs
-from pipelines.progress import NoProgress
+from pipelines.corpus import planned
 from pipelines.settings import (
     Execution,
     InputSettings,
@@ -24,18 +27,30 @@ from pipelines.settings import (
 from tests.faults.poison import Poisoned, write_clean, write_poisoned, write_poisoned_lines
 from tests.pipelines.corpora import patterns
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
-class Strikes(NoProgress):
-    """Changes the corpus when a job says what it has planned, before anything of it is read."""
+    from pipelines.corpus.splits import Split
 
-    def __init__(self, corpus: Poisoned) -> None:
-        self._corpus = corpus
-        self._struck = False
 
-    def log(self, message: str) -> None:
-        if not self._struck:
-            self._struck = True
-            self._corpus.strike()
+@contextlib.contextmanager
+def struck(corpus: Poisoned) -> Iterator[None]:
+    """Change the corpus when a job has stored its plan, before anything of it is read."""
+    write = planned.write_splits
+    left = [corpus.strike]
+
+    def write_and_strike(directory: str, run: str, splits: Sequence[Split]) -> None:
+        write(directory, run, splits)
+        if left:
+            left.pop()()
+
+    for module in (counting, encoding):
+        module.write_splits = write_and_strike  # type: ignore[attr-defined]  # workers run here
+    try:
+        yield
+    finally:
+        for module in (counting, encoding):
+            module.write_splits = write  # type: ignore[attr-defined]
 
 
 def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, Any]:
@@ -73,22 +88,21 @@ def job(
         split_size=100_000,
     )
     output = OutputSettings(directory=str(folder / f"{name}-out"))
-    if name == "count":
-        return jobs.train(
+    with struck(corpus):
+        if name == "count":
+            return jobs.train(
+                inputs=inputs,
+                pretokens=PretokenSettings(),
+                training=TrainSettings(vocab_size=300),
+                output=output,
+                execution=on,
+            )
+        return jobs.encode(
             inputs=inputs,
-            pretokens=PretokenSettings(),
-            training=TrainSettings(vocab_size=300),
+            tokenizer=str(folder / "count-out" / "tokenizer.json"),
             output=output,
             execution=on,
-            progress=Strikes(corpus),
         )
-    return jobs.encode(
-        inputs=inputs,
-        tokenizer=str(folder / "count-out" / "tokenizer.json"),
-        output=output,
-        execution=on,
-        progress=Strikes(corpus),
-    )
 
 
 def peak_kib() -> int:

@@ -22,7 +22,14 @@ from tests.faults.running import (
     temporaries,
     until,
 )
-from tests.pipelines.corpora import count, encode, sentence, small_tokenizer, write_jsonl
+from tests.pipelines.corpora import (
+    count,
+    encode,
+    patterns,
+    sentence,
+    small_tokenizer,
+    write_jsonl,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,7 +212,7 @@ def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
     long = " ".join(str(figures.randrange(10**6)) for _ in range(30_000))
     (tmp_path / "corpus" / "long.txt").write_text(long)
     small_tokenizer(tmp_path / "t.json")
-    inputs = InputSettings(patterns=(str(tmp_path / "corpus"),), split_size=2000)
+    inputs = InputSettings(patterns=patterns(tmp_path / "corpus"), split_size=2000)
     undisturbed = tmp_path / "undisturbed"
     if name == "encode":
         encode(inputs, tmp_path / "t.json", undisturbed)

@@ -15,7 +15,7 @@ from pipelines.errors import RecordError
 from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
 from tests.cli.process import ROOT, environment
 from tests.faults.poison import BAD_LINES, EVERY, write_poisoned
-from tests.faults.poisoned_job import Strikes
+from tests.faults.poisoned_job import struck
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,12 +112,12 @@ def test_all_ways_are_in_the_corpus(tmp_path: Path) -> None:
 def test_without_leave_a_lost_file_ends_the_job(tmp_path: Path, name: str) -> None:
     corpus = write_poisoned(tmp_path / "corpus", documents=10, limit=1000, long_line=1 << 20)
     inputs = InputSettings(patterns=(str(corpus.folder / name),))
-    with pytest.raises(RecordError, match=rf"{name}, record at byte 0: the file had \d+ bytes"):
+    message = rf"{name}, record at byte 0: the file had \d+ bytes"
+    with struck(corpus), pytest.raises(RecordError, match=message):
         jobs.count(
             inputs=inputs,
             pretokens=PretokenSettings(),
             output=OutputSettings(directory=str(tmp_path / "out")),
             execution=Execution(workers=1),
-            progress=Strikes(corpus),
         )
     assert not (tmp_path / "out" / "manifest.json").exists()
