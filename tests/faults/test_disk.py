@@ -221,8 +221,8 @@ def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
     expected = outcome(undisturbed)
     limit = max(map(len, expected.values())) - 1  # bytes: what all files have but one
     assert max(expected, key=lambda file: len(expected[file])).startswith("data/")
-    corpus = ("--input", tmp_path / "corpus", "--split-size", "2000")
-    command: list[str | Path] = [name, *corpus, "--output", out]
+    corpus = [word for one in inputs.patterns for word in ("--input", one)]
+    command: list[str | Path] = [name, *corpus, "--split-size", "2000", "--output", out]
     command += ["--tokenizer", tmp_path / "t.json"] if name == "encode" else []
     done = subprocess.run(
         [*BPE, *command, "--workers", "2", "--quiet"],
