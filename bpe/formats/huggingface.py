@@ -74,7 +74,7 @@ def to_json_and_reason(
         if dialect == "huggingface":
             raise InexpressibleError(
                 f"Hugging Face's tokenizer.json cannot express this tokenizer: {error}; give "
-                "dialect='beam-bpe' to write a tokenizer.json that only bpe reads"
+                "`dialect` beam-bpe to write a tokenizer.json that only bpe reads"
             ) from None
         reason = str(error)
         names = beam_bpe.write_names(tokenizer)

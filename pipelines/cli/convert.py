@@ -16,6 +16,7 @@ from pipelines.progress import many
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
+    from bpe.formats.huggingface import Dialect
 
 # As in bpe.formats.LEAVE_OUT (a test compares); bpe is not imported for `--help`.
 LEAVE_OUT = (
@@ -26,6 +27,8 @@ LEAVE_OUT = (
     "added-tokens",
     "post-processor",
 )
+
+DIALECTS = ("huggingface", "beam-bpe")
 
 
 @click.command(
@@ -50,6 +53,14 @@ bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end
     help=f"What TO may silently lack where its format cannot hold it: {', '.join(LEAVE_OUT)}; "
     "repeatable.",
 )
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    default=DIALECTS[0],
+    metavar="NAME",
+    help="Of a tokenizer.json. huggingface: what its libraries cannot express is an error; "
+    "beam-bpe: it is written so that only bpe reads it.",
+)
 @click.option("--overwrite/--no-overwrite", default=False, show_default=False, help="Replace TO.")
 @options.json_option()
 @options.traceback_option()
@@ -60,6 +71,7 @@ def convert(
     source: str,
     target: str,
     leave_out: tuple[str, ...],
+    dialect: Dialect,
     overwrite: bool,
     **_: Any,
 ) -> None:
@@ -74,7 +86,7 @@ def convert(
     from bpe.files import write_atomically
 
     tokenizer = load_tokenizer(ctx, source)
-    files = formats.write(tokenizer, Path(target), leave_out=leave_out, dialect="beam-bpe")
+    files = formats.write(tokenizer, Path(target), leave_out=leave_out, dialect=dialect)
     for path in files.contents:
         if path.exists() and not overwrite:
             raise click.ClickException(f"{path} is there already: give --overwrite to replace it")

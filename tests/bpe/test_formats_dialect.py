@@ -81,7 +81,7 @@ def test_any_characters(tokenizer: bpe.Tokenizer, tmp_path_factory: pytest.TempP
 @pytest.mark.parametrize("named", ["tokenizer.json", ""])
 def test_it_is_written_only_where_the_caller_chose_it(named: str, tmp_path: Path) -> None:
     tokenizer = make(["a", "</w>"], model=bpe.CharacterLevel())
-    reason = r"cannot express this tokenizer: the end of word '</w>' .*; give dialect='beam-bpe'"
+    reason = r"cannot express this tokenizer: the end of word '</w>' .*; give `dialect` beam-bpe"
     with pytest.raises(TokenizerError, match=reason):
         tokenizer.save(tmp_path / named)
     with pytest.raises(TokenizerError, match=reason):

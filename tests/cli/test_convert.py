@@ -130,7 +130,10 @@ def test_all_that_cuts_text_is_said(tmp_path: Path) -> None:
     give = json.loads(bpe("convert", tmp_path / "a.json", target, *leave_out, "--json").stdout)[
         "give"
     ]
-    shown = bpe("convert", target, tmp_path / "b.json", *give).stdout
+    refused = bpe("convert", target, tmp_path / "b.json", *give, status=1).stderr
+    assert "never_split 'url' has no equal there; give --dialect beam-bpe to write" in refused
+    assert not (tmp_path / "b.json").exists()
+    shown = bpe("convert", target, tmp_path / "b.json", *give, "--dialect", "beam-bpe").stdout
     assert library.Tokenizer.load(tmp_path / "b.json").pretokenizer == cut
     assert "only bpe reads it: never_split 'url' has no equal there" in shown
 
