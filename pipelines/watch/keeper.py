@@ -12,7 +12,9 @@ from typing_extensions import override
 from pipelines import storage
 from pipelines.corpus.reading import described, too_many
 from pipelines.errors import RecordError
+from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import many, size_text
+from pipelines.storage import join
 from pipelines.watch import counting, log
 from pipelines.watch.arrivals import stamp
 from pipelines.watch.drift import Measured
@@ -98,11 +100,13 @@ class Keeper(ABC):
 
     def _check(self, bad: int) -> None:
         if bad > self._max_failures:
-            letters = sorted(
-                letters["file"]
-                for entry in self._entries.values()
-                for letters in entry["dead_letters"]
-            )
+            # Entries that are folded do not name them any more.
+            found = storage.entries(join(self._directory, DEAD_LETTERS))
+            letters = [
+                f"{DEAD_LETTERS}/{entry.name}"
+                for entry in found
+                if storage.is_temporary(entry.name) is None
+            ]
             told = described(bad, self._directory, letters)
             raise RecordError(too_many(told, self._max_failures))
 

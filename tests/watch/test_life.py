@@ -202,6 +202,9 @@ def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path)
         encode(folder, max_failures=2)
     assert encode(folder, max_failures=3).failures == 3
     assert ids(folder) == ["a0", "a1"]
+    first = r"3 bad records, the first: .*(bad|worse)\.jsonl, record at byte \d+: field 'text'"
+    with pytest.raises(RecordError, match=first):  # found by those before
+        encode(folder, max_failures=1)
 
 
 @pytest.mark.parametrize("name", ["log", "sets", "drift", "data", "dead-letters"])
