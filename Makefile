@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard bpe/native/*/*.cpp bpe/native/*/*.h)
+NATIVE := $(wildcard bpe/native/*/*.cpp bpe/native/*/*.h bpe/native/*/*/*.h)
 CXX ?= g++
 
 # Asked for another interpreter than the one .venv was made with: make it again.
@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install test test-shared test-oldest test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
+.PHONY: help install core-test core-fuzz test test-shared test-oldest test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -71,6 +71,28 @@ fuzz-short: $(SANITIZED)/.built ## a minute of it
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
 	    $(FUZZ_FILES)
 
+# The core as a C++ program, under sanitizers: no Python, no package.
+CORE_SOURCES := tests/native/core.cpp $(filter-out bpe/native/python/%,$(filter %.cpp,$(NATIVE)))
+CORE_FLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined \
+    -fno-sanitize-recover=undefined -I bpe/native
+CLANG ?= clang++
+
+core-test: build/core-test ## the core without Python, beside the textbook written out in C++
+	build/core-test
+
+core-fuzz: build/core-fuzz ## the same under libFuzzer: ten minutes, or FUZZ=seconds; needs clang
+	@mkdir -p build/fuzz/core
+	build/core-fuzz -max_total_time=$(or $(FUZZ),600) -max_len=1000 -artifact_prefix=build/fuzz/ \
+	    -print_final_stats=1 build/fuzz/core
+
+build/core-test: $(CORE_SOURCES) $(NATIVE)
+	@mkdir -p $(@D)
+	$(CXX) $(CORE_FLAGS) $(CORE_SOURCES) -o $@
+
+build/core-fuzz: $(CORE_SOURCES) $(NATIVE)
+	@mkdir -p $(@D)
+	$(CLANG) $(CORE_FLAGS) -DBPE_LIBFUZZER -fsanitize=fuzzer $(CORE_SOURCES) -o $@
+
 test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores, watches: the long form
 	$(PYTEST) -m "long or not long" tests/faults tests/watch
 
@@ -81,12 +103,12 @@ lint: $(VENV)/.lint ## ruff, mypy and clang-format; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp
+	$(BIN)/clang-format --dry-run --Werror $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp tests/native/core.cpp
 
 format: $(VENV)/.lint ## bring the sources into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp
+	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp tests/native/core.cpp
 
 # What runs the core; what only compares it with other libraries, or reads files, is left out.
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
@@ -117,7 +139,7 @@ bench-foundation: install ## memory and speed of count, train and encode; benchm
 clean: ## back to a fresh clone
 	rm -rf $(VENV) $(BENCH) $(OLDEST) build dist demo *.egg-info bpe/_native*.so benchmarks/data
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
-	find bpe pipelines tests scripts benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find bpe pipelines tests scripts benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || \
@@ -145,7 +167,7 @@ $(VENV)/.packages: $(VENV)/bin/python pyproject.toml scripts/requirements.py
 $(VENV)/.core: $(VENV)/.packages setup.py $(NATIVE)
 	@echo "compiling the core: a minute or two"
 	$(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -c 'import pipelines.jobs.encoding, pipelines.jobs.training' # compiled for all later
+	@$(BIN)/python -c 'import pipelines.encode.job, pipelines.train' # compiled for all later
 	touch $@
 
 # The core apart from the sources of Python, which change more often and need no compiler.

@@ -6,17 +6,14 @@ Everything else about the package stands in pyproject.toml.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
 from setuptools import setup
-from setuptools.command.build_py import build_py
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 NATIVE = Path("bpe/native")
-PRESETS = Path("configs/presets")
 
 # Portable by default: no -march=native, so a wheel runs on every worker of its architecture.
 COMPILE = ["-O3", "-g0", "-fno-math-errno", "-Wall", "-Wextra", "-fvisibility=hidden"]
@@ -51,27 +48,6 @@ class BuildCore(build_ext):  # type: ignore[misc]  # pybind11 ships no types for
             )
 
 
-class BuildPython(build_py):  # type: ignore[misc]
-    """``build_py`` that puts the presets into the package; a checkout reads them where they are."""
-
-    def run(self) -> None:
-        """Copy the Python sources, then the presets."""
-        super().run()
-        if not self.editable_mode:
-            for target, source in self._presets().items():
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-
-    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        """What a wheel is made of."""
-        outputs: list[str] = super().get_outputs(include_bytecode)
-        return outputs if self.editable_mode else [*outputs, *self._presets()]
-
-    def _presets(self) -> dict[str, Path]:
-        folder = Path(self.build_lib) / "bpe" / "presets" / "settings"
-        return {str(folder / file.name): file for file in sorted(PRESETS.glob("*.yaml"))}
-
-
 ParallelCompile("BPE_BUILD_JOBS", default=2).install()
 
 setup(
@@ -86,5 +62,5 @@ setup(
             extra_link_args=LINK,
         )
     ],
-    cmdclass={"build_ext": BuildCore, "build_py": BuildPython},
+    cmdclass={"build_ext": BuildCore},
 )

@@ -1,31 +1,42 @@
-"""Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode."""
+"""Exact byte-pair encoding: count pre-tokens, train a tokenizer, encode and decode.
 
-from bpe import presets
+From texts to ids, in the order in which modules import each other:
+
+- ``normalizer``, ``pretokenizer``, ``special_tokens``: how text is changed and cut.
+- ``counting``: texts to counts; ``counts``: their sums, pruning, and files.
+- ``models``: what a pre-token consists of: bytes, characters, or WordPieces.
+- ``symbols``, ``trainer``: counts to a tokenizer; ``training_report``: ``training.json``.
+- ``vocabulary``, ``_encoding``, ``tokenizer``: the tokenizer; ``explain``, ``diff``: for people.
+- ``formats``: tokenizer files; ``presets``: settings by name; ``errors``: every error.
+- ``native``: the C++ core (``_native``); ``reference``: its readable twin, which only tests import.
+
+Where to add
+
+- a tie rule: ``native/train/tie_breaker.h``; ``choose`` in ``reference/train.py``; its name in
+  ``pipelines/settings.py``.
+- a pre-tokenizer: its pattern in ``native/text/patterns/``, listed in
+  ``native/text/pretokenizers.h``; its name in ``pipelines/settings.py``; ``pretokenizer.py`` if
+  tokenizer.json spells it differently; a scanner in ``pipelines/report/tokenizer.js`` if the
+  report's page is to run it.
+- a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``.
+- speed for words that the cache does not know: ``native/encode/word_encoder.h``, after
+  ``benchmarks/LOG.md``, which says what was tried.
+"""
+
+from bpe._encoding import row_seeds
 from bpe._native import TIES
-from bpe.cache import CacheUse
+from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts
-from bpe.counts.texts import count_pretokens
-from bpe.dropout import row_seeds
-from bpe.errors import (
-    BpeError,
-    CountsError,
-    EncodingError,
-    PretokenizerError,
-    SpecialTokenError,
-    TokenizerError,
-    TokenizerFileError,
-    TrainingError,
-    UnknownCharacterError,
-)
-from bpe.explain import MergeStep
-from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
-from bpe.never_split import NEVER_SPLIT
-from bpe.normalize import NORMALIZERS
-from bpe.pretokenize import PATTERNS, PRETOKENIZERS, Pretokenizer
-from bpe.sizes import VocabularySize, common_root, vocabulary_sizes
+from bpe.errors import BpeError
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.normalizer import NORMALIZERS
+from bpe.presets import Preset
+from bpe.pretokenizer import NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.tokenizer import Tokenizer
-from bpe.train import train
-from bpe.training import TrainedMerge, Training
+from bpe.trainer import train
+from bpe.training_report import Training
+
+__version__ = "0.1.0"
 
 __all__ = [
     "NEVER_SPLIT",
@@ -35,29 +46,15 @@ __all__ = [
     "TIES",
     "BpeError",
     "ByteLevel",
-    "CacheUse",
     "CharacterLevel",
-    "CountsError",
-    "EncodingError",
-    "MergeStep",
-    "Model",
+    "Preset",
     "PretokenCounts",
     "Pretokenizer",
-    "PretokenizerError",
-    "SpecialTokenError",
     "Tokenizer",
-    "TokenizerError",
-    "TokenizerFileError",
-    "TrainedMerge",
     "Training",
-    "TrainingError",
-    "UnknownCharacterError",
-    "VocabularySize",
     "WordPiece",
-    "common_root",
+    "__version__",
     "count_pretokens",
-    "presets",
     "row_seeds",
     "train",
-    "vocabulary_sizes",
 ]

@@ -1,25 +1,51 @@
-"""Texts as Arrow arrays, and these as the core sees them, without a copy."""
+"""Texts and token ids between Python, Arrow and the core; the data of a column is never copied."""
 
 from __future__ import annotations
 
+import operator
+from array import array
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe._native import TextColumn
-from bpe._text import utf8
+from bpe.errors import EncodingError
+
+if TYPE_CHECKING:
+    from bpe._native import Buffer
+
+
+def utf8(text: str | bytes, *, what: str = "the text") -> bytes:
+    """A str as UTF-8, bytes as they are.
+
+    Raises:
+        EncodingError: a str has a lone surrogate; the message begins with ``what``.
+        TypeError: it is neither str nor bytes.
+    """
+    if isinstance(text, bytes):
+        return text
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r:.60}, not a str or bytes")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise EncodingError(
+            f"{what} has a lone surrogate at character {error.start}: {text[error.start]!r} has no "
+            "UTF-8; give bytes, or replace it first"
+        ) from None
 
 
 def text_array(texts: Any) -> pa.Array | pa.ChunkedArray:
     """A column of texts as an Arrow array of a type that :func:`text_column` takes.
 
     Args:
-        texts: an Arrow array of strings or binaries, also as views or a dictionary; what exports
-            one (a Series of pandas or Polars); or an iterable of str, bytes and None.
+        texts: an Arrow array of strings or binaries, also as views or a dictionary; an object
+            that exports one (a Series of pandas or Polars); or an iterable of str, bytes and None.
 
     Raises:
-        TypeError: it is none of these; the message names the value and its row.
+        TypeError: it is something else; the message names the value and its row.
         EncodingError: a str has a lone surrogate.
     """
     if isinstance(texts, (str, bytes)):
@@ -46,14 +72,14 @@ def text_array(texts: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def text_column(array: pa.Array) -> TextColumn:
-    """The rows of a text array; its memory stays alive as long as the result.
+    """The rows of a text array for the core, which keeps its memory alive.
 
     Args:
         array: string, large_string, binary or large_binary, possibly a slice of a longer array.
 
     Raises:
         TypeError: the array is of another type.
-        ValueError: it holds nulls; the caller decides what they mean (``fill_null`` before).
+        ValueError: it holds nulls; use ``fill_null`` first.
     """
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
@@ -71,7 +97,109 @@ def text_column(array: pa.Array) -> TextColumn:
 
 
 def int64_bytes(numbers: pa.Int64Array) -> memoryview:
-    """The bytes of an int64 array without nulls, of a slice only its own."""
+    """The bytes of an int64 array without nulls, which may be a slice."""
     data = numbers.buffers()[1]
     view = memoryview(data) if data is not None else memoryview(b"")
     return view[8 * numbers.offset : 8 * (numbers.offset + len(numbers))]
+
+
+def list_array(ids: Buffer, offsets: Buffer, *, texts: pa.Array) -> pa.ListArray:
+    """Encoded rows as ``list<uint32>``, null where the text is null; the ids are not copied.
+
+    Args:
+        ids: uint32, of all rows.
+        offsets: int64, rows + 1.
+        texts: what was encoded.
+
+    Raises:
+        EncodingError: there are more ids than 32-bit offsets can count.
+    """
+    count = len(ids) // 4
+    wide = pa.Array.from_buffers(pa.int64(), len(texts) + 1, [None, pa.py_buffer(offsets)])
+    try:
+        narrow = wide.cast(pa.int32())
+    except pa.ArrowInvalid as error:
+        raise EncodingError(
+            f"{count:,} tokens are more than one list array can hold (2^31 - 1): encode fewer "
+            "texts at once"
+        ) from error
+    values = pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(ids)])
+    return pa.Array.from_buffers(
+        pa.list_(pa.uint32()),
+        len(texts),
+        [_validity(texts), narrow.buffers()[1]],
+        children=[values],
+    )
+
+
+def id_list(ids: Iterable[SupportsIndex]) -> list[int]:
+    """Ids as ints, from a list, an array of numpy or Arrow, or a tensor.
+
+    Raises:
+        TypeError: one is not an integer; the message names it.
+    """
+    if isinstance(ids, pa.Array | pa.ChunkedArray):
+        ids = ids.to_pylist()
+    if not isinstance(ids, Iterable) or isinstance(ids, (str, bytes)):
+        raise TypeError(f"ids is {ids!r:.60}: give a list of ids, such as [{ids!r:.20}]")
+    values = list(ids)
+    try:
+        return list(map(operator.index, values))
+    except TypeError:
+        return [as_id(value) for value in values]  # names the one that is wrong
+
+
+def as_id(value: SupportsIndex) -> int:
+    """An id as an int.
+
+    Raises:
+        TypeError: it is not an integer.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{value!r:.60} is not a token id: ids are integers") from None
+
+
+def id_rows(lists: pa.Array) -> tuple[memoryview, bytes]:
+    """Lists of ids as the core decodes them; null lists are empty rows.
+
+    Returns:
+        uint32 ids of all rows, and int64 offsets (rows + 1).
+
+    Raises:
+        EncodingError: an id is null, or cannot be one.
+        TypeError: the array is not of lists of integers.
+    """
+    kind = lists.type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not is_list or not pa.types.is_integer(kind.value_type):
+        raise TypeError(f"ids must be lists of integers, not {kind}")
+    values = lists.flatten()
+    if values.null_count:
+        raise EncodingError(f"{values.null_count} ids are null: no token has such an id")
+    try:
+        ids = values.cast(pa.uint32())
+    except pa.ArrowInvalid as error:
+        raise EncodingError(f"no token has such an id: {error}") from error
+    ends = pc.cumulative_sum(pc.list_value_length(lists).fill_null(0).cast(pa.int64()))
+    return _memory(ids, 4), array("q", [0]).tobytes() + _memory(ends, 8)
+
+
+def binary_array(data: Buffer, offsets: Buffer, *, lists: pa.Array) -> pa.LargeBinaryArray:
+    """Decoded rows, null where the list of ids is null; the bytes are not copied."""
+    return pa.Array.from_buffers(
+        pa.large_binary(),
+        len(lists),
+        [_validity(lists), pa.py_buffer(offsets), pa.py_buffer(data)],
+    )
+
+
+def _validity(rows: pa.Array) -> pa.Buffer | None:
+    return rows.is_valid().buffers()[1] if rows.null_count else None
+
+
+def _memory(numbers: pa.Array, width: int) -> memoryview:
+    """The values of an array without nulls, each of ``width`` bytes."""
+    values = numbers.buffers()[1]
+    return memoryview(values or b"")[numbers.offset * width :][: len(numbers) * width]

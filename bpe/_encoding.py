@@ -1,26 +1,26 @@
-"""From texts to token ids: what the core does itself, and what is cut in Python before."""
+"""Encoding: texts to token ids in the core, after Python has cut what the core cannot."""
 
 from __future__ import annotations
 
 import struct
+from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from bpe._arrow import text_column
-from bpe._lists import list_array
-from bpe._native import TextColumn
-from bpe._pieces import cut_texts
-from bpe.cache import CacheUse
+from bpe._arrow import list_array, text_column
+from bpe._native import Counter, TextColumn, random_words
 from bpe.errors import EncodingError, UnknownCharacterError
-from bpe.normalize import normalize_column
+from bpe.normalizer import normalize_column
+from bpe.special_tokens import SpecialCutter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from bpe._native import Buffer, Encoder
-    from bpe.pretokenize import Pretokenizer
+    from bpe.pretokenizer import Pretokenizer
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Noise:
     """BPE-dropout of one call.
 
     Attributes:
-        dropout: how often a merge is dropped, from 0 to 1.
-        rows: a seed for each row; none where dropout is 0.
+        dropout: the probability of skipping a merge.
+        rows: a seed for each row; None without dropout.
     """
 
     dropout: float
@@ -37,7 +37,7 @@ class Noise:
 
     @classmethod
     def of(cls, dropout: float, seeds: Callable[[], pa.UInt64Array]) -> Noise:
-        """With the seeds, where there is dropout.
+        """Of a call; ``seeds`` is called only if there is dropout.
 
         Raises:
             EncodingError: dropout is not a number from 0 to 1, or as ``seeds`` raises.
@@ -47,7 +47,7 @@ class Noise:
         return cls(float(dropout), seeds() if dropout > 0 else None)
 
     def slice(self, first: int, rows: int) -> Noise:
-        """That of some of the rows."""
+        """The same for some of the rows."""
         return Noise(self.dropout, None if self.rows is None else self.rows.slice(first, rows))
 
     @property
@@ -61,34 +61,35 @@ class Noise:
 
 
 def seed_array(seeds: Iterable[int] | pa.Array, *, rows: int) -> pa.UInt64Array:
-    """Seeds as they are given to ``encode_arrow``, one for each row.
+    """The seeds given to ``encode_arrow``, one for each row.
 
     Raises:
-        EncodingError: they are not that many numbers from 0 to 2^64 - 1.
+        EncodingError: they are not one number from 0 to 2^64 - 1 for each row.
     """
     try:
         if isinstance(seeds, pa.ChunkedArray):
             seeds = seeds.combine_chunks()
-        made = (
+        numbers = (
             seeds.cast(pa.uint64()) if isinstance(seeds, pa.Array) else pa.array(seeds, pa.uint64())
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError, TypeError) as error:
         raise EncodingError(f"seeds are not numbers from 0 to 2^64 - 1: {error}") from None
-    if len(made) != rows or made.null_count:
+    if len(numbers) != rows or numbers.null_count:
         raise EncodingError(
-            f"{len(made)} seeds, {made.null_count} of them null, for {rows} texts: give one each"
+            f"{len(numbers)} seeds, {numbers.null_count} of them null, for {rows} texts: give one "
+            "each"
         )
-    return made
+    return numbers
 
 
 class TextEncoder:
-    """How texts become ids: whole tokens are cut out, the rest is cut and merged.
+    """Encodes texts: cuts special and added tokens out, then cuts and merges the rest.
 
     Args:
-        core: what merges, and cuts what it knows how to.
+        core: merges, and cuts by named pre-tokenizers.
         pretokenizer: how text is cut.
-        special_tokens: cut out where a call allows them, with their ids.
-        added_tokens: cut out always.
+        special_tokens: cut out if a call allows them, with their ids.
+        added_tokens: always cut out, with their ids.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class TextEncoder:
         ids, _ = self._encode(
             row,
             lambda: pa.array([data], pa.large_binary()),
-            self._whole(allowed_special),
+            self._cut_tokens(allowed_special),
             noise,
             CacheUse(),
         )
@@ -127,20 +128,20 @@ class TextEncoder:
         use: CacheUse,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column; raises as :meth:`Tokenizer.encode_arrow`."""
-        whole = self._whole(allowed_special)
+        cut_out = self._cut_tokens(allowed_special)
         if not isinstance(texts, pa.ChunkedArray):
-            return self._array(texts, whole, noise, use, first=0)
+            return self._array(texts, cut_out, noise, use, first=0)
         chunks, first = [], 0
         for chunk in texts.chunks:
             of_chunk = noise.slice(first, len(chunk))
-            chunks.append(self._array(chunk, whole, of_chunk, use, first=first))
+            chunks.append(self._array(chunk, cut_out, of_chunk, use, first=first))
             first += len(chunk)
         return pa.chunked_array(chunks, type=pa.list_(pa.uint32()))
 
     def _array(
         self,
         texts: pa.Array,
-        whole: Mapping[bytes, int],
+        cut_out: Mapping[bytes, int],
         noise: Noise,
         use: CacheUse,
         *,
@@ -153,7 +154,7 @@ class TextEncoder:
             ids, offsets = self._encode(
                 text_column(filled),
                 lambda: filled.cast(pa.large_binary()),
-                whole,
+                cut_out,
                 noise,
                 use,
             )
@@ -162,8 +163,8 @@ class TextEncoder:
             raise UnknownCharacterError(f"row {rows[0]}: {error}", rows=rows) from None
         return list_array(ids, offsets, texts=texts)
 
-    def _whole(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
-        """The tokens that are cut out of a text whole, with their ids."""
+    def _cut_tokens(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
+        """The tokens that are cut out of a text, with their ids."""
         special = self._special_tokens
         if isinstance(allowed_special, str):
             if allowed_special != "all":
@@ -187,21 +188,21 @@ class TextEncoder:
         self,
         column: TextColumn,
         texts: Callable[[], pa.LargeBinaryArray],
-        whole: Mapping[bytes, int],
+        cut_out: Mapping[bytes, int],
         noise: Noise,
         use: CacheUse,
     ) -> tuple[Buffer, Buffer]:
-        """Ids (uint32) and offsets (int64); ``texts`` are the rows where Python sees to them."""
+        """Ids (uint32) and offsets (int64); ``texts`` returns the rows for Python to cut."""
         cut = self._pretokenizer
         pieces = None
-        if not cut.is_native or (cut.normalizer and whole):
-            pieces = cut_texts(texts(), pretokenizer=cut, whole=whole)
+        if not cut.is_native or (cut.normalizer and cut_out):
+            pieces = cut_texts(texts(), pretokenizer=cut, cut_out=cut_out)
         elif cut.normalizer:
             column = text_column(normalize_column(texts(), cut.normalizer))
         try:
             if pieces is None:
                 ids, offsets, unencodable, (asked, misses) = self._core.encode(
-                    column, list(whole.values()), dropout=noise.dropout, seeds=noise.seeds
+                    column, list(cut_out.values()), dropout=noise.dropout, seeds=noise.seeds
                 )
             else:
                 ids, offsets, unencodable, (asked, misses) = self._core.encode_pieces(
@@ -216,19 +217,192 @@ class TextEncoder:
             raise EncodingError(str(error)) from None
         if unencodable:
             raise UnknownCharacterError(
-                f"{_described(unencodable[0][1])} has no token, and the tokenizer no unknown token "
-                "for it: leave it out, or train on texts that hold it, or with an unknown token",
+                f"{_described(unencodable[0][1])} has no token, and the tokenizer has no unknown "
+                "token: remove it, train on texts that hold it, or train with an unknown token",
                 rows=tuple(row for row, _ in unencodable),
             )
         use.add(hits=asked - misses, misses=misses)
         return ids, offsets
 
 
-def _described(found: bytes) -> str:
+def _described(data: bytes) -> str:
     try:
-        text = found.decode()
+        text = data.decode()
     except UnicodeDecodeError:
-        return f"{found!r:.60}, which is not UTF-8,"
+        return f"{data!r:.60}, which is not UTF-8,"
     if len(text) == 1:
         return f"the character {text!r} (U+{ord(text):04X})"
     return f"{text!r:.60}, which is never split,"
+
+
+_TEXT, _NEVER_SPLIT = -1, -2  # as the core knows them
+
+Part = tuple[bytes, int]
+"""Bytes, and what they are: the id of a token, ``_TEXT`` or ``_NEVER_SPLIT``."""
+
+
+class Pieces(NamedTuple):
+    """Texts as the core's ``encode_pieces`` takes them.
+
+    Attributes:
+        data: all texts in one, normalized.
+        pieces: int64 triples (begin, end, what) of bytes in it, where what is the id of a token,
+            -1 for text, or -2 for a pre-token that is never split.
+        row_ends: for each row the number of pieces up to and including it.
+        cut: whether the core still has to cut text into pre-tokens.
+    """
+
+    data: bytes
+    pieces: array[int]
+    row_ends: array[int]
+    cut: bool
+
+
+def cut_texts(
+    texts: pa.LargeBinaryArray, *, pretokenizer: Pretokenizer, cut_out: Mapping[bytes, int]
+) -> Pieces:
+    """Cut texts at tokens, normalize what lies between, and cut that if the core cannot.
+
+    Args:
+        texts: the rows.
+        pretokenizer: normalizes and cuts what lies between.
+        cut_out: the tokens to cut at, with their ids.
+    """
+    rows = _normalized(_cut_at_tokens(texts.to_pylist(), cut_out), pretokenizer)
+    cut = pretokenizer.name is not None
+    if pretokenizer.never_split and cut:
+        parts = [_cut_at_never_split(row, pretokenizer) for row in rows]
+        texts_left = [text for row in parts for text, what in row if what == _TEXT]
+        # A piece may match alone what it does not match beside its neighbours; hardly any does.
+        cut = not _holds_never_split(texts_left, pretokenizer)
+        rows = parts if cut else rows
+    if not cut:
+        known: dict[bytes, int] = {}
+        rows = [_pretokens(row, pretokenizer, known) for row in rows]
+    pieces, row_ends = array("q"), array("q")
+    end = 0
+    for row in rows:
+        for text, what in row:
+            pieces.extend((end, end + len(text), what))
+            end += len(text)
+        row_ends.append(len(pieces) // 3)
+    data = b"".join(text for row in rows for text, _ in row)
+    return Pieces(data, pieces, row_ends, cut)
+
+
+def _cut_at_tokens(texts: Iterable[bytes], cut_out: Mapping[bytes, int]) -> list[list[Part]]:
+    """Rows as tokens and text."""
+    cutter, ids = SpecialCutter(list(cut_out)), list(cut_out.values())
+    return [
+        [
+            (text[begin:end], _TEXT if which is None else ids[which])
+            for begin, end, which in cutter.cut(text)
+        ]
+        for text in texts
+    ]
+
+
+def _normalized(rows: list[list[Part]], pretokenizer: Pretokenizer) -> list[list[Part]]:
+    """The rows with their text normalized as one column: most columns need no change."""
+    if not pretokenizer.normalizer:
+        return rows
+    texts = [text for row in rows for text, what in row if what == _TEXT]
+    column = normalize_column(pa.array(texts, pa.large_binary()), pretokenizer.normalizer)
+    normal = iter(column.cast(pa.large_binary()).to_pylist())
+    return [[(next(normal) if what == _TEXT else text, what) for text, what in row] for row in rows]
+
+
+def _cut_at_never_split(row: list[Part], pretokenizer: Pretokenizer) -> list[Part]:
+    """A row with its text cut at the matches of never_split."""
+    parts: list[Part] = []
+    for text, what in row:
+        if what != _TEXT:
+            parts.append((text, what))
+            continue
+        for begin, end, is_match in pretokenizer.parts(text):
+            parts.append((text[begin:end], _NEVER_SPLIT if is_match else _TEXT))
+    return parts
+
+
+def _holds_never_split(texts: list[bytes], pretokenizer: Pretokenizer) -> bool:
+    """Whether one of the pre-tokens of texts is never split."""
+    counter = Counter(pretokenizer.name or "", [], False)
+    counter.add(text_column(pa.array(texts, pa.large_binary())))
+    (run,) = counter.drain(1)
+    ends = memoryview(run.offsets).cast("q").tolist()
+    data = bytes(memoryview(run.data))
+    return any(pretokenizer.is_never_split(data[begin:end]) for begin, end in pairwise(ends))
+
+
+def _pretokens(row: list[Part], pretokenizer: Pretokenizer, known: dict[bytes, int]) -> list[Part]:
+    """A row with its text cut into pre-tokens; ``known`` remembers which are never split."""
+    parts: list[Part] = []
+    for text, what in row:
+        if what != _TEXT:
+            parts.append((text, what))
+            continue
+        for begin, end in pretokenizer.spans(text):
+            pretoken = text[begin:end]
+            if pretoken not in known:
+                known[pretoken] = _NEVER_SPLIT if pretokenizer.is_never_split(pretoken) else _TEXT
+            parts.append((pretoken, known[pretoken]))
+    return parts
+
+
+_MAX = 2**64
+
+
+def row_seeds(seed: int, rows: int, *, first: int = 0) -> pa.UInt64Array:
+    """The seeds that ``encode_arrow(…, seed=seed)`` gives the rows of a column.
+
+    To encode a column part by part with the same ids, pass ``seeds=row_seeds(seed, rows,
+    first=…)`` for each part, where ``first`` is the number of its first row.
+
+    Args:
+        seed: from 0 to 2^64 - 1.
+        rows: how many.
+        first: the number of the first of them.
+
+    Returns:
+        The numbers ``first`` to ``first + rows - 1`` of SplitMix64 started with ``seed``.
+
+    Raises:
+        EncodingError: an argument is not an int from 0 to 2^64 - 1.
+
+    Example:
+        >>> row_seeds(0, 2).to_pylist()
+        [16294208416658607535, 7960286522194355700]
+        >>> row_seeds(0, 1, first=1).to_pylist()
+        [7960286522194355700]
+    """
+    for name, value in (("seed", seed), ("rows", rows), ("first", first)):
+        if type(value) is not int or not 0 <= value < _MAX:
+            raise EncodingError(f"{name} {value!r:.60} is not a number from 0 to 2^64 - 1")
+    numbers = pa.py_buffer(random_words(seed, first, rows))
+    return pa.Array.from_buffers(pa.uint64(), rows, [None, numbers])
+
+
+@dataclass(kw_only=True)
+class CacheUse:
+    """Hits and misses of the encoder's cache of words; calls add to them.
+
+    The cache starts with the tokens of the vocabulary, and its contents depend on what was encoded
+    before. So only the sum of the two is the same from run to run.
+
+    Attributes:
+        hits: pre-tokens found in the cache.
+        misses: pre-tokens that were merged; with dropout, all.
+    """
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def pretokens(self) -> int:
+        """All pre-tokens, except tokens that are never split."""
+        return self.hits + self.misses
+
+    def add(self, *, hits: int, misses: int) -> None:
+        """Add the numbers of another call."""
+        self.hits += hits
+        self.misses += misses

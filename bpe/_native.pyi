@@ -19,9 +19,9 @@ class TextColumn:
 # The scanner.
 
 UNICODE_VERSION: str
-SCHEMES: tuple[str, ...]
+PRETOKENIZERS: tuple[tuple[str, str, bool], ...]
 
-def scan(scheme: str, data: Readable, portable: bool = False) -> Buffer:
+def scan(pretokenizer: str, data: Readable, portable: bool = False) -> Buffer:
     """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets.
 
     ``portable``: without vector instructions, as where there are none; the result is the same.
@@ -220,7 +220,9 @@ def stable_hash(data: Readable) -> int:
 class Counter:
     """Counts pre-tokens in a hash table. Threads may share one; they take turns."""
 
-    def __init__(self, scheme: str, special_tokens: list[bytes], track_order: bool) -> None: ...
+    def __init__(
+        self, pretokenizer: str, special_tokens: list[bytes], track_order: bool
+    ) -> None: ...
     def add(self, column: TextColumn, places: Readable | None = None, whole: Readable = b"") -> int:
         """Count texts; neighbours of one place are parts of one document.
 
@@ -266,7 +268,7 @@ class Encoder:
         token_offsets: Readable,
         merges: Readable,
         special_ids: list[int],
-        scheme: str,
+        pretokenizer: str,
         ignore_merges: bool,
         model: str,
         affix: str,
@@ -280,7 +282,7 @@ class Encoder:
             token_offsets: int64; token i is token_data[offsets[i]:offsets[i + 1]], empty for a gap.
             merges: uint32 triples (left, right, result), the first merge first.
             special_ids: tokens that no text makes.
-            scheme: a name of SCHEMES, or "" to encode pieces only.
+            pretokenizer: a name of PRETOKENIZERS, or "" to encode pieces only.
             ignore_merges: whether a pre-token that is a token encodes to it whatever the merges.
             model: "bytes", "characters" or "word_piece".
             affix: the end of a word of characters, or the prefix of a WordPiece.
@@ -339,6 +341,12 @@ class Encoder:
 
 def random_words(seed: int, first: int, count: int) -> Buffer:
     """Numbers (uint64) ``first`` to ``first + count - 1`` of SplitMix64."""
+
+def tokens_in_rank_order(data: Readable) -> tuple[Buffer, Buffer] | None:
+    """Bytes and offsets (int64) of the tokens of a .tiktoken file whose ranks count from 0.
+
+    None where anything else is in it. Tokens may be there twice.
+    """
 
 def merges_of_ranks(token_data: Readable, token_offsets: Readable) -> Buffer:
     """The merges (uint32 triples) of a vocabulary whose ids are its ranks."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ class Difference:
         renumbered: tokens of both whose ids differ.
         gained_merges: merges (left, right) that only the new one has, by rank.
         lost_merges: merges that only the old one has, by rank.
-        moved_merges: merges of both whose places among the merges of both differ; the farthest
+        moved_merges: shared merges whose place among the shared merges differs; the farthest
             move first, then by old rank.
-        kept_merges: how many merges both have.
+        kept_merges: the number of shared merges.
         settings: what else differs, by name: how text is cut, special tokens, the model.
     """
 
@@ -69,14 +69,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Fit:
-    """How many tokens counts are: ``bytes`` of their pre-tokens, ``tokens`` over all of them."""
+    """The length of a counted corpus: ``bytes`` of its pre-tokens, and ``tokens``."""
 
     bytes: int
     tokens: int
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None where there are no tokens."""
+        """None without tokens."""
         return self.bytes / self.tokens if self.tokens else None
 
 
@@ -85,22 +85,21 @@ def compare(old: Tokenizer, new: Tokenizer) -> Difference:
     ids_old, ids_new = _ids(old), _ids(new)
     ranks_old, ranks_new = _ranks(old), _ranks(new)
     both = [merge for merge in ranks_old if merge in ranks_new]
-    # A merge has moved where it stands elsewhere among those that both have: one new merge at the
-    # front moves none of the others.
+    # Ranks among the shared merges: one new merge at the front does not move all others.
     place = {merge: i for i, merge in enumerate(sorted(both, key=ranks_new.__getitem__))}
     moved = [
         (abs(place[merge] - i), MovedMerge(*merge, ranks_old[merge], ranks_new[merge]))
         for i, merge in enumerate(both)
         if place[merge] != i
     ]
-    moved.sort(key=lambda one: (-one[0], one[1].old_rank))
+    moved.sort(key=lambda item: (-item[0], item[1].old_rank))
     return Difference(
         gained=tuple(token for token in ids_new if token not in ids_old),
         lost=tuple(token for token in ids_old if token not in ids_new),
         renumbered=sum(ids_new.get(token, id_) != id_ for token, id_ in ids_old.items()),
         gained_merges=tuple(merge for merge in ranks_new if merge not in ranks_old),
         lost_merges=tuple(merge for merge in ranks_old if merge not in ranks_new),
-        moved_merges=tuple(one for _, one in moved),
+        moved_merges=tuple(merge for _, merge in moved),
         kept_merges=len(both),
         settings={
             name: (mine, its) for name, (mine, its) in _settings(old, new).items() if mine != its
@@ -109,14 +108,14 @@ def compare(old: Tokenizer, new: Tokenizer) -> Difference:
 
 
 def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
-    """How many tokens the pre-tokens of ``counts`` are, each as often as it occurs.
+    """The length of a counted corpus in tokens of a tokenizer.
 
-    They are taken as they were cut, whatever the tokenizer's own way is.
+    Its pre-tokens stay as they were counted, whatever the tokenizer's own pre-tokenizer.
 
     Raises:
-        UnknownCharacterError: a character has no token, and there is none for unknown ones.
+        UnknownCharacterError: a character has no token, and there is no unknown token.
     """
-    whole = Tokenizer(
+    uncut = Tokenizer(
         tokens=tokenizer.tokens,
         merges=tokenizer.merges,
         pretokenizer=Pretokenizer("none"),
@@ -127,7 +126,7 @@ def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
     for first in range(0, len(counts), _ROWS):
         pretokens = counts.pretokens.slice(first, _ROWS)
         times = counts.counts.slice(first, _ROWS)
-        lengths = pc.list_value_length(whole.encode_arrow(pretokens)).cast(pa.int64())
+        lengths = pc.list_value_length(uncut.encode_arrow(pretokens)).cast(pa.int64())
         tokens += pc.sum(pc.multiply(lengths, times)).as_py() or 0
         size += pc.sum(pc.multiply(pc.binary_length(pretokens).cast(pa.int64()), times)).as_py()
     return Fit(size, tokens)

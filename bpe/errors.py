@@ -1,4 +1,4 @@
-"""Every error this library raises on purpose; each message names the value and the remedy."""
+"""The errors of this library; each message names the value and the remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PretokenizerError(BpeError, ValueError):
 
 
 class SpecialTokenError(BpeError, ValueError):
-    """A special token that is empty, is given twice, or has no UTF-8."""
+    """A special token that is empty, a duplicate, or has no UTF-8."""
 
 
 class CountsError(BpeError, ValueError):
@@ -24,7 +24,7 @@ class TrainingError(BpeError, ValueError):
 
 
 class TokenizerError(BpeError, ValueError):
-    """Tokens, merges and special tokens that do not fit together."""
+    """Tokens, merges and special tokens that contradict each other."""
 
 
 class InexpressibleError(TokenizerError):
@@ -32,7 +32,7 @@ class InexpressibleError(TokenizerError):
 
 
 class TokenizerFileError(TokenizerError):
-    """A tokenizer file that is broken, or says something this library cannot express."""
+    """A tokenizer file that is broken, or asks for something that is not supported."""
 
 
 class EncodingError(BpeError, ValueError):

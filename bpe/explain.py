@@ -1,16 +1,26 @@
-"""How a pre-token becomes tokens, for people to look at."""
+"""How a tokenizer encodes, for people: merge steps, common roots, unreachable tokens, tables."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from array import array
+from collections import Counter
+from html import escape
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from bpe.models import ByteLevel, WordPiece
+import unicodedata2
+
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
+    from bpe._native import Encoder
+    from bpe.models import Model
     from bpe.tokenizer import Tokenizer
+
+
+_SHOWN = 8  # special tokens, and merges at either end
 
 
 class MergeStep(NamedTuple):
@@ -18,8 +28,8 @@ class MergeStep(NamedTuple):
 
     Attributes:
         symbols: what it consists of now.
-        merge: the two symbols that were merged to get here; None at the start, and where nothing
-            was merged: the whole pre-token was looked up, or is put together from WordPieces.
+        merge: the two symbols that this step merged; None at the start, and if nothing was merged
+            (the pre-token is a token itself, or WordPiece).
     """
 
     symbols: tuple[bytes, ...]
@@ -27,13 +37,13 @@ class MergeStep(NamedTuple):
 
 
 class Explainer:
-    """Says how a tokenizer makes tokens of pre-tokens; see :meth:`bpe.Tokenizer.explain`."""
+    """Explains how pre-tokens become tokens; see :meth:`bpe.Tokenizer.explain`."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         of = tokenizer.token_bytes
         special = set(tokenizer.special_tokens.values())
         self._model = tokenizer.model
-        self._is_whole = tokenizer.pretokenizer.is_whole
+        self._is_never_split = tokenizer.pretokenizer.is_never_split
         self._whole_words = tokenizer.ignore_merges
         self._tokens = {
             token
@@ -44,14 +54,30 @@ class Explainer:
             (of(left), of(right)): rank for rank, (left, right, _) in enumerate(tokenizer.merges)
         }
 
+    def pieces(self, pretoken: bytes, *, clean: bool = False) -> list[bytes]:
+        """What the merges make of a pre-token; symbols without a token stay as they are.
+
+        Args:
+            pretoken: to merge; WordPiece, which has no merges, gives its tokens.
+            clean: leave out the end of the word.
+        """
+        if isinstance(self._model, WordPiece):
+            steps = self.steps(pretoken)
+        else:
+            steps = merge_steps(self._model.symbols(pretoken), self._ranks)
+        pieces = list(steps[-1].symbols)
+        if clean and isinstance(self._model, CharacterLevel) and pieces:
+            pieces[-1] = pieces[-1].removesuffix(self._model.end_of_word.encode())
+        return [piece for piece in pieces if piece]
+
     def steps(self, pretoken: bytes) -> list[MergeStep]:
         """From single symbols to tokens."""
         model = self._model
-        never_split = self._is_whole(pretoken)
-        symbols, whole = model.symbols(pretoken), model.whole(pretoken)
+        never_split = self._is_never_split(pretoken)
+        symbols, token = model.symbols(pretoken), model.as_token(pretoken)
         unknown = b"" if isinstance(model, ByteLevel) else (model.unknown or "").encode()
-        if (never_split or self._whole_words) and len(symbols) > 1 and whole in self._tokens:
-            return [MergeStep(symbols, None), MergeStep((whole,), None)]
+        if (never_split or self._whole_words) and len(symbols) > 1 and token in self._tokens:
+            return [MergeStep(symbols, None), MergeStep((token,), None)]
         if never_split and unknown:
             return [MergeStep(symbols, None), MergeStep((unknown,), None)]
         if isinstance(model, WordPiece):
@@ -83,12 +109,12 @@ def merge_steps(
 
 
 def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) -> list[MergeStep]:
-    """A word, then what is left of it after each token that is taken from its front.
+    """A word, then its rest after each token that is taken from its front.
 
     Args:
         word: a pre-token.
-        tokens: those that texts can become.
-        model: the prefix of what continues a word, and what an unknown word becomes.
+        tokens: those that text can produce.
+        model: has the prefix and the unknown token.
     """
     steps = [MergeStep((word,) if word else (), None)]
     unknown = [*steps, MergeStep((model.unknown.encode(),), None)]
@@ -96,14 +122,147 @@ def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) ->
     if len(word.decode("utf-8", "surrogateescape")) > model.max_characters:
         return unknown
     taken: tuple[bytes, ...] = ()
-    rest = word
-    while rest:
+    left = word
+    while left:
         start = prefix if taken else b""
-        sizes = range(len(rest), 0, -1)
-        size = next((size for size in sizes if start + rest[:size] in tokens), None)
+        sizes = range(len(left), 0, -1)
+        size = next((size for size in sizes if start + left[:size] in tokens), None)
         if size is None:
             return unknown
-        taken, rest = (*taken, start + rest[:size]), rest[size:]
-        if rest:  # else the last step shows it already
-            steps.append(MergeStep((*taken, prefix + rest), None))
+        taken, left = (*taken, start + left[:size]), left[size:]
+        if left:  # else the last step shows it already
+            steps.append(MergeStep((*taken, prefix + left), None))
     return steps
+
+
+def pair_counts(words: Iterable[tuple[bytes, int]], model: Model) -> Counter[tuple[bytes, bytes]]:
+    """How often each pair of symbols occurs in words with their counts, before any merge."""
+    pairs: Counter[tuple[bytes, bytes]] = Counter()
+    for word, count in words:
+        for pair in pairwise(model.symbols(word)):
+            pairs[pair] += count
+    return pairs
+
+
+def common_root(tokenizer: Tokenizer, words: Iterable[str]) -> list[str]:
+    """The tokens that all words begin with: whether related words share a root.
+
+    Raises:
+        UnknownCharacterError: a word holds a character without a token.
+    """
+    root = []
+    for first, *others in zip(*map(tokenizer.tokenize, words), strict=False):
+        if any(token != first for token in others):
+            break
+        root.append(first)
+    return root
+
+
+def html_table(tokenizer: Tokenizer) -> str:
+    """A tokenizer as an HTML table; everything that comes from it is escaped."""
+    merges = tokenizer.merges
+    rows = {
+        "vocabulary": f"{len(tokenizer):,} tokens",
+        "model": repr(tokenizer.model),
+        "pre-tokenizer": str(tokenizer.pretokenizer),
+        "special tokens": _listed(
+            [f"{token} ({id_})" for token, id_ in tokenizer.special_tokens.items()]
+        ),
+        "merges": f"{len(merges):,}",
+    }
+    of = tokenizer.token_bytes
+    first, last = merges[:_SHOWN], merges[_SHOWN:][-_SHOWN:]
+    for name, some in (("first merges", first), ("last merges", last)):
+        if some:
+            pairs = (f"{visible(of(left))} + {visible(of(right))}" for left, right, _ in some)
+            rows[name] = ", ".join(pairs)
+    cells = (f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
+    return f"<table><caption>bpe.Tokenizer</caption>{''.join(cells)}</table>"
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "") or "none"
+
+
+def unreachable_tokens(
+    tokens: Mapping[int, bytes],
+    *,
+    model: Model,
+    is_never_split: Callable[[bytes], bool],
+    make_encoder: Callable[[Model], Encoder],
+) -> list[int]:
+    """The ids of the tokens that merging their own symbols does not give.
+
+    Args:
+        tokens: by id.
+        model: of the tokenizer.
+        is_never_split: whether a pre-token is never split, so that its token is always reached.
+        make_encoder: an encoder with the same tokens and another model.
+    """
+    end = model.end_of_word.encode() if isinstance(model, CharacterLevel) else b""
+    tokens = {
+        id_: token
+        for id_, token in tokens.items()
+        if not (token.endswith(end) and is_never_split(token.removesuffix(end)))
+    }
+    if not isinstance(model, CharacterLevel) or not end:
+        return _unreachable(tokens, tokens, make_encoder(model))
+    # A token with the end of a word is a word by itself. The others occur inside words, so they are
+    # merged as words without an end.
+    ended = {id_: token for id_, token in tokens.items() if token.endswith(end) and token != end}
+    open_ = {id_: token for id_, token in tokens.items() if not token.endswith(end)}
+    words = {id_: token.removesuffix(end) for id_, token in ended.items()}
+    without_end = CharacterLevel(end_of_word="", unknown=model.unknown)
+    return sorted(
+        _unreachable(words, ended, make_encoder(model))
+        + _unreachable(open_, open_, make_encoder(without_end))
+    )
+
+
+def _unreachable(
+    words: Mapping[int, bytes], tokens: Mapping[int, bytes], encoder: Encoder
+) -> list[int]:
+    """The ids that the word of the same id does not encode to."""
+    ends = accumulate(map(len, words.values()), initial=0)
+    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
+    found, rows, *_ = encoder.encode_pieces(
+        b"".join(words.values()), pieces, array("q", range(1, len(words) + 1))
+    )
+    ids, offsets = memoryview(found).cast("I"), memoryview(rows).cast("q")
+    return [
+        id_
+        for id_, (begin, end) in zip(tokens, pairwise(offsets), strict=True)
+        if end - begin != 1 or ids[begin] != id_
+    ]
+
+
+SPACE = "␣"
+
+
+def visible(data: bytes) -> str:
+    r"""Bytes as printable text: a space as ␣, a byte that is not UTF-8 as \xNN."""
+    return "".join(map(_character, data.decode("utf-8", "surrogateescape")))
+
+
+def _character(char: str) -> str:
+    if char == " ":
+        return SPACE
+    if "\udc80" <= char <= "\udcff":
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char if char.isprintable() else repr(char)[1:-1]
+
+
+def columns(text: str) -> int:
+    """The columns that a text takes in a terminal or a monospaced font.
+
+    Wide and fullwidth characters (Unicode Standard Annex 11) take two, combining marks and
+    format characters none.
+    """
+    return sum(map(_columns, text))
+
+
+def _columns(char: str) -> int:
+    if unicodedata2.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata2.east_asian_width(char) in ("W", "F") else 1

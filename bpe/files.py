@@ -1,14 +1,21 @@
-"""Files that appear under their final names only when they are complete."""
+"""Atomic writes, and checksums inside JSON files."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file beside its final name, then rename it; a reader sees all of it or nothing."""
+    """Write a file under a temporary name beside it, then rename it."""
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
     temporary = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
@@ -21,3 +28,40 @@ def write_atomically(path: str | Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+CHECKSUM = "checksum"
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+def checksum_of(document: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of a JSON object without its field ``checksum``.
+
+    Computed from ASCII text with sorted keys and no whitespace, so the layout of a file does not
+    matter.
+    """
+    content = {name: value for name, value in document.items() if name != CHECKSUM}
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def with_checksum(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The object with its checksum as the last field, replacing any other."""
+    content = {name: value for name, value in document.items() if name != CHECKSUM}
+    return {**content, CHECKSUM: checksum_of(content)}
+
+
+def is_intact(document: Mapping[str, Any]) -> bool:
+    """Whether the checksum of an object matches.
+
+    An object without a checksum passes (an earlier release wrote it), unless a value looks like a
+    checksum: then the name of the field is damaged.
+    """
+    if CHECKSUM in document:
+        try:
+            return bool(document[CHECKSUM] == checksum_of(document))
+        except RecursionError:  # nested deeper than we ever write
+            return False
+    return not any(
+        isinstance(value, str) and _SHA256.fullmatch(value) for value in document.values()
+    )

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
 
-__all__ = ["ByteLevel", "CharacterLevel", "Model", "WordPiece"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True)
 class ByteLevel:
-    """Byte-pair encoding of bytes: every text has an encoding, and decodes to itself.
+    """Byte-pair encoding of bytes: every text can be encoded, and decodes to itself.
 
     Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), section 2.2.
     """
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
-        """What a pre-token is before anything is merged: its bytes."""
+        """The symbols of an unmerged pre-token: its bytes."""
         return tuple(bytes([byte]) for byte in pretoken)
 
-    def whole(self, pretoken: bytes) -> bytes:
-        """The bytes of the token that is this whole pre-token."""
+    def as_token(self, pretoken: bytes) -> bytes:
+        """The bytes of the token that stands for a pre-token."""
         return pretoken
 
 
 @dataclass(frozen=True)
 class CharacterLevel:
-    """Byte-pair encoding of characters, with a symbol of its own at the end of each word.
+    """Byte-pair encoding of characters, with an end-of-word symbol.
 
     Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units"
     (2016), section 3.2. A token is the UTF-8 of its string: ``low</w>``.
 
     Attributes:
-        end_of_word: the symbol behind the characters of each pre-token; "" for none. Decoding
-            makes it a space.
-        unknown: the token of a character that has none (a malformed byte is one); None makes
-            such a character an error.
+        end_of_word: follows the characters of each pre-token; "" for none. Decoding turns it
+            into a space.
+        unknown: the token for characters that have none (malformed bytes too); None makes such a
+            character an error.
 
     Raises:
         TokenizerError: an attribute is of another type, or the unknown token is empty.
@@ -51,26 +53,26 @@ class CharacterLevel:
             _check_string("unknown", self.unknown, least=1)
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
-        """What a pre-token is before anything is merged: its characters, then the end."""
+        """The symbols of an unmerged pre-token: its characters, then the end of the word."""
         end = (self.end_of_word.encode(),) if self.end_of_word else ()
         return (*_characters(pretoken), *end)
 
-    def whole(self, pretoken: bytes) -> bytes:
-        """The bytes of the token that is this whole pre-token, its end included."""
+    def as_token(self, pretoken: bytes) -> bytes:
+        """The bytes of the token that stands for a pre-token, its end included."""
         return pretoken + self.end_of_word.encode()
 
 
 @dataclass(frozen=True)
 class WordPiece:
-    """WordPiece: the longest token that a word begins with, then the longest of the rest, ...
+    """WordPiece: the longest token at the front of a word, again and again.
 
     Wu et al., "Google's Neural Machine Translation System" (2016), section 4.1; the prefix is of
     Devlin et al., "BERT" (2019). A token is the UTF-8 of its string: ``##ing``.
 
     Attributes:
-        prefix: what the string of a token begins with that continues a word.
-        unknown: the token of a word that cannot be put together from tokens.
-        max_characters: a word of more characters is unknown.
+        prefix: marks tokens that continue a word.
+        unknown: the token for words that are not a sequence of tokens.
+        max_characters: longer words are unknown.
 
     Raises:
         TokenizerError: an attribute is of another type, the unknown token is empty, or
@@ -90,15 +92,15 @@ class WordPiece:
             )
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
-        """Its characters as training sees them: all but the first behind the prefix."""
+        """The characters, all but the first with the prefix."""
         prefix = self.prefix.encode()
         return tuple(
             prefix + character if i else character
             for i, character in enumerate(_characters(pretoken))
         )
 
-    def whole(self, pretoken: bytes) -> bytes:
-        """The bytes of the token that is this whole pre-token."""
+    def as_token(self, pretoken: bytes) -> bytes:
+        """The bytes of the token that stands for a pre-token."""
         return pretoken
 
 
@@ -120,3 +122,38 @@ def _characters(pretoken: bytes) -> list[bytes]:
     """The UTF-8 of each character; a byte that is not part of well-formed UTF-8 is one."""
     text = pretoken.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in text]
+
+
+def atomic_ids(
+    *,
+    special_tokens: Mapping[str, int],
+    added_tokens: Mapping[str, int],
+    merging: Iterable[int],
+    model: Model,
+) -> set[int]:
+    """Ids that ordinary text can never produce.
+
+    That is every special token, and every added token unless it is a symbol of the model, part of
+    a merge, or a WordPiece.
+
+    Args:
+        special_tokens: with their ids.
+        added_tokens: with their ids.
+        merging: the ids that merges use or make.
+        model: of the tokenizer.
+    """
+    ids = set(special_tokens.values())
+    if isinstance(model, WordPiece) or not added_tokens:
+        return ids
+    merging = set(added_tokens.values()).intersection(merging)
+    return ids | {
+        id_
+        for content, id_ in added_tokens.items()
+        if id_ not in merging and not _is_symbol(content, model)
+    }
+
+
+def _is_symbol(content: str, model: Model) -> bool:
+    if isinstance(model, CharacterLevel):
+        return len(content) == 1 or content == model.end_of_word
+    return isinstance(model, ByteLevel) and len(content.encode()) == 1

@@ -6,23 +6,17 @@ import hashlib
 from array import array
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe import formats
-from bpe._arrow import text_array
-from bpe._encoding import Noise, TextEncoder, seed_array
-from bpe._lists import binary_array, id_list, id_rows
-from bpe._reach import unreachable_tokens
-from bpe._text import utf8
-from bpe._truncation import truncated
-from bpe.cache import CacheUse
-from bpe.dropout import row_seeds
+from bpe._arrow import binary_array, id_list, id_rows, text_array, utf8
+from bpe._encoding import CacheUse, Noise, TextEncoder, row_seeds, seed_array
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
-from bpe.explain import Explainer
+from bpe.explain import Explainer, html_table, unreachable_tokens
 from bpe.files import write_atomically
 from bpe.formats import huggingface
-from bpe.models import ByteLevel
-from bpe.pretokenize import Pretokenizer
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -35,13 +29,16 @@ if TYPE_CHECKING:
     from bpe.formats.huggingface import Dialect
 
 
-class Tokenizer(Vocabulary):
-    """A vocabulary and how texts become its tokens; of bytes, every text decodes to itself.
+__all__ = ["CacheUse", "Tokenizer"]
 
-    A text is cut at the special tokens that the caller allows (leftmost, then longest), the rest
-    is cut into pre-tokens, and in each of these the adjacent pair of lowest rank, leftmost first,
-    is merged until none is left (or WordPieces are taken from its front). This is what Hugging
-    Face's tokenizers do with ``add_special_tokens=False``, and tiktoken.
+
+class Tokenizer(Vocabulary):
+    """Encodes texts to token ids and decodes them; byte-level, every text decodes to itself.
+
+    Text is cut at the special tokens that the caller allows (leftmost, then longest). The rest is
+    cut into pre-tokens. In each, the adjacent pair of lowest rank, leftmost first, is merged until
+    no pair has a rank (WordPiece takes the longest tokens from the front instead). Hugging Face's
+    tokenizers with ``add_special_tokens=False`` and tiktoken do the same.
 
     Immutable, picklable, and usable from any number of threads at once.
 
@@ -55,20 +52,20 @@ class Tokenizer(Vocabulary):
         [257, 32, 116, 111, 111, 256]
 
     Args:
-        tokens: the bytes of each id, special tokens as their UTF-8; None where no token has the
-            id. No two are equal. Where the model is of bytes, every single byte is one.
-        merges: (left, right, result) ids, or a buffer of uint32 triples; the first merge first.
+        tokens: the bytes of each id, special tokens as UTF-8; None for ids without a token. No
+            two are equal. A byte-level model needs every single byte.
+        merges: (left, right, result) ids in order, or a buffer of uint32 triples.
         pretokenizer: how text is cut before merging.
-        special_tokens: tokens, with their ids, that a text holds only where the caller allows it;
-            else the same characters are plain text. No merge makes or uses them.
-        added_tokens: tokens, with their ids, that are cut out of every text whole.
-        ignore_merges: whether a pre-token that is a token is that token, whatever the merges.
+        special_tokens: tokens, with their ids, that text can hold only if the caller allows it;
+            otherwise the same characters are plain text. No merge makes or uses them.
+        added_tokens: tokens, with their ids, that are cut out of every text.
+        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
         model: what a pre-token consists of before and after merging.
-        training: how it was trained, if it was.
-        post_processor: what tokenizer.json says of that; written back, never applied.
+        training: how it was trained, if known.
+        post_processor: that of tokenizer.json; written back, never applied.
 
     Raises:
-        TokenizerError: they do not fit together; the message names what and where.
+        TokenizerError: the parts contradict each other; the message names what and where.
     """
 
     @classmethod
@@ -91,7 +88,7 @@ class Tokenizer(Vocabulary):
                 the published .tiktoken files and GPT-2's pair have theirs as default.
             pattern: a regular expression, or several, instead of a name.
             normalizer: steps of ``bpe.NORMALIZERS``, beside a name or a pattern.
-            never_split: patterns that are pre-tokens whole, beside a name or a pattern.
+            never_split: patterns whose matches are pre-tokens, beside a name or a pattern.
             special_tokens: each with its id, or by name where the file (or its publisher) gives
                 it one, for formats that do not say which they are.
 
@@ -120,16 +117,16 @@ class Tokenizer(Vocabulary):
         leave_out: Collection[str] = (),
         dialect: Dialect = "huggingface",
     ) -> None:
-        """Write a tokenizer file; it appears when it is complete.
+        """Write a tokenizer file, atomically.
 
         Args:
             path: ``*.tiktoken``; ``*vocab.json`` or ``*merges.txt`` for both of the pair; any
-                other ``*.json``, or a directory that is there, for tokenizer.json.
-            leave_out: what a file that cannot hold it may lack, to be given when it is loaded:
-                any of ``bpe.formats.LEAVE_OUT``.
+                other ``*.json``, or an existing directory, for tokenizer.json.
+            leave_out: what to omit if the format cannot hold it, to be given again on loading: any
+                of ``bpe.formats.LEAVE_OUT``.
             dialect: of tokenizer.json. ``huggingface``: Hugging Face's libraries read it.
-                ``beam-bpe``: what they cannot express is written so that they refuse the file and
-                only this library reads it; all else stays as they read it.
+                ``beam-bpe``: a tokenizer that they cannot express is written for this library
+                alone, so that they refuse the file.
 
         Raises:
             TokenizerError: the format cannot express this tokenizer; the message says what.
@@ -148,8 +145,13 @@ class Tokenizer(Vocabulary):
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256, in hexadecimal, of its tokenizer.json, in either dialect."""
+        """SHA-256 (hex) of its tokenizer.json, in whichever dialect that needs."""
         return hashlib.sha256(self.to_json(dialect="beam-bpe").encode()).hexdigest()
+
+    @property
+    def not_applied(self) -> tuple[str, ...]:
+        """What the file asks for and encoding leaves out, in words: a post-processor's tokens."""
+        return huggingface.not_applied(self._post_processor)
 
     # Encoding.
 
@@ -174,12 +176,11 @@ class Tokenizer(Vocabulary):
 
         Args:
             text: a string, or any bytes, malformed UTF-8 included.
-            allowed_special: the special tokens that are recognised, or ``"all"``. By default none
-                is: what looks like one in a text is plain text.
-            dropout: how often a merge is dropped (BPE-dropout: Provilkov, Emelianenko and Voita
-                2020, algorithm 1), from 0 to 1: each time one is due, each that could be made is
-                dropped for that time with this probability. 1 leaves single symbols.
-            seed: of the random numbers, from 0 to 2^64 - 1: the same ids every time, everywhere.
+            allowed_special: the special tokens to recognize, or ``"all"``. By default none: what
+                looks like one is plain text.
+            dropout: the probability of skipping a possible merge, each time anew (BPE-dropout:
+                Provilkov, Emelianenko and Voita 2020, algorithm 1). 1 leaves single symbols.
+            seed: of dropout, from 0 to 2^64 - 1. The same seed gives the same ids everywhere.
 
         Raises:
             EncodingError: the text holds a lone surrogate, an allowed token is not special, or
@@ -198,7 +199,7 @@ class Tokenizer(Vocabulary):
         dropout: float = 0.0,
         seed: int = 0,
     ) -> list[str]:
-        """The tokens of a text, as :meth:`token_text` spells them; all else as :meth:`encode`."""
+        """The tokens of a text, as in :meth:`token_text`; otherwise as :meth:`encode`."""
         ids = self.encode(text, allowed_special=allowed_special, dropout=dropout, seed=seed)
         return [self.token_text(id_) for id_ in ids]
 
@@ -218,18 +219,18 @@ class Tokenizer(Vocabulary):
             texts: an Arrow array of strings or binaries, also as views or a dictionary; a Series
                 of pandas or Polars; a numpy array, or any iterable, of str. Nulls stay null.
             allowed_special: as in :meth:`encode`.
-            dropout: as in :meth:`encode`, drawn for each row by itself.
-            seed: the rows have the seeds ``bpe.row_seeds(seed, len(texts))``. The first has the
-                ids of ``encode(text, dropout=dropout, seed=seed)``.
-            seeds: one for each row instead.
-            cache_use: what the cache of words did is added to it.
+            dropout: as in :meth:`encode`, independent for each row.
+            seed: the seeds of the rows are ``bpe.row_seeds(seed, len(texts))``; the first row gets
+                the ids of ``encode(text, dropout=dropout, seed=seed)``.
+            seeds: one seed for each row instead.
+            cache_use: hits and misses of the cache of words are added to it.
 
         Returns:
             ``list<uint32>`` of the same length; chunked as the texts are (a Series is).
 
         Raises:
             EncodingError: an allowed token is not special, or an array has more than 2^31 - 1
-                tokens, which its offsets cannot count: pass smaller ones.
+                tokens, too many for its offsets: pass smaller arrays.
             UnknownCharacterError: texts hold characters without a token, and the model has no
                 unknown token; the error has the numbers of all such rows.
             TypeError: the column is not of text.
@@ -246,21 +247,39 @@ class Tokenizer(Vocabulary):
             cache_use.add(hits=use.hits, misses=use.misses)
         return ids
 
+    def encode_batch(
+        self,
+        texts: Iterable[str | bytes] | pa.Array,
+        *,
+        allowed_special: Collection[str] | str = (),
+    ) -> list[list[int]]:
+        """The ids of each text; otherwise as :meth:`encode_arrow`, which is faster still.
+
+        Raises:
+            TypeError: a text is None, or neither str nor bytes; the message names its row.
+        """
+        rows = self.encode_arrow(texts, allowed_special=allowed_special)
+        ids: list[list[int]] = rows.to_pylist()
+        if rows.null_count:
+            row = next(row for row, values in enumerate(ids) if values is None)
+            raise TypeError(f"text {row} is None, not a str or bytes")
+        return ids
+
     def unreachable(self) -> list[int]:
         """The ids of ordinary tokens that no text encodes to.
 
-        Merging the symbols of such a token, as one pre-token, does not end in it. (Where it does,
-        texts can hold the token, whatever stands around it.) Trained tokenizers have none.
+        Merging the symbols of such a token, as one pre-token, gives other tokens. Trained
+        tokenizers have none.
         """
         ordinary = {
             id_: token
             for token, id_ in self._ids.items()
-            if id_ not in self._whole and not self._is_unknown(token)
+            if id_ not in self._cut_tokens and not self._is_unknown(token)
         }
         return unreachable_tokens(
             ordinary,
             model=self._model,
-            is_whole=self._pretokenizer.is_whole,
+            is_never_split=self._pretokenizer.is_never_split,
             make_encoder=self._make_encoder,
         )
 
@@ -287,12 +306,12 @@ class Tokenizer(Vocabulary):
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
         """The text of ids. Bytes that are not well-formed UTF-8 become U+FFFD.
 
-        Where the model is of characters, the end of a word becomes a space, but for that of the
-        last token; WordPieces are put together to words, with spaces between them.
+        For a model of characters, the end of a word becomes a space, except at the end of the
+        text. WordPieces are joined to words, with spaces between these.
 
         Args:
             ids: of any tokens.
-            skip_special_tokens: whether special tokens are left out.
+            skip_special_tokens: whether to leave special tokens out.
 
         Raises:
             EncodingError: no token has one of the ids.
@@ -302,7 +321,7 @@ class Tokenizer(Vocabulary):
         return data.decode("utf-8", "replace")
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
-        """The bytes of ids; all else as :meth:`decode`."""
+        """The bytes of ids; otherwise as :meth:`decode`."""
         numbers = id_list(ids)
         if skip_special_tokens:
             special = set(self._special_tokens.values())
@@ -310,13 +329,19 @@ class Tokenizer(Vocabulary):
         if isinstance(self._model, ByteLevel) and min(numbers, default=0) >= 0:
             try:
                 return b"".join([self._tokens[id_] for id_ in numbers])  # type: ignore[misc]
-            except (IndexError, TypeError):  # no such id, or a gap: said below
+            except (IndexError, TypeError):  # no such id, or a gap: reported below
                 pass
         tokens = [self.token_bytes(id_) for id_ in numbers]
         if isinstance(self._model, ByteLevel):
             return b"".join(tokens)
         data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
         return bytes(memoryview(data))
+
+    def decode_batch(
+        self, rows: Iterable[Iterable[int]], *, skip_special_tokens: bool = False
+    ) -> list[str]:
+        """The text of each row of ids; otherwise as :meth:`decode`."""
+        return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in rows]
 
     def decode_arrow(
         self, ids: pa.ListArray | pa.LargeListArray, *, skip_special_tokens: bool = False
@@ -325,7 +350,7 @@ class Tokenizer(Vocabulary):
 
         Args:
             ids: lists of any integer type.
-            skip_special_tokens: whether special tokens are left out.
+            skip_special_tokens: whether to leave special tokens out.
 
         Raises:
             EncodingError: no token has one of the ids, or an id is null.
@@ -342,20 +367,109 @@ class Tokenizer(Vocabulary):
     def truncated(self, vocab_size: int) -> Tokenizer:
         """The tokenizer of the first ``vocab_size`` tokens, as if no more had been trained.
 
-        What was trained here is equal to training with that size, ``training`` too. What was
-        loaded can be truncated if its ids follow the order of its merges.
+        The result equals training with that size, ``training`` included. A loaded tokenizer can
+        be truncated if its ids follow the order of its merges.
 
         Raises:
-            TokenizerError: the size is greater than that of this tokenizer, or too small for what
-                comes before the merges; or the ids do not follow the order of the merges.
+            TokenizerError: the size exceeds that of this tokenizer, or has no room for special
+                tokens and alphabet; or the ids do not follow the order of the merges.
         """
         return Tokenizer(**self.__getstate__() | truncated(self, vocab_size))
 
     def __repr__(self) -> str:
         model = "" if isinstance(self._model, ByteLevel) else f"{self._model!r}, "
+        special = len(self._special_tokens)
         return (
             f"<bpe.Tokenizer: {len(self):,} tokens, {len(self._merges) // 3:,} merges, "
             f"{model}pre-tokenizer {str(self._pretokenizer)!r}, "
-            f"{len(self._special_tokens)} special tokens"
+            f"{special} special token{'' if special == 1 else 's'}"
             f"{', post-processor not applied' if self.not_applied else ''}>"
         )
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: size, pre-tokenizer, special tokens, first and last merges."""
+        return html_table(self)
+
+
+def truncated(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
+    """The tokens, merges and training of the first ``vocab_size`` tokens.
+
+    Raises:
+        TokenizerError: the size is impossible, or the ids do not follow the order of the merges.
+    """
+    if type(vocab_size) is not int or not 1 <= vocab_size <= len(tokenizer):
+        raise TokenizerError(
+            f"`vocab_size` {vocab_size!r:.60} is not between 1 and {len(tokenizer):,}, the number "
+            "of tokens of this tokenizer"
+        )
+    merges = tokenizer.merges
+    training = tokenizer.training
+    if training is None:
+        count = _merges_needed(tokenizer, vocab_size)
+    else:
+        if not isinstance(tokenizer.model, WordPiece) and len(training.merges) != len(merges):
+            raise TokenizerError(
+                f"the training has {len(training.merges):,} merges, the tokenizer {len(merges):,}: "
+                "it is the training of another tokenizer"
+            )
+        training = training.truncated(vocab_size)
+        count = len(training.merges)
+    for content, id_ in (*tokenizer.special_tokens.items(), *tokenizer.added_tokens.items()):
+        if id_ >= vocab_size:
+            raise TokenizerError(
+                f"a vocabulary of {vocab_size:,} tokens does not hold {content!r}, which has the "
+                f"id {id_}: only tokenizers whose special tokens come first can be truncated"
+            )
+    return {
+        "tokens": tokenizer.tokens[:vocab_size],
+        "merges": merges[:count],
+        "training": training,
+    }
+
+
+def _merges_needed(tokenizer: Tokenizer, vocab_size: int) -> int:
+    """How many merges the first tokens need, judged by the ids alone."""
+    if isinstance(tokenizer.model, WordPiece):
+        raise TokenizerError(
+            "a WordPiece vocabulary does not say in which order its tokens were learnt: use "
+            'tokenizer.with_training(bpe.Training.load("training.json"))'
+        )
+    if None in tokenizer.tokens:
+        raise TokenizerError(f"no token has the id {tokenizer.tokens.index(None)}: ids with gaps")
+    if vocab_size == len(tokenizer):
+        return len(tokenizer.merges)
+    symbols = _symbols(tokenizer)
+    for id_ in sorted(symbols):
+        if id_ >= vocab_size:
+            raise TokenizerError(
+                f"a vocabulary of {vocab_size:,} tokens does not hold the symbol "
+                f"{tokenizer.token_text(id_)!r}, which has the id {id_}"
+            )
+    count, available = 0, set(symbols)
+    greatest = -1
+    for number, (_, _, result) in enumerate(tokenizer.merges):
+        if result in available:
+            continue
+        if result < greatest:
+            raise TokenizerError(
+                f"merge {number} makes token {result} after one that made token {greatest}: the "
+                "ids do not follow the order of the merges, so no smaller vocabulary is in it"
+            )
+        available.add(result)
+        greatest = result
+        if result < vocab_size:
+            count = number + 1
+    return count
+
+
+def _symbols(tokenizer: Tokenizer) -> set[int]:
+    """The ids of the symbols of unmerged pre-tokens."""
+    model = tokenizer.model
+    if isinstance(model, ByteLevel):
+        return {id_ for id_, token in enumerate(tokenizer.tokens) if token and len(token) == 1}
+    end = model.end_of_word if isinstance(model, CharacterLevel) else ""
+    return {
+        id_
+        for id_, token in enumerate(tokenizer.tokens)
+        if token and (len(token.decode()) == 1 or token.decode() == end)
+    }

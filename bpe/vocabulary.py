@@ -1,29 +1,31 @@
-"""What a tokenizer consists of: tokens, merges, a model, and how texts are cut."""
+"""The parts of a tokenizer, checked once: tokens, merges, model, pre-tokenizer."""
 
 from __future__ import annotations
 
+from array import array
+from copy import deepcopy
+from dataclasses import FrozenInstanceError
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from bpe._checks import checked_tokens, merge_triples, whole_tokens
-from bpe._core import make_encoder
-from bpe._lists import as_id
-from bpe._text import utf8
+from bpe._arrow import as_id, utf8
+from bpe._native import Encoder
+from bpe.byte_alphabet import to_text
 from bpe.errors import EncodingError, TokenizerError
-from bpe.formats.byte_alphabet import to_text
-from bpe.formats.post_processors import not_applied
-from bpe.models import ByteLevel, Model
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, atomic_ids
+from bpe.special_tokens import check_special_tokens
+from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from typing_extensions import Buffer
+    from typing_extensions import Buffer, Self
 
-    from bpe._native import Encoder
-    from bpe.pretokenize import Pretokenizer
-    from bpe.training import Training
+    from bpe.pretokenizer import Pretokenizer
+    from bpe.training_report import Training
+
 
 _STATE = (
     "tokens",
@@ -38,15 +40,26 @@ _STATE = (
 
 
 class Vocabulary:
-    """The parts of a :class:`bpe.Tokenizer`, which says what they are; checked, and unchangeable.
+    """The parts of a :class:`bpe.Tokenizer`, which documents them: checked once, then immutable.
 
     Two with the same parts are equal, and pickle as their parts; training does not count.
     """
 
+    _table: TokenTable
+    _merges: array[int]
+    _pretokenizer: Pretokenizer
+    _special_tokens: dict[str, int]
+    _added_tokens: dict[str, int]
+    _ignore_merges: bool
+    _model: Model
+    _training: Training | None
+    _post_processor: dict[str, Any] | None
+    _encoder: Encoder
+
     def __init__(
         self,
         *,
-        tokens: Sequence[bytes | None],
+        tokens: Sequence[bytes | None] | TokenTable,
         merges: Sequence[tuple[int, int, int]] | Buffer,
         pretokenizer: Pretokenizer,
         special_tokens: Mapping[str, int] = MappingProxyType({}),
@@ -56,27 +69,36 @@ class Vocabulary:
         training: Training | None = None,
         post_processor: Mapping[str, Any] | None = None,
     ) -> None:
-        self._tokens = checked_tokens(tokens)
-        self._merges = merge_triples(merges)
-        self._pretokenizer = pretokenizer
-        self._special_tokens = whole_tokens(self._tokens, special_tokens)
-        self._added_tokens = whole_tokens(self._tokens, added_tokens)
-        self._ignore_merges = bool(ignore_merges)
-        self._model = model
-        self._post_processor = post_processor
-        self.training = training
         for content in special_tokens.keys() & added_tokens.keys():
             raise TokenizerError(f"{content!r} is both a special and an added token; choose one")
-        self._encoder = self._make_encoder(model)
+        table = tokens if isinstance(tokens, TokenTable) else TokenTable.of(tokens)
+        vars(self).update(
+            _table=table,
+            _merges=merge_triples(merges),
+            _pretokenizer=pretokenizer,
+            _special_tokens=checked_names(table, special_tokens),
+            _added_tokens=checked_names(table, added_tokens),
+            _ignore_merges=bool(ignore_merges),
+            _model=model,
+            _training=training,
+            _post_processor=deepcopy(post_processor),
+        )
+        vars(self)["_encoder"] = self._make_encoder(model)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign {name!r}: a tokenizer is immutable")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete {name!r}: a tokenizer is immutable")
 
     def _make_encoder(self, model: Model) -> Encoder:
         return make_encoder(
-            tokens=self._tokens,
+            table=self._table,
             merges=self._merges,
             special_tokens=self._special_tokens,
             added_tokens=self._added_tokens,
             model=model,
-            scheme=self._pretokenizer.name or "",
+            pretokenizer=self._pretokenizer.name or "",
             ignore_merges=self._ignore_merges,
         )
 
@@ -87,7 +109,7 @@ class Vocabulary:
 
     @property
     def merges(self) -> list[tuple[int, int, int]]:
-        """The merges as (left, right, result) ids, the first one first."""
+        """The merges as (left, right, result) ids, in order."""
         flat = iter(self._merges)
         return list(zip(flat, flat, flat, strict=True))
 
@@ -98,17 +120,17 @@ class Vocabulary:
 
     @property
     def special_tokens(self) -> Mapping[str, int]:
-        """The tokens that a text holds only where the caller allows it, with their ids."""
+        """The tokens that text can hold only if the caller allows it, with their ids."""
         return MappingProxyType(self._special_tokens)
 
     @property
     def added_tokens(self) -> Mapping[str, int]:
-        """The tokens that are cut out of every text whole, with their ids."""
+        """The tokens that are cut out of every text, with their ids."""
         return MappingProxyType(self._added_tokens)
 
     @property
     def ignore_merges(self) -> bool:
-        """Whether a pre-token that is a token is that token, whatever the merges."""
+        """Whether a pre-token that is a token is encoded as that token, whatever the merges."""
         return self._ignore_merges
 
     @property
@@ -118,27 +140,64 @@ class Vocabulary:
 
     @property
     def post_processor(self) -> Mapping[str, Any] | None:
-        """What tokenizer.json says of that; never applied."""
-        return self._post_processor
+        """The ``post_processor`` of tokenizer.json, a copy; never applied."""
+        return deepcopy(self._post_processor)
 
     @property
-    def not_applied(self) -> tuple[str, ...]:
-        """What the file asks for and encoding leaves out, in words: a post-processor's tokens."""
-        return not_applied(self._post_processor)
+    def training(self) -> Training | None:
+        """How it was trained; None where that is not known, as after loading."""
+        return self._training
+
+    def with_training(self, training: Training | None) -> Self:
+        """This tokenizer with another :attr:`training`, such as ``Training.load(path)``."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), _training=training)
+        return other
 
     @property
     def lossless(self) -> bool:
-        """Whether every text decodes to itself: a model of bytes does, if nothing is dropped."""
+        """Whether every text decodes to itself: byte-level, and nothing is dropped."""
         return isinstance(self._model, ByteLevel) and self._pretokenizer.lossless
 
     @property
     def max_id(self) -> int:
-        """The greatest id; with gaps, it is greater than the number of tokens suggests."""
-        return max(id_ for id_, token in enumerate(self._tokens) if token is not None)
+        """The greatest id: ``len() - 1``, or more if some ids have no token."""
+        return len(self._table) - 1
 
     def __len__(self) -> int:
-        """The number of tokens, special ones included, gaps not."""
-        return sum(token is not None for token in self._tokens)
+        """The number of tokens: special tokens count, ids without a token do not."""
+        return sum(begin < end for begin, end in pairwise(self._table.offsets))
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens, as ``len()``; with gaps, :attr:`max_id` is greater."""
+        return len(self)
+
+    def get_vocab(self) -> dict[str, int]:
+        """The id of each token by its text (see :meth:`token_text`), in the order of the ids."""
+        return dict(self._ids_by_text)
+
+    def token_to_id(self, token: str | bytes) -> int | None:
+        """The id of a token; None if there is none.
+
+        Args:
+            token: its text as in :meth:`get_vocab` (of bytes: ``Ġthe``), or its bytes.
+
+        Raises:
+            TypeError: it is neither str nor bytes.
+        """
+        return self._ids_by_text.get(token) if isinstance(token, str) else self.token_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """The text of a token (see :meth:`token_text`); None if no token has the id.
+
+        Raises:
+            TypeError: it is not an int.
+        """
+        try:
+            return self.token_text(token_id)
+        except EncodingError:
+            return None
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes of a token.
@@ -148,7 +207,7 @@ class Vocabulary:
             TypeError: it is not an int.
         """
         token_id = as_id(token_id)
-        token = self._tokens[token_id] if 0 <= token_id < len(self._tokens) else None
+        token = self._table[token_id] if 0 <= token_id < len(self._table) else None
         if token is None:
             raise EncodingError(f"no token has the id {token_id}; the greatest id is {self.max_id}")
         return token
@@ -160,15 +219,15 @@ class Vocabulary:
             EncodingError, TypeError: as :meth:`token_bytes`.
         """
         token = self.token_bytes(token_id)
-        if token_id in self._whole:
-            return self._whole[token_id]
+        if token_id in self._cut_tokens:
+            return self._cut_tokens[token_id]
         return to_text(token) if isinstance(self._model, ByteLevel) else token.decode()
 
     def token_id(self, token: str | bytes) -> int | None:
-        """The id of a token, special ones included; None where there is none.
+        """The id of the token with these bytes; None if there is none.
 
         Args:
-            token: its bytes, or its characters, which stand for their UTF-8.
+            token: its bytes; a str stands for its UTF-8.
 
         Raises:
             EncodingError: a str has a lone surrogate, which no token has.
@@ -177,14 +236,22 @@ class Vocabulary:
         return self._ids.get(utf8(token, what="the token"))
 
     @cached_property
+    def _tokens(self) -> tuple[bytes | None, ...]:
+        return tuple(self._table)
+
+    @cached_property
     def _ids(self) -> dict[bytes, int]:
         return {token: id_ for id_, token in enumerate(self._tokens) if token is not None}
 
     @cached_property
-    def _whole(self) -> dict[int, str]:
+    def _ids_by_text(self) -> dict[str, int]:
+        return {self.token_text(id_): id_ for id_ in sorted(self._ids.values())}
+
+    @cached_property
+    def _cut_tokens(self) -> dict[int, str]:
         """The special and added tokens by their ids."""
-        whole = chain(self._special_tokens.items(), self._added_tokens.items())
-        return {id_: content for content, id_ in whole}
+        tokens = chain(self._special_tokens.items(), self._added_tokens.items())
+        return {id_: content for content, id_ in tokens}
 
     def _state(self) -> tuple[Any, ...]:
         return tuple(getattr(self, f"_{name}") for name in _STATE)
@@ -201,3 +268,156 @@ class Vocabulary:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Vocabulary.__init__(self, **state)
+
+
+def merge_triples(merges: Sequence[tuple[int, int, int]] | Buffer) -> array[int]:
+    """Merges as one flat array of uint32: left, right, result, left, ...
+
+    Raises:
+        TokenizerError: they are not triples of numbers from 0 to 2^32 - 1.
+    """
+    flat = array("I")
+    try:
+        view = memoryview(merges)  # type: ignore[arg-type]  # a sequence is next
+    except TypeError:
+        try:
+            for left, right, result in merges:  # type: ignore[union-attr]
+                flat.extend((left, right, result))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TokenizerError(
+                f"merge {len(flat) // 3} is not three ids, left, right and result: {error}"
+            ) from None
+        return flat
+    if view.nbytes % 12:
+        raise TokenizerError(f"{view.nbytes} bytes of merges are not triples of uint32")
+    flat.frombytes(view.cast("B"))
+    return flat
+
+
+def checked_names(tokens: TokenTable, named: Mapping[str, int]) -> dict[str, int]:
+    """Special or added tokens in the order of their ids.
+
+    Raises:
+        SpecialTokenError: one is empty, not a str, or has no UTF-8.
+        TokenizerError: the token with its id has other bytes.
+    """
+    check_special_tokens(named)
+    for content, id_ in named.items():
+        actual = tokens[id_] if 0 <= id_ < len(tokens) else None
+        if actual != content.encode():
+            raise TokenizerError(
+                f"the special or added token {content!r} should be token {id_}, which is {actual!r}"
+            )
+    return dict(sorted(named.items(), key=lambda item: item[1]))
+
+
+def make_encoder(
+    *,
+    table: TokenTable,
+    merges: array[int],
+    special_tokens: Mapping[str, int],
+    added_tokens: Mapping[str, int],
+    model: Model,
+    pretokenizer: str,
+    ignore_merges: bool,
+) -> Encoder:
+    """The core's encoder of a tokenizer.
+
+    Raises:
+        TokenizerError: the parts contradict each other, or do not go with the model.
+    """
+    tokens = () if isinstance(model, ByteLevel) else tuple(table)
+    settings = _model_settings(model, tokens)
+    if not isinstance(model, ByteLevel):
+        _check_strings(model, tokens)
+    if isinstance(model, WordPiece) and (merges or ignore_merges):
+        raise TokenizerError(
+            "a WordPiece model has no merges: give neither merges nor ignore_merges"
+        )
+    special_ids = unspelled_ids(
+        special_tokens=special_tokens,
+        added_tokens=added_tokens,
+        merging=merges,
+        model=model,
+        unknown=settings["unknown"],
+    )
+    try:
+        return Encoder(
+            token_data=table.data,
+            token_offsets=table.offsets,
+            merges=merges,
+            special_ids=special_ids,
+            pretokenizer=pretokenizer,
+            ignore_merges=ignore_merges,
+            **settings,
+        )
+    except ValueError as error:
+        raise TokenizerError(str(error)) from None
+
+
+def unspelled_ids(
+    *,
+    special_tokens: Mapping[str, int],
+    added_tokens: Mapping[str, int],
+    merging: Iterable[int],
+    model: Model,
+    unknown: int | None,
+) -> list[int]:
+    """The ids that no pre-token is looked up as: atomic ids, and the unknown token of characters.
+
+    Args:
+        special_tokens: with their ids.
+        added_tokens: with their ids.
+        merging: the ids that merges use or make.
+        model: of the tokenizer.
+        unknown: the id of the model's unknown token, if any.
+    """
+    atomic = atomic_ids(
+        special_tokens=special_tokens, added_tokens=added_tokens, merging=merging, model=model
+    )
+    # No text spells the unknown token of characters, and no merge uses it.
+    if isinstance(model, CharacterLevel) and unknown is not None:
+        atomic.add(unknown)
+    return sorted(atomic)
+
+
+def _model_settings(model: Model, tokens: Sequence[bytes | None]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"affix": "", "unknown": None, "max_characters": 0}
+    if isinstance(model, ByteLevel):
+        return settings | {"model": "bytes"}
+    if isinstance(model, CharacterLevel):
+        settings |= {"model": "characters", "affix": model.end_of_word}
+    elif isinstance(model, WordPiece):
+        settings |= {"model": "word_piece", "affix": model.prefix}
+        settings["max_characters"] = model.max_characters
+    else:
+        raise TokenizerError(
+            f"the model is {model!r:.60}: give ByteLevel(), CharacterLevel() or WordPiece()"
+        )
+    if model.unknown is not None:
+        try:
+            settings["unknown"] = tokens.index(model.unknown.encode())
+        except ValueError:
+            raise TokenizerError(
+                f"the unknown token {model.unknown!r:.60} of the model is not in the vocabulary"
+            ) from None
+    return settings
+
+
+def _check_strings(model: Model, tokens: Sequence[bytes | None]) -> None:
+    if not tokens:
+        raise TokenizerError("a tokenizer has at least one token: give some")
+    for id_, token in enumerate(tokens):
+        if token is not None and not _is_utf8(token):
+            raise TokenizerError(
+                f"token {id_} is {token!r:.60}, which is not UTF-8: the tokens of "
+                f"{type(model).__name__} are strings"
+            )
+
+
+def _is_utf8(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

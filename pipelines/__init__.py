@@ -3,7 +3,18 @@
 For pipelines of any program: `ReadDocuments`, `CountPretokens`, `WriteCounts`, `ReadCounts`,
 `TrainTokenizer`, `EncodeDocuments` and `WriteTokenIds` take and make the elements of PCollections;
 `BPETokenize` is for Beam's ``MLTransform``; `CountCorpus` and `EncodeCorpus` go from files to
-files. Whole jobs are in `pipelines.jobs`. Beam is imported only where one of them is used.
+files. Beam is imported only where one of them is used.
+
+Where to add
+
+- an option: its declaration in ``settings.py``, from which the command line, job files and their
+  docs follow; and the step that goes by it, in ``encode/`` or ``count/``.
+- an input format: ``corpus/formats.py``, and a reader in ``corpus/documents/``.
+- a storage scheme: nothing where fsspec knows it, else ``stores.py``.
+- a column of encoded output: ``encode/rows.py`` and ``encode/encoder.py`` write it,
+  ``verify/joining.py`` checks it.
+- a check of ``bpe verify``: ``verify/__init__.py`` says which module checks what.
+- a section of the report: ``report/job.py``, and the module of its sections.
 """
 
 from __future__ import annotations
@@ -12,8 +23,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.count.transform import CountCorpus
-    from pipelines.encode.transform import EncodeCorpus
+    from pipelines.count.job import CountCorpus
+    from pipelines.encode.job import EncodeCorpus
     from pipelines.transforms.counting import CountPretokens
     from pipelines.transforms.counts_files import ReadCounts, WriteCounts
     from pipelines.transforms.documents import ReadDocuments
@@ -37,10 +48,10 @@ __all__ = [
 
 _MODULES = {
     "BPETokenize": "pipelines.transforms.ml",
-    "CountCorpus": "pipelines.count.transform",
+    "CountCorpus": "pipelines.count.job",
     "CountPretokens": "pipelines.transforms.counting",
     "EncodeDocuments": "pipelines.transforms.encoding",
-    "EncodeCorpus": "pipelines.encode.transform",
+    "EncodeCorpus": "pipelines.encode.job",
     "ReadCounts": "pipelines.transforms.counts_files",
     "ReadDocuments": "pipelines.transforms.documents",
     "TrainTokenizer": "pipelines.transforms.training",

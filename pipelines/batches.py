@@ -15,11 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import utf8
 from bpe._native import merge_runs
-from bpe._text import utf8
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts.files import run_from_ipc, run_from_table, run_table, run_to_ipc
+from bpe.counts.files import run_from_ipc, run_from_table, run_table
 from bpe.errors import BpeError, CountsError, EncodingError
+from pipelines.count.steps import shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.steps import check_named_tokens
 from pipelines.encode.steps import id_type as smallest_id_type
@@ -29,11 +30,11 @@ from pipelines.settings import EncodeSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from bpe import CacheUse, Tokenizer
+    from bpe import Tokenizer
     from bpe._native import CountRun
-    from bpe.counter import PretokenCounter
-    from bpe.pretokenize import Pretokenizer
-    from pipelines.settings import IdType
+    from bpe.counting import PretokenCounter
+    from bpe.tokenizer import CacheUse
+    from pipelines.settings import IdType, PretokenSettings
 
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 4096
@@ -392,10 +393,6 @@ class RunBatch:
     def __init__(self) -> None:
         self._counts: dict[bytes, int] = {}
 
-    def __len__(self) -> int:
-        """Distinct pre-tokens."""
-        return len(self._counts)
-
     def add(self, pretoken: bytes, count: int) -> None:
         """Add a count.
 
@@ -424,13 +421,6 @@ class RunBatch:
         return shard_messages(run_from_table(table, where="counts").split(shards))
 
 
-def shard_messages(runs: Iterable[CountRun]) -> Iterator[tuple[int, bytes]]:
-    """(shard, Arrow IPC) of each run that is not empty; runs are given in the order of shards."""
-    for shard, run in enumerate(runs):
-        if len(run):
-            yield shard, run_to_ipc(run)
-
-
 def count_pairs(run: CountRun) -> Iterator[tuple[bytes, int]]:
     """Each pre-token of a run with its count, in byte order."""
     table = run_table(run).select(["pretoken", "count"])
@@ -438,40 +428,26 @@ def count_pairs(run: CountRun) -> Iterator[tuple[bytes, int]]:
         yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
 
-def counts_of_messages(
-    messages: Iterable[bytes],
-    *,
-    pretokenizer: Pretokenizer,
-    special_tokens: tuple[str, ...],
-    documents: int = 0,
-    text_bytes: int | None = None,
-) -> PretokenCounts:
-    """Counts out of runs of different shards, or of the same.
+def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -> PretokenCounts:
+    """Counts out of runs of different shards, or of the same; of how many texts is not known.
 
     Args:
         messages: runs as Arrow IPC.
-        pretokenizer: how the text was cut.
-        special_tokens: that were cut out before.
-        documents: in the corpus; 0 where that is not known.
-        text_bytes: in the corpus; None for the bytes of all pre-tokens.
+        pretokens: how the text was cut.
 
     Raises:
         InputError: a count passes 2^63 - 1.
     """
     try:
         run = merge_runs([run_from_ipc(message) for message in messages])
-        pretokens = run.total()
+        total = run.total()
     except OverflowError as error:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
     return PretokenCounts(
         run=run,
-        pretokenizer=pretokenizer,
-        special_tokens=special_tokens,
-        totals=Totals(
-            documents=documents,
-            bytes=pretoken_bytes(run) if text_bytes is None else text_bytes,
-            pretokens=pretokens,
-        ),
+        pretokenizer=pretokens.cut,
+        special_tokens=pretokens.special_tokens,
+        totals=Totals(bytes=pretoken_bytes(run), pretokens=total),
     )
 
 

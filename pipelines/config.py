@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 import difflib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pipelines.errors import ConfigError
-from pipelines.option import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipelines.option import Option
 
-Value = str | int | float | bool | tuple[str, ...]
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
-
-
-def parse_size(text: str) -> int:
-    """A number of bytes from text such as ``67108864``, ``64 MiB`` or ``0.5GB``.
-
-    Raises:
-        ValueError: the text is not a number with one of the units, or below one byte.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    unit = _UNITS.get(match[2].upper()) if match else None
-    if match is None or unit is None:
-        raise ValueError(
-            f"{text!r} is not a size: write bytes, or a number with KB, MB, GB, KiB, MiB or GiB"
-        )
-    try:
-        size = int(match[1]) * unit if match[1].isdigit() else int(float(match[1]) * unit)
-    except OverflowError:
-        raise ValueError("the size is larger than any file") from None
-    if size < 1:
-        raise ValueError(f"{text!r} is not a size: it is below one byte")
-    return size
+_WRITE: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "text": (str, "text, in quotes"),
+    "flag": (bool, "true or false"),
+    "integer": (int, "a whole number"),
+    "number": ((int, float), "a number, such as 0.1"),
+    "size": ((int, str), "a size, such as 64MiB"),
+}
 
 
 def read_config(
     path: str, keys: Mapping[str, Option], *, elsewhere: Mapping[str, str] | None = None
-) -> dict[str, Value]:
+) -> dict[str, Any]:
     """Read a YAML file of option names and values.
 
     Args:
@@ -78,7 +57,7 @@ def read_config(
             f"{path}: a configuration is a mapping, one 'option: value' a line; "
             f"this file is {_kind_of(document)}"
         )
-    values: dict[str, Value] = {}
+    values: dict[str, Any] = {}
     for key, value in document.items():
         name = str(key).replace("-", "_")
         if name not in keys:
@@ -114,52 +93,27 @@ def _unknown(
     return f"{path}: {key}: unknown key; did you mean {near}?"
 
 
-def _checked(path: str, *, key: str, value: object, spec: Option) -> Value:
+def _checked(path: str, *, key: str, value: object, spec: Option) -> Any:
     where = f"{path}: {key}"
-    if spec.several:
-        several = value if isinstance(value, list) else [value]
-        return tuple(str(_single(where, value=one, spec=spec)) for one in several)
-    return _single(where, value=value, spec=spec)
+    if not spec.several:
+        return _single(where, value=value, spec=spec)
+    values = value if isinstance(value, list) else [value]
+    return tuple(str(_single(where, value=one, spec=spec)) for one in values)
 
 
-def _single(where: str, *, value: object, spec: Option) -> str | int | float | bool:
+def _single(where: str, *, value: Any, spec: Option) -> Any:
     if value is None:
         raise ConfigError(f"{where}: no value; give one or remove the line")
-    if spec.kind == "flag":
-        if not isinstance(value, bool):
-            raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write true or false")
-        return value
-    if spec.kind == "integer":
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write a whole number")
-        maximum = MAX_INTEGER if spec.maximum is None else spec.maximum
-        if spec.minimum is not None and value < spec.minimum:
-            raise ConfigError(f"{where}: {value} is too small; use {spec.minimum} or more")
-        if value > maximum:
-            raise ConfigError(f"{where}: {value} is too large; use {maximum:,} or less")
-        return value
-    if spec.kind == "number":
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write a number, 0.1")
-        return value
+    types, form = _WRITE[spec.kind]
+    if not isinstance(value, types) or isinstance(value, bool) != (spec.kind == "flag"):
+        raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write {form}")
     if spec.kind == "size":
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write a size, 64 MiB")
         try:
-            return parse_size(str(value))
+            return int(spec.parse(str(value)))
         except ValueError as error:
             raise ConfigError(f"{where}: {error}") from error
-    if not isinstance(value, str):
-        remedy = "put it in quotes" if not isinstance(value, (list, dict)) else "write one text"
-        raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}, not text; {remedy}")
-    if spec.choices and value not in spec.choices:
-        near = ""
-        if spec.name == "pretokenizer":
-            from bpe.pretokenize import did_you_mean  # noqa: PLC0415 - `--help` does not wait
-
-            near = did_you_mean(value)
-        known = ", ".join(spec.choices)
-        raise ConfigError(f"{where}: {value!r} is not known{near}; use one of {known}")
+    if problem := spec.problem(value):
+        raise ConfigError(f"{where}: {problem}")
     return value
 
 

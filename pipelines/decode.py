@@ -13,14 +13,17 @@ import pyarrow as pa
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded, watched_files
 from pipelines.encode.parts import open_part, read_rows
-from pipelines.encode.steps import row_layout
+from pipelines.encode.steps import EncodeJob
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
+from pipelines.failures import job_errors
+from pipelines.output.entries import read_steadily
 from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
+from pipelines.run import use_storage_alone
+from pipelines.settings import Execution
 from pipelines.storage import join
 from pipelines.verify.joining import joined
-from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,27 +35,40 @@ if TYPE_CHECKING:
 DOCUMENTS = 1024  # decoded and written at a time
 
 
-def decode_directory(directory: str, stream: BinaryIO) -> int:
+def decode(
+    *,
+    directory: str,
+    stream: BinaryIO,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+) -> int:
     """Write every document of an encoded corpus to ``stream``, in the order of the parts.
 
     Each is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8. Chunks and pieces of packed rows
     are put together again, without the tokens put at the ends of documents; where a remainder was
     dropped, the last document of a part is what there is of it.
 
+    Args:
+        directory: that holds the corpus.
+        stream: where the lines go.
+        execution: says how stores are reached; the work is done in this process.
+
     Returns:
         How many there were.
 
     Raises:
-        InputError: the directory is not an encoded corpus, or a file in it is damaged.
+        JobError: the directory is not an encoded corpus, or a file in it is damaged.
+        BrokenPipeError: nobody reads the stream any more.
     """
-    complete(directory, "encoded")
-    root = storage.located(directory)
-    written = _Written()
-    read_steadily(
-        lambda: read_encoded(root),
-        watched_files,
-        lambda manifest: _decode(root, manifest, stream, written),
-    )
+    with job_errors():
+        use_storage_alone(execution)
+        complete(directory, "encoded")
+        root = storage.located(directory)
+        written = _Written()
+        read_steadily(
+            lambda: read_encoded(root),
+            watched_files,
+            lambda manifest: _decode(root, manifest, stream, written),
+        )
     return written.documents
 
 
@@ -75,14 +91,12 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
     if not storage.exists(join(root, TOKENIZER)):
         raise InputError(f"{join(root, TOKENIZER)} is missing: {PUT_BACK}")
     tokenizer = load_tokenizer(join(root, TOKENIZER))
-    if tokenizer.sha256 != manifest.tokenizer_sha256:
+    if tokenizer.sha256 != manifest.tokenizer.sha256:
         raise InputError(
             f"{join(root, TOKENIZER)} is not the tokenizer of the manifest: {PUT_BACK}"
         )
     try:
-        layout = row_layout(
-            manifest.rows, id_type=manifest.id_type, reading=manifest.reading, tokenizer=tokenizer
-        )
+        layout = EncodeJob.of(manifest, root).layout(tokenizer)
     except ConfigError as error:
         raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
     if written.begun is not None:

@@ -12,24 +12,35 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import math
+import re
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 Kind = Literal["text", "integer", "number", "size", "flag"]
 Group = Literal[
-    "Input", "Text", "Vocabulary", "Rows", "Output", "Watching", "Where it runs", "Messages"
+    "Input",
+    "Text",
+    "Vocabulary",
+    "Rows",
+    "Output",
+    "Watching",
+    "Where it runs",
+    "Messages",
+    "Options",
 ]
 GROUPS: tuple[str, ...] = get_args(Group)
 """The groups of ``--help``, in its order."""
 
 MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
 _Class = TypeVar("_Class")
 
 
@@ -38,7 +49,8 @@ class Option:
     """What a reader, a shell and a check need to know of an option.
 
     Attributes:
-        name: with underscores, on the command line and in YAML; in Python the field's own.
+        name: with underscores, on the command line and in YAML.
+        field: its name in Python.
         help: sentences; the first one alone stands in the short ``--help``.
         group: where ``--help`` lists it.
         kind: of its value, or of each of several.
@@ -55,8 +67,9 @@ class Option:
     """
 
     help: str
-    group: Group
+    group: Group = "Options"
     name: str = ""
+    field: str = ""
     kind: Kind = "text"
     several: bool = False
     default: Any = None
@@ -68,6 +81,67 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     advanced: bool = False
+
+    def parse(self, text: str) -> Any:
+        """The value that a text stands for.
+
+        Raises:
+            ValueError: the text is of another kind, or the value has a `problem`.
+        """
+        value: Any = text
+        if self.kind == "size":
+            value = parse_size(text)
+        elif self.kind in ("integer", "number"):
+            try:
+                value = (int if self.kind == "integer" else float)(text)
+            except ValueError:
+                raise ValueError(f"{text!r} is not a {self._number}") from None
+        if problem := self.problem(value):
+            raise ValueError(problem)
+        return value
+
+    def problem(self, value: Any) -> str:
+        """Why the declaration does not allow a value; empty where it does."""
+        if self.choices and value not in self.choices:
+            near, known = did_you_mean(self, value), ", ".join(self.choices)
+            return f"{value!r} is unknown{near}: use one of {known}"
+        if self.minimum is None:
+            return ""
+        kinds = (int, float) if self.kind == "number" else int
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            return f"{value!r:.60} is not a {self._number}"
+        maximum = MAX_INTEGER if self.maximum is None else self.maximum
+        if self.minimum <= value <= maximum:
+            return ""
+        if maximum < MAX_INTEGER:
+            return f"{value} is not between {self.minimum:g} and {maximum:,.16g}"
+        limit = f"{maximum:,} or less" if value > maximum else f"{self.minimum:g} or more"
+        return f"{value} is out of range: use {limit}"
+
+    @property
+    def _number(self) -> str:
+        return "number" if self.kind == "number" else "whole number"
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes from text such as ``67108864``, ``64 MiB`` or ``0.5GB``.
+
+    Raises:
+        ValueError: the text is not a number with one of the units, or below one byte.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    unit = _UNITS.get(match[2].upper()) if match else None
+    if match is None or unit is None:
+        raise ValueError(
+            f"{text!r} is not a size: write bytes, or a number with KB, MB, GB, KiB, MiB or GiB"
+        )
+    try:
+        size = int(match[1]) * unit if match[1].isdigit() else int(float(match[1]) * unit)
+    except OverflowError:
+        raise ValueError("the size is larger than any file") from None
+    if size < 1:
+        raise ValueError(f"{text!r} is not a size: it is below one byte")
+    return size
 
 
 def option(**declaration: Any) -> dict[str, Option]:
@@ -81,6 +155,7 @@ def declared(settings: type) -> Mapping[str, Option]:
         field.name: replace(
             field.metadata[_NAME],
             name=field.metadata[_NAME].name or field.name,
+            field=field.name,
             default=None if field.default is MISSING else field.default,
             required=field.default is MISSING,
         )
@@ -89,22 +164,29 @@ def declared(settings: type) -> Mapping[str, Option]:
     }
 
 
-def split_arguments(arguments: Mapping[str, Any], *settings: type) -> list[dict[str, Any]]:
+def split_arguments(
+    arguments: Mapping[str, Any], *settings: type, leave_out: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Keyword arguments of a program for each class of settings; sequences become tuples.
+
+    Args:
+        arguments: as they were given.
+        settings: the classes.
+        leave_out: options that may not be given.
 
     Raises:
         ConfigError: an option that takes several values has one string.
         TypeError: none of the classes declares an argument.
     """
     known = [declared(cls) for cls in settings]
-    names = [name for specs in known for name in specs]
+    names = [name for specs in known for name in specs if name not in leave_out]
     for name in arguments:
         if name not in names:
             near = max(names, key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
             raise TypeError(f"unknown argument {name!r}: did you mean {near!r}?")
     return [
         {
-            name: several(name, value) if specs[name].several else value
+            name: _values(name, value, specs[name])
             for name, value in arguments.items()
             if name in specs
         }
@@ -112,12 +194,24 @@ def split_arguments(arguments: Mapping[str, Any], *settings: type) -> list[dict[
     ]
 
 
-def takes(*settings: type) -> Callable[[type[_Class]], type[_Class]]:
+def _values(name: str, value: Any, spec: Option) -> Any:
+    is_one = spec.default is None and (value is None or isinstance(value, str))
+    return several(name, value) if spec.several and not is_one else value
+
+
+def takes(
+    *settings: type, leave_out: Collection[str] = ()
+) -> Callable[[type[_Class]], type[_Class]]:
     """A class whose keyword arguments are options: they stand in its signature and docstring."""
 
     def decorate(cls: type[_Class]) -> type[_Class]:
         own = inspect.signature(cls)
-        specs = {name: spec for one in settings for name, spec in declared(one).items()}
+        specs = {
+            name: spec
+            for one in settings
+            for name, spec in declared(one).items()
+            if name not in leave_out
+        }
         kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
         named = {one.name for one in kept}
         more = [
@@ -149,23 +243,21 @@ def check_declared(settings: object) -> None:
     """Refuse values that the declarations do not allow.
 
     Raises:
-        ConfigError: a text is none of the choices, or a number is out of bounds.
+        ConfigError: a text is none of the choices, or a number is none, or out of bounds.
     """
     for name, spec in declared(type(settings)).items():
         value = getattr(settings, name)
         if value is None:
             continue
-        if spec.choices and not spec.several and value not in spec.choices:
-            raise ConfigError(
-                f"`{name}` {value!r} is unknown: use one of {', '.join(spec.choices)}"
-            )
-        if spec.minimum is not None and not isinstance(value, tuple):
-            _check_bounds(name, value, spec.minimum, spec.maximum)
+        for one in value if spec.several and not isinstance(value, str) else [value]:
+            if problem := spec.problem(one):
+                raise ConfigError(f"`{name}` {problem}")
 
 
-def _check_bounds(name: str, value: float, minimum: float, maximum: float | None) -> None:
-    if math.isfinite(value) and minimum <= value <= (math.inf if maximum is None else maximum):
-        return
-    if maximum is None or maximum >= MAX_INTEGER:
-        raise ConfigError(f"`{name}` {value} is out of range: use {minimum:g} or more")
-    raise ConfigError(f"`{name}` {value} is not between {minimum:g} and {maximum:,.16g}")
+def did_you_mean(spec: Option, value: object) -> str:
+    """What to say of a value that is none of the choices; empty where no other is meant."""
+    if spec.name != "pretokenizer":
+        return ""
+    from bpe import pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
+
+    return pretokenizer.did_you_mean(str(value))

@@ -35,13 +35,20 @@ from pipelines.interrupts import NAMES, Interrupts, interrupts
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.metrics import NAMESPACE
 from pipelines.progress import JobLog, NoProgress, Stage
-from pipelines.submission.job_service import cancel, counters, state_of
-from pipelines.submission.submit import ready
-from pipelines.submission.waiting import cancelled, submitted_unseen, wait, where_to_look
+from pipelines.submission.checks import check_paths, ready
+from pipelines.submission.job import (
+    cancel,
+    cancelled,
+    counters,
+    state_of,
+    submitted_unseen,
+    wait,
+    where_to_look,
+)
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
     from pipelines.progress import Progress
@@ -81,15 +88,15 @@ def options(execution: Execution) -> PipelineOptions:
             f"--direct_running_mode={mode}",
             f"--direct_num_workers={workers}",
         ]
-    said = io.StringIO()
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            made = PipelineOptions([*flags, *execution.beam_args])
-            made.get_all_options()
+        with contextlib.redirect_stderr(errors):
+            beam_options = PipelineOptions([*flags, *execution.beam_args])
+            beam_options.get_all_options()
     except SystemExit as error:
-        line = said.getvalue().strip().rpartition("\n")[2]
+        line = errors.getvalue().strip().rpartition("\n")[2]
         raise ConfigError(f"Beam does not take its options: {line or error}") from error
-    runner = made.view_as(StandardOptions).runner
+    runner = beam_options.view_as(StandardOptions).runner
     if runner.rpartition(".")[2] == "DaskRunner":
         raise ConfigError(
             "`runner` DaskRunner: it drops what steps emit at the end of a bundle, and says DONE: "
@@ -99,8 +106,8 @@ def options(execution: Execution) -> PipelineOptions:
         create_runner(runner)
     except (ValueError, ImportError, AttributeError, RuntimeError) as error:
         raise ConfigError(f"`runner` {runner}: {one_line(error)}") from error
-    refuse_worker_processes(made)
-    return made
+    refuse_worker_processes(beam_options)
+    return beam_options
 
 
 def use_storage(execution: Execution) -> None:
@@ -128,6 +135,33 @@ def use_storage_alone(execution: Execution) -> None:
     if any(one.partition("=")[0] == "--runner" for one in execution.beam_args):
         raise ConfigError("`runner`: this work is done in this process: leave it out")
     use_storage(execution)
+
+
+def check_job(
+    execution: Execution,
+    progress: Progress = NoProgress(),  # noqa: B008 - one that nobody watches has no state
+    *,
+    reads: Iterable[str],
+    writes: str,
+) -> None:
+    """Refuse a job that cannot work where it is sent, before anything is written.
+
+    Args:
+        execution: where the work is to be done.
+        progress: told what the user may want to know.
+        reads: what workers read: files or directories.
+        writes: the output directory.
+
+    Raises:
+        ConfigError: workers cannot see a file, or an option is wrong.
+        JobError: no job server answers.
+    """
+    beam_options = options(execution)
+    workers = workers_of(beam_options)
+    note = check_paths(workers, reads=reads, writes=writes, shared=execution.shared_paths)
+    if note:
+        progress.log(note)
+    ready(beam_options, execution, workers, say=progress.log)
 
 
 @dataclass
@@ -181,14 +215,14 @@ def run(
         JobError: the error that ended the job, whatever the runner made of it.
         KeyboardInterrupt: a signal ended it.
     """
-    made = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
+    beam_options = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
     try:
-        if workers_of(made).kind == "local":
-            return _run_here(build, made, progress=progress, until=until)
-        cloud = made.view_as(GoogleCloudOptions)
+        if workers_of(beam_options).kind == "local":
+            return _run_here(build, beam_options, progress=progress, until=until)
+        cloud = beam_options.view_as(GoogleCloudOptions)
         cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
         return _run_there(
-            build, made, execution=execution, stage=stage, progress=progress, until=until
+            build, beam_options, execution=execution, stage=stage, progress=progress, until=until
         )
     except StoppedError:
         if until is None or not until.stopping.is_set():
@@ -198,7 +232,7 @@ def run(
 
 def _run_there(
     build: Build,
-    made: PipelineOptions,
+    beam_options: PipelineOptions,
     *,
     execution: Execution,
     stage: Stage,
@@ -206,7 +240,7 @@ def _run_there(
     until: Until | None,
 ) -> PipelineResult:
     """Submit a pipeline, and watch it to its end."""
-    workers, name = workers_of(made), made.view_as(GoogleCloudOptions).job_name
+    workers, name = workers_of(beam_options), beam_options.view_as(GoogleCloudOptions).job_name
     runner, preparing, submitting = workers.runner, True, False
 
     def told(number: int) -> None:
@@ -226,10 +260,10 @@ def _run_there(
     # A job without end would fill a disk with its log.
     logged = progress.job_log() if until is None else contextlib.nullcontext(JobLog())
     with job_errors(), logged as log, interrupts(told) as interrupted:
-        made.view_as(StandardOptions).streaming |= until is not None
-        ready(made, execution, workers)
+        beam_options.view_as(StandardOptions).streaming |= until is not None
+        ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
-        pipeline = beam.Pipeline(options=made)
+        pipeline = beam.Pipeline(options=beam_options)
         build(pipeline, Failures())
 
         def poll() -> bool:
@@ -241,7 +275,7 @@ def _run_there(
             result: Any = pipeline.run()
             submitting = False
             interrupted.take()  # a job server that Beam starts here takes SIGINT for itself
-            progress.log(where_to_look(result, made, workers))
+            progress.log(where_to_look(result, beam_options, workers))
             state = attend(result, poll=poll, until=until)
         except KeyboardInterrupt:
             if submitting and interrupted.first is not None:
@@ -285,30 +319,30 @@ def attend(result: Any, *, poll: Callable[[], bool], until: Until | None) -> str
 
 def observe(result: Any, stage: Stage) -> None:
     """Tell a step what the runner says of its job now."""
-    found = counters(result, NAMESPACE)
-    kept = found.get("bytes_kept", 0)
+    totals = counters(result, NAMESPACE)
+    kept_bytes = totals.get("bytes_kept", 0)
     stage.observe(
         state=state_of(result),
-        documents=found.get("documents_read", 0) + found.get("documents_kept", 0),
-        bytes=found.get("bytes_read", 0) + kept,
-        kept_bytes=kept,
+        documents=totals.get("documents_read", 0) + totals.get("documents_kept", 0),
+        bytes=totals.get("bytes_read", 0) + kept_bytes,
+        kept_bytes=kept_bytes,
     )
 
 
 def _run_here(
-    build: Build, made: PipelineOptions, *, progress: Progress, until: Until | None
+    build: Build, beam_options: PipelineOptions, *, progress: Progress, until: Until | None
 ) -> PipelineResult:
     """Run a pipeline in this process.
 
     Signals wind the workers of the local runner down: it can hang for good when it is interrupted
     while it waits for them.
     """
-    folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(made) else None
+    folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(beam_options) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
     if until is not None:  # one worker does all; elsewhere it would lose what it was dealt
         until.tell(failures)
-        made.view_as(DirectOptions).direct_num_workers = 1
-        made.view_as(DirectOptions).direct_running_mode = "in_memory"
+        beam_options.view_as(DirectOptions).direct_num_workers = 1
+        beam_options.view_as(DirectOptions).direct_running_mode = "in_memory"
 
     def told(_: int) -> None:
         if until is not None:
@@ -322,7 +356,7 @@ def _run_here(
     try:
         with job_errors(), taken as interrupted, guarded():
             try:
-                result = _started(build, made, failures=failures, say=progress.log)
+                result = _started(build, beam_options, failures=failures, say=progress.log)
                 state = _finished(result)
             except Exception as error:
                 raise failures.first() or error_in(error) from error
@@ -341,7 +375,7 @@ def _run_here(
 
 def _started(
     build: Build,
-    made: PipelineOptions,
+    beam_options: PipelineOptions,
     *,
     failures: Failures,
     say: Callable[[str], None],
@@ -351,7 +385,7 @@ def _started(
     Nothing has been done then: workers are started before the first step.
     """
     for last in (is_proxied(), True):
-        pipeline = beam.Pipeline(options=made)
+        pipeline = beam.Pipeline(options=beam_options)
         build(pipeline, failures)
         try:
             return pipeline.run()

@@ -1,4 +1,8 @@
-"""What a job is asked to do: frozen, validated when made, shared by command line and Python."""
+"""What a job is asked to do: frozen, validated when made.
+
+An option is declared here and nowhere else: the command line, job files, Python and
+docs/commands.md go by it.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,20 @@ from pipelines.errors import ConfigError
 from pipelines.option import check_declared, option, several
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bpe.models import Model
-    from bpe.pretokenize import Pretokenizer
+    from bpe.pretokenizer import Pretokenizer
 
-Format = Literal["auto", "text", "lines", "jsonl", "parquet"]
-FORMATS: tuple[str, ...] = get_args(Format)
+FileFormat = Literal["text", "lines", "jsonl", "parquet"]
+Format = Literal["auto"] | FileFormat
+FORMATS: tuple[str, ...] = ("auto", *get_args(FileFormat))
 IdType = Literal["auto", "uint16", "uint32"]
 ID_TYPES: tuple[str, ...] = get_args(IdType)
 Staging = Literal["auto", "none"]
 STAGINGS: tuple[str, ...] = get_args(Staging)
+CompleteWhen = Literal["settled", "marker"]
+COMPLETE_WHEN: tuple[str, ...] = get_args(CompleteWhen)
 PackRemainder = Literal["keep", "drop"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
@@ -243,14 +250,17 @@ class PretokenSettings:
         ),
     )
 
+    def __post_init__(self) -> None:
+        check_declared(self)
+
     @property
     def cut(self) -> Pretokenizer:
         """All but the special tokens, as one value.
 
         Raises:
-            bpe.PretokenizerError: a name is unknown, or a pattern does not compile.
+            bpe.errors.PretokenizerError: a name is unknown, or a pattern does not compile.
         """
-        from bpe.pretokenize import Pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
+        from bpe.pretokenizer import Pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
 
         return Pretokenizer.of(
             self.pretokenizer,
@@ -297,6 +307,9 @@ class CountSettings:
             help="Parquet files to spread the counts over.",
         ),
     )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
 
 
 _WEIGHTS = "use a whole number (3), a decimal (0.5) or a fraction (1/3)"
@@ -400,6 +413,7 @@ class TrainSettings:
     )
 
     def __post_init__(self) -> None:
+        check_declared(self)
         if self.vocab_size is None and self.max_merges is None:
             raise ConfigError("the training has no limit: give `vocab_size`, `max_merges` or both")
 
@@ -455,6 +469,9 @@ class ModelSettings:
 @dataclass(frozen=True, kw_only=True)
 class RowSettings:
     """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
+
+    Every field goes into the fingerprint of a part: with a new one, parts of earlier releases are
+    written again by ``--resume`` and refused by `bpe verify` (see ``LAYOUT`` in encode/steps.py).
 
     Each document draws its random numbers from a seed of its own, made of ``dropout_seed``, the
     name of its file and its place in it.
@@ -563,22 +580,20 @@ class RowSettings:
 
     def to_json(self) -> dict[str, Any]:
         """The settings as JSON values."""
-        values = {field.name: getattr(self, field.name) for field in fields(RowSettings)}
-        return {**values, "allow_special": list(self.allow_special)}
+        return {**vars(self.rows), "allow_special": list(self.allow_special)}
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> RowSettings:
-        """What `to_json` made.
-
-        Raises:
-            KeyError, TypeError, ConfigError: it is something else.
-        """
-        return RowSettings(**{**value, "allow_special": tuple(value["allow_special"])})
+    @property
+    def rows(self) -> RowSettings:
+        """How documents become rows, without what they hold beside ids."""
+        return RowSettings(**{one.name: getattr(self, one.name) for one in fields(RowSettings)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeSettings(RowSettings):
-    """What rows of token ids hold; the ids are ``uint16`` where every id of the vocabulary fits."""
+    """`RowSettings`, and what the command settles before workers begin: kept columns, id type.
+
+    Ids are ``uint16`` where every id of the vocabulary fits.
+    """
 
     keep: tuple[str, ...] = field(
         default=(),
@@ -609,10 +624,87 @@ class EncodeSettings(RowSettings):
             if self.keep.count(name) > 1:
                 raise ConfigError(f"`keep` {name} is given twice: once is enough")
 
-    @property
-    def rows(self) -> RowSettings:
-        """How documents become rows, without what they hold beside ids."""
-        return RowSettings.from_json(self.to_json())
+
+def _watching(default: Any, help_: str, **declaration: Any) -> Any:
+    """A number that goes with ``--watch``; seconds from 0 on, unless it is declared otherwise."""
+    declared = {"kind": "number", "minimum": 0, "metavar": "SECONDS", **declaration}
+    help_ = f"With --watch: {help_}"
+    return field(
+        default=default,
+        metadata=option(group="Watching", advanced=True, help=help_, **declared),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchSettings:
+    """How a job that watches goes about it; times in seconds."""
+
+    interval: float = _watching(10.0, "time between two looks at what is there.", minimum=0.1)
+    complete_when: CompleteWhen = field(
+        default="settled",
+        metadata=option(
+            group="Watching",
+            advanced=True,
+            choices=COMPLETE_WHEN,
+            metavar="RULE",
+            help="With --watch: when a file is complete. settled: nothing has changed in it for "
+            "--settle SECONDS; marker: NAME.done stands beside it. Hidden files and names such as "
+            "NAME.tmp and NAME.part are never taken.",
+        ),
+    )
+    settle: float = _watching(
+        5.0, "seconds a file must stay unchanged; 0 if files are renamed into place."
+    )
+    stop_after: float | None = _watching(None, "stop after this time.", default_is="never")
+    stop_idle: float | None = _watching(
+        None, "stop when all is taken, and nothing has come for so long.", default_is="never"
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftSettings:
+    """How the fit of the tokenizer is measured, and when to warn."""
+
+    every: float = _watching(
+        60.0, "time between two rows of drift/DATE.jsonl, at least.", name="drift_every"
+    )
+    baseline: str | None = field(
+        default=None,
+        metadata=option(
+            group="Watching",
+            advanced=True,
+            metavar="COUNTS",
+            default_is="they are not measured",
+            help="With --watch: counts that the tokenizer was trained on, which tell unseen "
+            "pre-tokens.",
+        ),
+    )
+    warn_bytes_per_token: float = _watching(
+        0.8, "warn below this share of the bytes per token of the training.", metavar="SHARE"
+    )
+    warn_single_bytes: float | None = _watching(
+        None,
+        "warn above this share of tokens that are one byte.",
+        metavar="SHARE",
+        default_is="never",
+    )
+    warn_unseen: float | None = _watching(
+        None,
+        "warn above so many unseen in a million pre-tokens (--baseline).",
+        metavar="N",
+        default_is="never",
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+        if self.warn_unseen is not None and self.baseline is None:
+            raise ConfigError(
+                "`warn_unseen`: what is unseen is told by `baseline` COUNTS, the counts that the "
+                "tokenizer was trained on"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,7 +74,7 @@ def join(directory: str, *names: str) -> str:
     return "/".join([directory.rstrip("/"), *names])
 
 
-def of_client(error: Exception) -> str:
+def _of_client(error: Exception) -> str:
     """What a filesystem with errors of its own says is wrong, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500] + remedy(error)
 
@@ -129,7 +129,7 @@ def file_version(path: str) -> Version | None:
         InputError: it cannot be asked for.
     """
     try:
-        with _reading(path):
+        with reading(path):
             if is_local(path):
                 return Version.of_status(os.stat(path))  # noqa: PTH116 - need not be text
             at = place(path)
@@ -170,7 +170,6 @@ class Entry:
     name: str
     kind: Literal["file", "directory", "link", "other"]
     size: int
-    modified: int = 0  # nanoseconds since 1970; of files in stores
 
 
 def entries(directory: str, *, beginning: str = "") -> list[Entry]:
@@ -193,7 +192,6 @@ def entries(directory: str, *, beginning: str = "") -> list[Entry]:
                     name=name,
                     kind="file",
                     size=int(info.size or 0),
-                    modified=info.mtime_ns or 0,
                 )
                 for name, info in _listed(directory, recursive=False)
                 if info.type == pafs.FileType.File and name.startswith(beginning)
@@ -277,12 +275,8 @@ def remove_directory(directory: str) -> None:
     for entry in sorted(found, key=lambda entry: entry.name != "manifest.json"):
         remove(join(directory, entry.name))
     if is_local(directory):
-        try:
+        with _removing(directory):
             Path(directory).rmdir()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise OutputError(f"{directory}: cannot remove: {reason(error)}") from error
 
 
 def folders(directory: str) -> set[str]:
@@ -291,10 +285,8 @@ def folders(directory: str) -> set[str]:
     Raises:
         OutputError: it cannot be listed.
     """
-    try:
+    with _named(directory, OutputError, "list"):
         listed = list(_listed(directory, recursive=False))
-    except OSError as error:
-        raise OutputError(f"{directory}: cannot list: {reason(error)}") from error
     return {name for name, info in listed if info.type == pafs.FileType.Directory and name}
 
 
@@ -306,7 +298,7 @@ def open_binary(path: str) -> Any:
     Raises:
         InputError: it cannot be opened.
     """
-    with _reading(path):
+    with reading(path):
         if is_local(path):
             return pa.OSFile(os.fsencode(path))  # a name need not be text
         at = place(path)
@@ -319,7 +311,7 @@ def read(path: str) -> bytes:
     Raises:
         InputError: it cannot be read.
     """
-    with _reading(path), open_binary(path) as file:
+    with reading(path), open_binary(path) as file:
         return bytes(file.read())
 
 
@@ -344,25 +336,51 @@ def digest(path: str) -> Written:
         InputError: it cannot be read.
     """
     sha256, size = hashlib.sha256(), 0
-    with _reading(path), open_binary(path) as file:
+    with reading(path), open_binary(path) as file:
         while chunk := file.read(CHUNK):
             sha256.update(chunk)
             size += len(chunk)
     return Written(bytes=size, sha256=sha256.hexdigest())
 
 
+def reading(path: str) -> contextlib.AbstractContextManager[None]:
+    """Name the file in errors of the block.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    return _named(path, InputError, "read")
+
+
 @contextlib.contextmanager
-def _reading(path: str) -> Iterator[None]:
+def _named(path: str, kind: type[InputError | OutputError], what: str) -> Iterator[None]:
     try:
         yield
     except JobError:
         raise
     except OSError as error:
-        raise InputError(f"{path}: cannot read: {reason(error)}") from error
+        changes = kind is OutputError and what != "list"
+        help_ = _REMEDIES.get(error.errno or 0, "") if changes else ""
+        raise kind(f"{path}: cannot {what}: {reason(error)}{help_}") from error
     except Exception as error:
         if is_local(path):
             raise  # the filesystems of fsspec have errors of their own
-        raise InputError(f"{path}: cannot read: {of_client(error)}") from error
+        raise kind(f"{path}: cannot {what}: {_of_client(error)}") from error
+
+
+_UNWRITABLE = ": make it writable and go on with `resume`, or choose another directory"
+_FULL = ": make room, then finish the job with `resume`"
+_REMEDIES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: (
+        ": allow larger files (ulimit -f; some filesystems have a limit of their own), then "
+        "finish the job with `resume`"
+    ),
+    errno.EROFS: _UNWRITABLE,
+    errno.EACCES: _UNWRITABLE,
+    errno.EPERM: _UNWRITABLE,
+}
 
 
 def exists(path: str) -> bool:
@@ -373,7 +391,7 @@ def exists(path: str) -> bool:
     """
     if is_local(path):
         return os.path.exists(path)  # noqa: PTH110 - a name need not be text
-    with _reading(path):
+    with reading(path):
         return object_at(path) is not None
 
 
@@ -498,19 +516,8 @@ def _send(held: Any, at: Place) -> None:
         at.filesystem.move(path, at.path)
 
 
-@contextlib.contextmanager
-def _writing(path: str) -> Iterator[None]:
-    try:
-        yield
-    except JobError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{path}: cannot write: {reason(error)}{_remedy(error)}") from error
-    except Exception as error:
-        if is_local(path):
-            raise
-        # The filesystems of fsspec have errors of their own.
-        raise OutputError(f"{path}: cannot write: {of_client(error)}") from error
+def _writing(path: str) -> contextlib.AbstractContextManager[None]:
+    return _named(path, OutputError, "write")
 
 
 def write(path: str, data: bytes) -> Written:
@@ -533,14 +540,11 @@ def make_directory(directory: str) -> None:
         OutputError: it cannot be made.
     """
     if is_local(directory):
-        try:
-            Path(directory).mkdir(parents=True, exist_ok=True)
-        except FileExistsError as error:
-            raise OutputError(f"{directory} is a file: name a directory") from error
-        except OSError as error:
-            raise OutputError(
-                f"{directory}: cannot make it: {reason(error)}{_remedy(error)}"
-            ) from error
+        with _named(directory, OutputError, "make it"):
+            try:
+                Path(directory).mkdir(parents=True, exist_ok=True)
+            except FileExistsError as error:
+                raise OutputError(f"{directory} is a file: name a directory") from error
 
 
 def remove(path: str) -> None:
@@ -549,35 +553,18 @@ def remove(path: str) -> None:
     Raises:
         OutputError: it is there and cannot be removed.
     """
-    try:
+    with _removing(path):
         if is_local(path):
             Path(path).unlink()
         else:
             at = place(path)
             at.filesystem.delete_file(at.path)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise OutputError(f"{path}: cannot remove: {reason(error)}{_remedy(error)}") from error
 
 
-def _remedy(error: OSError) -> str:
-    """What helps against an error of writing, where that is known."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return ": make room, then finish the job with `resume`"
-    if error.errno == errno.EFBIG:
-        return (
-            ": allow larger files (ulimit -f; some filesystems have a limit of their own), then "
-            "finish the job with `resume`"
-        )
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return ": make it writable and go on with `resume`, or choose another directory"
-    return ""
-
-
-def has_folders(path: str) -> bool:
-    """Whether the filesystem of ``path`` has folders: object stores have names with slashes."""
-    return is_local(path) or place(path).can_rename
+@contextlib.contextmanager
+def _removing(path: str) -> Iterator[None]:
+    with _named(path, OutputError, "remove"), contextlib.suppress(FileNotFoundError):
+        yield
 
 
 def remove_tree(directory: str) -> None:
@@ -586,13 +573,9 @@ def remove_tree(directory: str) -> None:
     Raises:
         OutputError: something in it cannot be removed.
     """
-    try:
+    with _removing(directory):
         if is_local(directory):
             shutil.rmtree(directory)
         else:
             at = place(directory)
             at.filesystem.delete_dir(at.path)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise OutputError(f"{directory}: cannot remove: {reason(error)}") from error

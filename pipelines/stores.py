@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import io
 import os
 import re
 import threading
@@ -108,7 +109,7 @@ def parameters(kind: str) -> Mapping[str, str]:
 def _check_key(scheme: str, key: str) -> None:
     if scheme and scheme not in _KINDS:
         return  # fsspec's; it says itself what it does not know
-    kinds = [_KINDS[scheme]] if scheme else [_S3, _GCS, _AZURE, _HDFS]
+    kinds = [_KINDS[scheme]] if scheme else [*dict.fromkeys(_KINDS.values())]
     known = sorted({name for kind in kinds for name in parameters(kind)})
     if key not in known:
         near = difflib.get_close_matches(key, known, n=1)
@@ -124,7 +125,7 @@ def _typed(scheme: str, key: str, value: str) -> Any:
     if scheme and scheme not in _KINDS:
         plain = {"true": True, "false": False}.get(value.lower(), value)
         return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else plain
-    kinds = [_KINDS[scheme]] if scheme else [_S3, _GCS, _AZURE, _HDFS]
+    kinds = [_KINDS[scheme]] if scheme else [*dict.fromkeys(_KINDS.values())]
     type_ = next((t for kind in kinds if (t := parameters(kind).get(key))), "str")
     read: dict[str, Callable[[str], Any]] = {"int": int, "double": float, "float": float}
     if type_ in ("bool", "boolean"):
@@ -172,17 +173,11 @@ class Place(NamedTuple):
 
     Attributes:
         filesystem: of pyarrow.
-        base: what a URL has before ``path``.
         path: as the filesystem takes it: bucket or container, and the key.
     """
 
     filesystem: pafs.FileSystem
-    base: str
     path: str
-
-    def url(self, path: str) -> str:
-        """The URL of another path of the same filesystem."""
-        return self.base + path.removeprefix("/")
 
     @property
     def can_rename(self) -> bool:
@@ -200,20 +195,17 @@ def place(url: str) -> Place:
     scheme = scheme_of(url)
     if scheme is None:
         raise ConfigError(f"{url} is a local path, not a URL of a store")
-    base = url[: url.index("://") + 3]
-    rest = url[len(base) :]
+    rest = url.partition("://")[2]
     account = None
     if _KINDS.get(scheme) == _AZURE:
-        account, base, rest = _azure(url, base, rest)
+        account, rest = _azure(url, scheme, rest)
     if scheme in _KINDS and not rest.partition("/")[0]:
         raise ConfigError(f"{url} names no bucket: write {scheme}://BUCKET/NAME")
     authority = rest.partition("/")[0]
-    path = rest
-    if scheme == "hdfs":
-        base, path = base + authority, rest[len(authority) :]
+    path = rest[len(authority) :] if scheme == "hdfs" else rest
     check_names(url, path.strip("/"))
     of = authority if _KINDS.get(scheme) in (_S3, _HDFS) else account
-    return Place(_filesystem(url, scheme, of), base, path)
+    return Place(_filesystem(url, scheme, of), path)
 
 
 def check_names(url: str, path: str) -> None:
@@ -228,26 +220,26 @@ def check_names(url: str, path: str) -> None:
         )
 
 
-def _azure(url: str, base: str, rest: str) -> tuple[str | None, str, str]:
-    """The account of a URL of Azure, what comes before its container, and the rest.
+def _azure(url: str, scheme: str, rest: str) -> tuple[str | None, str]:
+    """The account of a URL of Azure, and its path from the container on.
 
     As Beam writes it, ``azfs://ACCOUNT/CONTAINER/KEY``; as Hadoop does,
     ``abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY``; as adlfs does, ``abfs://CONTAINER/KEY``
     with the option ``account_name``.
     """
-    if base.lower() == "azfs://":
-        account, slash, rest = rest.partition("/")
-        if not rest:
+    if scheme == "azfs":
+        account, _, path = rest.partition("/")
+        if not path:
             raise ConfigError(f"{url} names no container: write azfs://ACCOUNT/CONTAINER/NAME")
-        return account, base + account + slash, rest
-    authority, slash, key = rest.partition("/")
+        return account, path
+    authority, _, key = rest.partition("/")
     container, at, host = authority.partition("@")
     if at:
         named = re.fullmatch(r"([^.]+)\.(dfs|blob)\..+", host)
         if named is None:
             raise ConfigError(f"{url}: {host!r} is not ACCOUNT.dfs.core.windows.net")
-        return named[1], f"{base}{container}@{host}/", f"{container}/{key}"
-    return None, base, rest
+        return named[1], f"{container}/{key}"
+    return None, rest
 
 
 def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
@@ -333,6 +325,14 @@ def _s3(bucket: str, given: dict[str, Any]) -> pafs.FileSystem:
     return pafs.S3FileSystem(**made)
 
 
+class _MemoryHandler(pafs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
+    """That of ``memory://``, whose files have one position for all who read them."""
+
+    def open_input_file(self, path: str) -> Any:
+        """Open a copy of a file."""
+        return pa.PythonFile(io.BytesIO(self.fs.cat_file(path)), mode="r")
+
+
 def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
     if scheme == "file":
         raise ConfigError("file:// is for local files: write the path without it")
@@ -346,7 +346,8 @@ def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
         ) from error
     made = {"use_listings_cache": False, **given}  # others write there too
     try:
-        return pafs.PyFileSystem(pafs.FSSpecHandler(fsspec.filesystem(scheme, **made)))
+        handler = _MemoryHandler if scheme == "memory" else pafs.FSSpecHandler
+        return pafs.PyFileSystem(handler(fsspec.filesystem(scheme, **made)))
     except ImportError as error:
         needs = known_implementations.get(scheme, {}).get("err", str(error))
         raise ConfigError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bpe.training import MixedSource
+    from bpe.training_report import MixedSource
     from pipelines.corpus.inputs import PassedOver
 
 

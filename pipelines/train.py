@@ -1,13 +1,16 @@
-"""Counts to a tokenizer: once, in a worker, from the count files themselves."""
+"""Counts to a tokenizer: once, in a worker, from the count files themselves.
+
+The plan of a training on a corpus lies in its directory before the counts do, which `CountCorpus`
+makes in the folder ``counts``: its run is that of the counts.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import uuid
+import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import apache_beam as beam
 import pyarrow as pa
@@ -16,60 +19,180 @@ import bpe
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import add_formats
 from bpe.formats.huggingface import to_json_and_reason
-from bpe.training import MixedSource, model_settings
+from bpe.training_report import MixedSource, model_settings
 from pipelines import storage
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.directory import load_counts, read_counts_manifest
-from pipelines.elements import StorageDoFn, pack, unpack
+from pipelines.count.job import CountRequest, run_count
+from pipelines.elements import Step, pack
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError
+from pipelines.failures import job_errors
 from pipelines.metrics import counter
-from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import TOKENIZER, TRAINING, Plan, fingerprint
+from pipelines.output.directory import (
+    decide,
+    is_folder,
+    plan_of_run,
+    prepare,
+    refuse_links,
+    remove_ours,
+    remove_temporaries,
+    run_of,
+)
+from pipelines.output.lock import locked
+from pipelines.output.names import COUNTS, MANIFEST, TOKENIZER, TRAINING, Plan, fingerprint
+from pipelines.output.state import complete
+from pipelines.output.timings import save_timing
+from pipelines.planned import Planned, Request, run_job
+from pipelines.progress import NoProgress, SlotWriter
+from pipelines.run import options
+from pipelines.settings import CountSettings, CountsInput
 from pipelines.storage import join
+from pipelines.summaries import TrainSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from bpe.models import Model
-    from bpe.pretokenize import Pretokenizer
+    from bpe.pretokenizer import Pretokenizer
+    from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
-    from pipelines.settings import CountsInput, TrainSettings
-
-# Who wants to know how far a training is, by its name, where the worker is in this process.
-_listeners: dict[str, Callable[[int, int], object]] = {}
+    from pipelines.progress import Progress
+    from pipelines.settings import (
+        Execution,
+        InputSettings,
+        OutputSettings,
+        PretokenSettings,
+        TrainSettings,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainJob:
-    """Everything a worker must know to train; small, and picklable.
+class TrainRequest(Request):
+    """What a training carries in its graph.
 
     Attributes:
-        directory: the output directory.
         counts: the counts to train on, each with its weight.
         paths: of these, as they were given.
         special_tokens: get reserved ids, after those the counts were cut at.
         training: the vocabulary.
-        listener: the name under which `heard` was told who listens.
+        then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it: the directory is
+            not complete before.
     """
 
-    directory: str
     counts: tuple[CountsInput, ...]
     paths: tuple[str, ...]
     special_tokens: tuple[str, ...]
     training: TrainSettings
-    listener: str = ""
+    then: Literal["encoded"] | None = None
+    name = "train"
+    last_file = TOKENIZER
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a runner's page shows of it, beside the output."""
+        return {"counts": ", ".join(self.paths), "ties": self.training.ties}
 
-@contextlib.contextmanager
-def heard(job: TrainJob, report: Callable[[int, int], object]) -> Iterator[TrainJob]:
-    """Tell ``report`` (merges done, merges at most) while the job runs in this process."""
-    name = uuid.uuid4().hex
-    _listeners[name] = report
-    try:
-        yield replace(job, listener=name)
-    finally:
-        del _listeners[name]
+    @property
+    def own_counts(self) -> str:
+        """Where counts lie that are made for the training."""
+        return join(self.directory, COUNTS)
+
+    def plan(self, counting: Planned | None = None) -> Planned:
+        """What makes two trainings the same job: the vocabulary, and what it is trained on.
+
+        Args:
+            counting: the counts that are made for it; None where they are there already.
+
+        Raises:
+            InputError, bpe.errors.CountsError: counts that should be there are not, or are damaged.
+            OutputError: the folder of the counts is a link.
+        """
+        training = self.training
+        settings: dict[str, Any] = {
+            "vocab_size": training.vocab_size,
+            "max_merges": training.max_merges,
+            "ties": training.ties,
+            "min_frequency": training.min_frequency,
+            "prune_below": training.prune_below,
+            "model": model_settings(_model(training)),
+            "initial_alphabet": list(training.initial_alphabet),
+            "special_tokens": list(self.special_tokens),
+        }
+        if counting is None:
+            settings["counts"] = self._checked_counts()
+            inputs = describe_inputs(())
+        else:
+            refuse_links(self.directory, [COUNTS])
+            settings |= counting.plan.settings
+            inputs = dict(counting.plan.inputs)
+        others = [c.directory for c in self.counts if c.directory != self.own_counts]
+        return Planned(
+            plan=Plan(
+                kind="tokenizer",
+                parts=(),
+                settings=settings,
+                inputs=inputs,
+                run=self.run,
+                then=self.then,
+            ),
+            reads=(
+                *(counting.reads if counting else ()),
+                *(join(source, MANIFEST) for source in others),
+            ),
+            keep=(COUNTS,) if len(others) < len(self.counts) else (),
+        )
+
+    def _checked_counts(self) -> list[list[str]]:
+        """Which counts these are, each with its weight."""
+        manifests = []
+        for source in self.counts:
+            complete(source.directory, "counts")
+            manifests.append(read_counts_manifest(source.directory))
+        first = manifests[0]
+        for manifest, source in zip(manifests, self.counts, strict=True):
+            check_agreement(first, manifest, titles=(self.counts[0].directory, source.directory))
+        check_training(
+            self.training,
+            pretokenizer=first.pretokenizer,
+            counted_without=first.special_tokens,
+            special_tokens=self.special_tokens,
+        )
+        return [
+            [fingerprint(manifest.to_json()), str(source.weight)]
+            for manifest, source in zip(manifests, self.counts, strict=True)
+        ]
+
+    def begin(self, counting: Planned | None = None) -> list[Split]:
+        """Plan the training and prepare its directory, where this run has not; no splits.
+
+        Args:
+            counting: as for `plan`.
+
+        Raises:
+            JobError: the training cannot be done; the class says why.
+        """
+        if run_of(self.directory) == self.run:
+            return []
+        planned = self.plan(counting)
+        if self.output.overwrite and not planned.keep and is_folder(self.directory, COUNTS):
+            decide(self.output, planned.plan, reads=planned.reads)
+            remove_ours(self.own_counts)  # they are not those of the new tokenizer
+        prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
+        return []
+
+    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+        """Train, once."""
+        return planned.begun | "Train" >> beam.ParDo(Step(failures, _trained, self, failures))
+
+    def finish(self, results: Iterable[None]) -> str:
+        """The directory."""
+        del results  # the training wrote its files itself
+        return self.directory
+
+    def why_ended(self) -> str:
+        """Why the training ended, where it need not reach its total."""
+        return str(json.loads(storage.read(join(self.directory, TRAINING)))["stopped"])
 
 
 def check_training(
@@ -88,7 +211,7 @@ def check_training(
         counted_without: the special tokens that the counts were cut at.
 
     Raises:
-        bpe.TrainingError, bpe.SpecialTokenError: a setting is wrong.
+        bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
     """
     letter = PretokenCounts.from_items(
         {"a": 1 << 60}, special_tokens=counted_without, track_order=True
@@ -96,29 +219,27 @@ def check_training(
     trained(replace(letter, pretokenizer=pretokenizer), training, special_tokens)
 
 
-def train_tokenizer(job: TrainJob, failures: Failures) -> None:
+def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
     """Train on the files of the counts and write ``training.json``, then ``tokenizer.json``.
 
     Raises:
         InputError: counts cannot be read, or do not go together.
-        bpe.TrainingError: a setting is wrong for these counts.
-        OutputError: a file cannot be written.
+        bpe.errors.TrainingError: a setting is wrong for these counts.
+        OutputError: a file cannot be written, or another job has taken the directory over.
     """
-    listener = _listeners.get(job.listener)
+    with SlotWriter(job.counters_path, 0) as slot:
 
-    def report(done: int, total: int) -> None:
-        if failures.stopped():
-            raise StoppedError
-        if listener is not None:
-            listener(done, total)
+        def report(done: int, total: int) -> None:
+            if failures.stopped():
+                raise StoppedError
+            slot.advance(done, total)
 
-    if not job.counts:
-        raise ConfigError("nothing to train on: give counts or inputs")
-    tokenizer = trained(lambda: _read(job.counts), job.training, job.special_tokens, report)
+        tokenizer = trained(lambda: _read(job.counts), job.training, job.special_tokens, report)
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer does not say how it was trained")
     training = replace(training, mix=effective_mix(job))
+    plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     storage.write(
@@ -150,7 +271,7 @@ def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
     return counts
 
 
-def effective_mix(job: TrainJob) -> tuple[MixedSource, ...]:
+def effective_mix(job: TrainRequest) -> tuple[MixedSource, ...]:
     """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
 
     A weight multiplies counts, so shares follow from the sizes of the corpora as well. Empty for
@@ -175,7 +296,7 @@ def effective_mix(job: TrainJob) -> tuple[MixedSource, ...]:
     )
 
 
-def training_facts(job: TrainJob) -> dict[str, Any]:
+def training_facts(job: TrainRequest) -> dict[str, Any]:
     """What there is to say about a finished training, from the files it left.
 
     Raises:
@@ -207,50 +328,6 @@ def training_facts(job: TrainJob) -> dict[str, Any]:
     }
 
 
-def training_plan(job: TrainJob, counting: Plan | None) -> Plan:
-    """What makes two trainings the same job: the vocabulary, and what it is trained on.
-
-    Args:
-        job: the training.
-        counting: the plan of the counts that are made for it; None where they are there already.
-
-    Raises:
-        InputError, bpe.CountsError: counts that should be there are not, or are damaged.
-    """
-    settings: dict[str, Any] = {
-        "vocab_size": job.training.vocab_size,
-        "max_merges": job.training.max_merges,
-        "ties": job.training.ties,
-        "min_frequency": job.training.min_frequency,
-        "prune_below": job.training.prune_below,
-        "model": model_settings(_model(job.training)),
-        "initial_alphabet": list(job.training.initial_alphabet),
-        "special_tokens": list(job.special_tokens),
-    }
-    if counting is not None:
-        return Plan(
-            kind="tokenizer",
-            parts=(),
-            settings={**settings, **counting.settings},
-            inputs=counting.inputs,
-        )
-    manifests = [read_counts_manifest(source.directory) for source in job.counts]
-    settings["counts"] = [
-        [fingerprint(manifest.to_json()), str(source.weight)]
-        for manifest, source in zip(manifests, job.counts, strict=True)
-    ]
-    for manifest, source in zip(manifests, job.counts, strict=True):
-        check_agreement(manifests[0], manifest, titles=(job.counts[0].directory, source.directory))
-    for manifest in manifests[:1]:
-        check_training(
-            job.training,
-            pretokenizer=manifest.pretokenizer,
-            counted_without=manifest.special_tokens,
-            special_tokens=job.special_tokens,
-        )
-    return Plan(kind="tokenizer", parts=(), settings=settings, inputs=describe_inputs(()))
-
-
 def trained(
     counts: PretokenCounts | Callable[[], PretokenCounts],
     training: TrainSettings,
@@ -276,26 +353,121 @@ def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
 
 
-class _Train(StorageDoFn):
-    def __init__(self, failures: Failures) -> None:
-        super().__init__()
-        self._failures = failures
-
-    def process(self, element: bytes) -> Iterator[str]:
-        if self._failures.stopped():
-            return
-        job: TrainJob = unpack(element)
-        with self._failures.reported():
-            train_tokenizer(job, self._failures)
-            yield job.directory
+def _trained(_: None, request: TrainRequest, failures: Failures) -> list[bytes]:
+    train_tokenizer(request, failures)
+    return [pack(None)]
 
 
-def add_training(
-    pipeline: beam.Pipeline, job: TrainJob, failures: Failures
-) -> beam.PCollection[str]:
-    """Add a training to a pipeline; the one element of the result is the output directory."""
-    return (
-        pipeline
-        | "Training" >> beam.Create([pack(job)], reshuffle=False)
-        | "Train" >> beam.ParDo(_Train(failures))
+def train(
+    *,
+    inputs: InputSettings | None = None,
+    counts: tuple[CountsInput, ...] = (),
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    output: OutputSettings,
+    execution: Execution,
+    progress: Progress | None = None,
+    then: Literal["encoded"] | None = None,
+) -> TrainSummary:
+    """Train a tokenizer on a corpus, or on counts that were made before.
+
+    With inputs, their counts go to ``counts/`` in the output directory. When a job is resumed,
+    counts that are complete are kept, and training, which is short, is done again.
+
+    Args:
+        inputs: the corpus; None to train on ``counts``.
+        counts: directories of counts.
+        pretokens: how the text of ``inputs`` is cut; its special tokens get reserved ids.
+        training: the vocabulary.
+        output: the directory.
+        execution: where the work is done.
+        progress: told how far it is.
+        then: as in `TrainRequest`.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        if (inputs is None) == (not counts):
+            raise ConfigError("train on inputs or on counts: give one of them")
+        directory = storage.located(output.directory)
+        own = CountsInput(directory=join(directory, COUNTS))
+        counts = counts or (own,)
+        request = TrainRequest(
+            output=replace(output, directory=directory),
+            counts=tuple(replace(c, directory=storage.located(c.directory)) for c in counts),
+            paths=tuple(c.directory for c in counts),
+            special_tokens=pretokens.special_tokens,
+            training=training,
+            then=then,
+        ).started()
+        counting = None
+        if inputs is not None:
+            check_training(
+                training, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
+            )
+            ordered = training.ties == "first-seen"
+            count_request = CountRequest.of(
+                inputs=inputs,
+                pretokens=pretokens,
+                output=replace(output, directory=own.directory),
+                settings=CountSettings(track_order=ordered, prune_below=training.prune_below),
+            )
+            count_request = replace(count_request, run=request.run, training=request)
+            counting = replace(count_request, inputs=inputs).plan()
+        planned, resumed = request.plan(counting), False
+        with locked(directory):
+            decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
+            if counting is not None:
+                resumed = run_count(
+                    *(count_request, counting),
+                    execution=execution,
+                    progress=progress,
+                    held=directory,
+                )
+            trained_since = time.monotonic()
+            with run_job(request, planned, execution=execution, progress=progress, held=directory):
+                facts = training_facts(request)
+            save_timing(
+                *(directory, "train", time.monotonic() - trained_since),
+                read=(facts["documents"], facts["bytes"]),
+                made=(facts["merges"], "merges"),
+                execution=execution,
+            )
+    return TrainSummary(
+        output=directory,
+        passed_over=counting.passed_over if counting else (),
+        resumed_counts=resumed,
+        seconds=time.monotonic() - began,
+        **facts,
     )
+
+
+def check_cut(
+    *,
+    counts: tuple[CountsInput, ...],
+    pretokens: PretokenSettings,
+    execution: Execution,
+) -> None:
+    """Refuse counts whose text was cut otherwise.
+
+    Args:
+        counts: directories of counts.
+        pretokens: how a preset cuts text.
+        execution: where the work is to be done.
+
+    Raises:
+        JobError: there are no counts, or they are of other pre-tokens.
+    """
+    with job_errors():
+        options(execution)
+        for source in counts:
+            found = read_counts_manifest(source.directory).pretokenizer
+            if found != pretokens.cut:
+                raise ConfigError(
+                    f"{source.directory} was cut with {found}, and the preset cuts text with "
+                    f"{pretokens.cut}: count again with the preset, or train without it"
+                )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import GroupedOption, JobCommand, option_keys
+from pipelines.cli.command import DeclaredOption, JobCommand, group_of, option_keys
 from pipelines.cli.commands import bpe
 from pipelines.option import GROUPS
 
@@ -67,8 +67,8 @@ def _command(command: click.Command) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"\n## bpe {command.name}\n\n```text\n{usage}\n```\n\n", _prose(command.help or "")]
     options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    for group in (*GROUPS, "Options"):
-        of_group = [one for one in options if getattr(one, "group", "Options") == group]
+    for group in GROUPS:
+        of_group = [one for one in options if group_of(one) == group]
         if of_group:
             parts.append(f"| {group} | meaning | default |\n|---|---|---|\n")
             parts += (*map(_option, of_group), "\n")
@@ -94,14 +94,14 @@ def _option(option: click.Option) -> str:
     help_text = _cell(option.help or "")
     if option.required:
         help_text += " Required."
-    if isinstance(option.type, click.Choice):
-        help_text += f" One of {', '.join(f'`{one}`' for one in option.type.choices)}."
+    if isinstance(option, DeclaredOption) and option.spec.choices:
+        help_text += f" One of {', '.join(f'`{one}`' for one in option.spec.choices)}."
     return f"| {names} | {help_text} | {_default(option)} |\n"
 
 
 def _default(option: click.Option) -> str:
-    if isinstance(option, GroupedOption) and option.default_is:
-        return _cell(option.default_is)
+    if isinstance(option, DeclaredOption) and option.spec.default_is:
+        return _cell(option.spec.default_is)
     value = option.to_info_dict()["default"]
     if value is None or value is False or value == ():
         return ""
@@ -113,7 +113,7 @@ def _keys(commands: list[click.Command]) -> str:
     found: dict[str, tuple[Option, list[str]]] = {}
     for command in commands:
         if isinstance(command, JobCommand):
-            for name, key in option_keys(command):
+            for name, key in option_keys(command).items():
                 found.setdefault(name, (key, []))[1].append(command.name or "")
     parts = [_KEYS]
     for name, (key, of) in sorted(found.items()):

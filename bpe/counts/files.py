@@ -1,27 +1,42 @@
-"""Runs of counts as Arrow tables, Parquet parts and messages.
+"""Counts as Arrow tables, Parquet parts, messages, and a directory on a local disk.
 
-Whoever writes counts writes them with these functions, so that the same counts are the same bytes.
+All counts are written by these functions, so that the same counts are the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bpe._arrow import int64_bytes
-from bpe._native import Buffer, CountRun
-from bpe.counts.manifest import CountsPart, shard_file
+from bpe._inputs_file import INPUTS
+from bpe._native import Buffer, CountRun, merge_runs
+from bpe.counts.manifest import (
+    DATA,
+    MANIFEST_NAME,
+    CountsManifest,
+    CountsPart,
+    check_shards,
+    is_part_name,
+    shard_file,
+)
 from bpe.errors import CountsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 _COUNTS = (("pretoken", pa.large_binary()), ("count", pa.int64()))
 _ORDER = (("first_document", pa.int64()), ("first_position", pa.int64()))
 
-# A writer looks at the size of a page only after each batch of values, and a page holds less than
-# 2 GiB: with large keys a batch is one key.
+# A writer checks the size of a page only after each batch of values, and a page holds less than
+# 2 GiB. So with large keys a batch is one key.
 _LARGE_KEY = 1 << 16
 _LARGEST_KEY = 1 << 30
 
@@ -51,20 +66,20 @@ def run_table(run: CountRun) -> pa.Table:
 
 
 def run_from_table(table: pa.Table, *, where: str) -> CountRun:
-    """A run from a table of the schema above; ``binary`` keys will do.
+    """The run of a table with the schema above; ``binary`` keys are allowed.
 
     Raises:
-        CountsError: the columns are others, there are nulls, or the rows are not a run: a key is
-            empty, out of order or there twice, a count not positive. The message begins with
-            ``where``.
+        CountsError: the columns differ, there are nulls, or the rows are not a run: a key is
+            empty, out of order or a duplicate, or a count is not positive. The message begins
+            with ``where``.
     """
     names = table.schema.names
     ordered = len(names) > len(_COUNTS)
     schema = counts_schema(ordered=ordered)
     kinds = [pa.large_binary() if pa.types.is_binary(kind) else kind for kind in table.schema.types]
     if names != schema.names or kinds != schema.types:
-        found = ", ".join(f"{field.name}: {field.type}" for field in table.schema)
-        raise CountsError(f"{where} has the columns ({found}), not those of counts")
+        columns = ", ".join(f"{field.name}: {field.type}" for field in table.schema)
+        raise CountsError(f"{where} has the columns ({columns}), not those of counts")
     for name in names:
         if table[name].null_count:
             raise CountsError(f"{where}: column {name!r} holds nulls")
@@ -122,18 +137,18 @@ def shard_bytes(run: CountRun) -> bytes:
     return sink.getvalue()
 
 
-def counts_part(data: bytes, *, rows: int, shard: int, shards: int) -> CountsPart:
-    """What the manifest says about the file of a shard."""
+def counts_part(data: bytes, *, rows: int, shard: int, shards: int, key: str = "") -> CountsPart:
+    """What the manifest says about the file of a shard; ``key`` as in `shard_file`."""
     digest = hashlib.sha256(data).hexdigest()
-    return CountsPart(shard_file(shard, shards), rows, len(data), digest)
+    return CountsPart(shard_file(shard, shards, key), rows, len(data), digest)
 
 
 def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: str) -> CountRun:
-    """The run of a part, checked against what the manifest says about it.
+    """The run of a part, checked against its entry in the manifest.
 
     Raises:
-        CountsError: the bytes are not those of the manifest, are no Parquet file of counts, or
-            hold a pre-token of another shard. The message begins with ``where``.
+        CountsError: the bytes differ from the manifest, are not a Parquet file of counts, or hold
+            a pre-token of another shard. The message begins with ``where``.
     """
     if len(data) != part.bytes:
         raise CountsError(
@@ -159,10 +174,10 @@ def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: 
 
 
 def run_to_ipc(run: CountRun) -> bytes:
-    """A run as an Arrow IPC stream: how partial counts travel.
+    """A run as an Arrow IPC stream, for the shuffle.
 
-    Compressed, to a third or less: runners hold in memory what they shuffle. Runs of a few rows
-    would become larger by it.
+    Compressed to a third or less, since runners hold in memory what they shuffle. Runs of a few
+    rows would grow.
     """
     table = run_table(run)
     sink = io.BytesIO()
@@ -190,7 +205,115 @@ def _numbers(buffer: Buffer, rows: int) -> pa.Int64Array:
 
 
 def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """One array; a copy only where there are several chunks."""
+    """One array, copied only if there are several chunks."""
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind)
+
+
+def write_counts(directory: Path, run: CountRun, manifest: CountsManifest, *, shards: int) -> None:
+    """Write the parts, then the manifest; each atomically.
+
+    Raises:
+        CountsError: the directory holds something else, or a pre-token is too large.
+        OSError: it cannot be written.
+    """
+    check_shards(shards)
+    directory.mkdir(parents=True, exist_ok=True)
+    before = _parts_of_counts(directory)
+    data_is_new = not (directory / DATA).exists()
+    (directory / DATA).mkdir(exist_ok=True)
+    parts = []
+    try:
+        for shard, part_run in enumerate(run.split(shards)):
+            data = shard_bytes(part_run)
+            parts.append(counts_part(data, rows=len(part_run), shard=shard, shards=shards))
+            _write(directory / parts[-1].file, data)
+        files = replace(manifest, parts=tuple(parts)).files()
+        for name, data in files.items():
+            _write(directory / name, data)
+    except BaseException:
+        for name in {part.file for part in parts} - before:
+            (directory / name).unlink(missing_ok=True)
+        if data_is_new:
+            (directory / DATA).rmdir()
+        raise
+    for name in before - files.keys() - {part.file for part in parts}:
+        (directory / name).unlink(missing_ok=True)
+
+
+def read_counts(directory: Path) -> tuple[CountRun, CountsManifest]:
+    """All parts as one run, checked against the manifest.
+
+    Raises:
+        CountsError: the manifest or a part is missing, damaged, or of another run.
+    """
+    path = directory / MANIFEST_NAME
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise CountsError(
+            f"{path} is missing: {directory} holds no counts, or counting did not finish; "
+            "count again"
+        ) from error
+    manifest = CountsManifest.from_json(
+        text, where=str(path), inputs=(directory / INPUTS).read_bytes
+    )
+    runs = []
+    for shard, part in enumerate(manifest.parts):
+        path = directory / part.file
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise CountsError(f"{path} is missing, the manifest names it: count again") from error
+        run = read_part(data, part, shard=shard, shards=len(manifest.parts), where=str(path))
+        if (run.documents is None) != (manifest.order_span is None):
+            raise CountsError(
+                f"{path} {'lacks' if run.documents is None else 'has'} the columns of order, "
+                f"the manifest says order_span={manifest.order_span}: count again"
+            )
+        runs.append(run)
+    return merge_runs(runs), manifest
+
+
+def _parts_of_counts(directory: Path) -> set[str]:
+    """The parts in a directory that is empty or holds counts; raises CountsError otherwise."""
+    names = {entry.name for entry in directory.iterdir()}
+    if not names:
+        return names
+    path, data = directory / MANIFEST_NAME, directory / DATA
+    if MANIFEST_NAME not in names:
+        raise CountsError(
+            f"{directory} is not empty and holds no finished counts: name another, or delete it"
+        )
+    CountsManifest.from_json(
+        path.read_bytes(), where=str(path), inputs=(directory / INPUTS).read_bytes
+    )
+    if data.is_symlink():
+        raise CountsError(
+            f"{data} is a link, which may lead out of {directory}: remove it, or name another "
+            "directory"
+        )
+    parts = {entry.name for entry in data.iterdir()} if data.is_dir() else set()
+    others = names - {MANIFEST_NAME, INPUTS, DATA}
+    others -= {_temporary(directory / name).name for name in (MANIFEST_NAME, INPUTS)}
+    others |= {f"{DATA}/{name}" for name in parts if not is_part_name(name.strip(".~"))}
+    if others:
+        raise CountsError(
+            f"{directory} holds other files than counts, like {min(others)!r}: name another"
+        )
+    return {f"{DATA}/{name}" for name in parts} | (names & {INPUTS})
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}~")
+
+
+def _write(path: Path, data: bytes) -> None:
+    temporary = _temporary(path)
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

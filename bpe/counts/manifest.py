@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bpe._checksum import is_intact, with_checksum
+from bpe._codec import decode, encode
+from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.pruning import Pruned
-from bpe.errors import BpeError, CountsError
-from bpe.pretokenize import Pretokenizer
-from bpe.special import check_special_tokens
+from bpe.errors import CountsError
+from bpe.files import is_intact, with_checksum
+from bpe.pretokenizer import Pretokenizer
+from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
 MANIFEST_NAME = "manifest.json"
 MAX_SHARDS = 99_999
@@ -23,12 +26,17 @@ KIND = "counts"
 VERSION = 2  # 1 had its parts beside the manifest
 DATA = "data"  # the folder of the parts
 
-_PART = re.compile(r"part-(\d{5})-of-(\d{5})\.parquet")
+_DEAD_LETTERS = re.compile(r"dead-letters/part-[0-9]{5}-of-[0-9]{5}(?:-[0-9a-f]{20})?\.jsonl")
+_PART = re.compile(r"part-(\d{5})-of-(\d{5})(?:-([0-9a-f]{20}))?\.parquet")
 
 
-def shard_file(shard: int, shards: int) -> str:
-    """The file of a shard below its directory: ``data/part-00000-of-00016.parquet``."""
-    return f"{DATA}/part-{shard:05d}-of-{shards:05d}.parquet"
+def shard_file(shard: int, shards: int, key: str = "") -> str:
+    """The file of a shard below its directory: ``data/part-00000-of-00016.parquet``.
+
+    Counts that share their directory with others have a ``key`` of 20 hexadecimal digits, which
+    stands behind the numbers.
+    """
+    return f"{DATA}/part-{shard:05d}-of-{shards:05d}{key and '-' + key}.parquet"
 
 
 def is_part_name(name: str) -> bool:
@@ -116,6 +124,23 @@ class CountsPart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeadLetters:
+    """A file of bad records that were set aside.
+
+    Attributes:
+        file: its name below the output directory.
+        records: how many there are in it.
+        bytes: its size.
+        sha256: of its contents (hex).
+    """
+
+    file: str
+    records: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountsManifest:
     """Everything ``manifest.json`` says.
 
@@ -125,6 +150,7 @@ class CountsManifest:
         order_span: where order is tracked, the number of places documents can have; else None.
         totals: what was counted.
         inputs: the files it came from.
+        dead_letters: files of bad records; none where counts were saved by themselves.
         parts: one for each shard, in order.
         prune: what was dropped for being rare.
         scale: all counts are in units of ``1 / scale``.
@@ -136,35 +162,48 @@ class CountsManifest:
     totals: Totals
     inputs: tuple[CountedInput, ...]
     parts: tuple[CountsPart, ...]
+    dead_letters: tuple[DeadLetters, ...] = ()
     prune: Pruned | None = None
     scale: int = 1
 
+    def files(self) -> dict[str, bytes]:
+        """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
+        value, inputs = take_out(self._values())
+        before = {} if inputs is None else {INPUTS: inputs}
+        return {**before, MANIFEST_NAME: _text(value).encode("ascii")}
+
     def to_json(self) -> str:
-        """The text of the file: the same for the same manifest, and ASCII."""
-        totals = asdict(self.totals)
-        failures, formats = totals.pop("failures"), totals.pop("formats")
-        document = {
-            "kind": KIND,
-            "version": VERSION,
+        """All of it as text: the same for the same manifest, and ASCII."""
+        return _text(self._values())
+
+    def _values(self) -> dict[str, Any]:
+        file = _File(
+            kind=KIND,
+            version=VERSION,
             **self.pretokenizer.settings,
-            "special_tokens": list(self.special_tokens),
-            "order_span": self.order_span,
-            "totals": {
-                **totals,
-                "distinct_pretokens": sum(part.rows for part in self.parts),
-                "failures": failures,
-                "formats": formats,
-            },
-            "pruned": None if self.prune is None else asdict(self.prune),
-            "scale": self.scale,
-            "inputs": [asdict(file) for file in self.inputs],
-            "parts": [asdict(part) for part in self.parts],
-        }
-        return json.dumps(with_checksum(document), indent=2) + "\n"
+            special_tokens=self.special_tokens,
+            order_span=self.order_span,
+            totals=_FileTotals(
+                **vars(self.totals), distinct_pretokens=sum(part.rows for part in self.parts)
+            ),
+            pruned=self.prune,
+            scale=self.scale,
+            inputs=self.inputs,
+            dead_letters=self.dead_letters,
+            parts=self.parts,
+        )
+        return with_checksum(encode(file))
 
     @classmethod
-    def from_json(cls, text: str | bytes, *, where: str) -> CountsManifest:
-        """Read a manifest; ``where`` names it in errors.
+    def from_json(
+        cls, text: str | bytes, *, where: str, inputs: Callable[[], bytes]
+    ) -> CountsManifest:
+        """Read a manifest.
+
+        Args:
+            text: the file.
+            where: names it in errors.
+            inputs: reads the file `bpe._inputs_file.INPUTS` beside it, where it names one.
 
         Raises:
             CountsError: it is no JSON, no counts manifest, of another version, a field is missing,
@@ -172,142 +211,105 @@ class CountsManifest:
         """
         try:
             document = json.loads(text)
-            root = _Object(document, where)
         except (ValueError, RecursionError) as error:
             raise CountsError(f"{where} is not JSON ({error}): count again") from error
-        kind = root.get("kind", str)
-        if kind != KIND:
-            raise CountsError(f"{where} is the manifest of {kind!r}, not of {KIND!r}")
-        version = root.get("version", int)
-        if version != VERSION:
+        if not isinstance(document, dict):
+            raise CountsError(f"{where} is not a JSON object: count again")
+        if (kind := document.get("kind")) != KIND:
+            raise CountsError(f"{where} is the manifest of {kind!r:.60}, not of {KIND!r}")
+        if (version := document.get("version")) != VERSION:
             raise CountsError(
-                f"{where} has version {version}, this library reads {VERSION}: "
+                f"{where} has version {version!r:.60}, this library reads {VERSION}: "
                 "use the release of beam-bpe that wrote it, or count again to another directory"
             )
-        try:
-            manifest = cls(
-                pretokenizer=_pretokenizer(root),
-                special_tokens=check_special_tokens(root.items("special_tokens", str)),
-                order_span=root.get("order_span", int, type(None)),
-                totals=_totals(root),
-                inputs=tuple(
-                    CountedInput(entry.get("name", str), entry.size("size"))
-                    for entry in root.objects("inputs")
-                ),
-                parts=tuple(
-                    CountsPart(
-                        entry.get("file", str),
-                        entry.size("rows"),
-                        entry.size("bytes"),
-                        entry.get("sha256", str),
-                    )
-                    for entry in root.objects("parts")
-                ),
-                prune=_pruned(root),
-                scale=root.size("scale", default=1),
+        if not is_intact(document):
+            raise CountsError(
+                f"{where}: checksum mismatch: the file is corrupt or was edited: count again"
             )
-        except BpeError as error:
-            message = str(error)
-            raise CountsError(message if where in message else f"{where}: {message}") from error
-        _check_parts(manifest.parts, where)
-        distinct = _Object(root.get("totals", dict), f"{where}: totals").size("distinct_pretokens")
+        try:
+            file = decode(_File, put_back(document, inputs))
+            totals = dict(vars(file.totals))
+            distinct = totals.pop("distinct_pretokens")
+            manifest = cls(
+                pretokenizer=Pretokenizer(
+                    file.pretokenizer,
+                    file.pattern,
+                    normalizer=file.normalizer or (),
+                    never_split=file.never_split or (),
+                ),
+                special_tokens=check_special_tokens(file.special_tokens),
+                order_span=file.order_span,
+                totals=Totals(**totals),
+                inputs=file.inputs,
+                dead_letters=file.dead_letters,
+                parts=file.parts,
+                prune=file.pruned,
+                scale=file.scale,
+            )
+        except ValueError as error:
+            raise CountsError(f"{where}: {error}: count again") from error
+        _check_files(manifest, where)
         rows = sum(part.rows for part in manifest.parts)
         if distinct != rows:
             raise CountsError(
                 f"{where} tells of {distinct} distinct pre-tokens, but its parts have {rows} rows"
             )
-        if not is_intact(document):
-            raise CountsError(f"{where}: its checksum says that it was changed: count again")
         return manifest
 
 
-def _pretokenizer(root: _Object) -> Pretokenizer:
-    pattern = root.get("pattern", str, list, type(None))
-    return Pretokenizer(
-        root.get("pretokenizer", str, type(None)),
-        tuple(root.items("pattern", str)) if isinstance(pattern, list) else pattern,
-        normalizer=tuple(root.items("normalizer", str, default=())),
-        never_split=tuple(root.items("never_split", str, default=())),
-    )
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2) + "\n"
 
 
-def _pruned(root: _Object) -> Pruned | None:
-    value = root.get("pruned", dict, type(None))
-    if value is None:
-        return None
-    entry = _Object(value, f"{root.where}: pruned")
-    return Pruned(**{field.name: entry.size(field.name) for field in fields(Pruned)})
+@dataclass(frozen=True, kw_only=True)
+class _FileTotals:
+    """Totals as the file has them."""
+
+    documents: int
+    bytes: int
+    pretokens: int
+    distinct_pretokens: int
+    failures: int
+    formats: Mapping[str, int] = field(default_factory=dict)  # of files alone
 
 
-def _totals(root: _Object) -> Totals:
-    totals = _Object(root.get("totals", dict), f"{root.where}: totals")
-    named = totals.get("formats", dict) if "formats" in totals.names else {}  # of files alone
-    formats = _Object(named, f"{totals.where}: formats")
-    return Totals(
-        totals.size("documents"),
-        totals.size("bytes"),
-        totals.size("pretokens"),
-        totals.size("failures"),
-        {name: formats.size(name) for name in formats.names},
-    )
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    """The fields of the file; those of the pre-tokenizer are not apart."""
+
+    kind: str
+    version: int
+    pretokenizer: str | None = None
+    pattern: str | tuple[str, ...] | None = None
+    normalizer: tuple[str, ...] | None = None
+    never_split: tuple[str, ...] | None = None
+    special_tokens: tuple[str, ...]
+    order_span: int | None
+    totals: _FileTotals
+    pruned: Pruned | None
+    scale: int = 1
+    inputs: tuple[CountedInput, ...]
+    dead_letters: tuple[DeadLetters, ...] = ()  # some releases did not name them
+    parts: tuple[CountsPart, ...]
 
 
-def _check_parts(parts: Sequence[CountsPart], where: str) -> None:
-    """Parts are all shards in order; so no manifest can name a file outside its directory."""
+def _check_files(manifest: CountsManifest, where: str) -> None:
+    """Parts are all shards in order; no file that is named lies outside the directory."""
+    parts = manifest.parts
     if not 1 <= len(parts) <= MAX_SHARDS:
         raise CountsError(f"{where} names {len(parts)} parts; there must be 1 to {MAX_SHARDS}")
+    name = _PART.fullmatch(parts[0].file.removeprefix(f"{DATA}/"))
+    key = name[3] or "" if name else ""
     for shard, part in enumerate(parts):
-        expected = shard_file(shard, len(parts))
+        expected = shard_file(shard, len(parts), key)
         if part.file != expected:
             raise CountsError(f"{where}: part {shard} is {part.file!r}, it must be {expected!r}")
-
-
-class _Object:
-    """A JSON object whose fields are taken with the type they must have."""
-
-    def __init__(self, value: Any, where: str) -> None:
-        if not isinstance(value, dict):
-            raise CountsError(f"{where} is not a JSON object")
-        self._fields = value
-        self.where = where
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._fields)
-
-    def get(self, name: str, *kinds: type) -> Any:
-        if name not in self._fields:
-            raise CountsError(f"{self.where} has no field {name!r}")
-        value = self._fields[name]
-        if type(value) not in kinds:
-            expected = " or ".join(
-                "null" if kind is type(None) else kind.__name__ for kind in kinds
-            )
-            raise CountsError(f"{self.where}: {name} is {value!r:.60}, it must be {expected}")
-        return value
-
-    def size(self, name: str, *, default: int | None = None) -> int:
-        value: int = (
-            default if default is not None and name not in self._fields else self.get(name, int)
+    for letters in manifest.dead_letters:
+        if _DEAD_LETTERS.fullmatch(letters.file) is None:
+            raise CountsError(f"{where}: dead letters cannot be {letters.file!r}")
+    records = sum(letters.records for letters in manifest.dead_letters)
+    if manifest.dead_letters and records != manifest.totals.failures:
+        raise CountsError(
+            f"{where} tells of {manifest.totals.failures} bad records, but its dead letters hold "
+            f"{records}"
         )
-        if value < 0:
-            raise CountsError(f"{self.where}: {name} is negative: {value}")
-        return value
-
-    def items(
-        self, name: str, kind: type, *, default: Sequence[Any] | None = None
-    ) -> Sequence[Any]:
-        """The items of a list; ``default`` where the field may be null or missing."""
-        if default is not None and self._fields.get(name) is None:
-            return default
-        values: list[Any] = self.get(name, list)
-        for value in values:
-            if type(value) is not kind:
-                raise CountsError(
-                    f"{self.where}: {name} holds {value!r:.60}, not a {kind.__name__}"
-                )
-        return values
-
-    def objects(self, name: str) -> list[_Object]:
-        values: list[Any] = self.get(name, list)
-        return [_Object(value, f"{self.where}: {name}[{i}]") for i, value in enumerate(values)]

@@ -1,6 +1,6 @@
-"""Counts of pre-tokens: all that training needs to know of a corpus.
+"""Counts of pre-tokens: all that training needs of a corpus.
 
-Counts add up: two halves of a corpus, counted apart, are the whole corpus counted at once.
+Counts add up: two halves of a corpus, counted apart, give the counts of the corpus.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import utf8
 from bpe._native import CountRun, merge_runs
-from bpe._text import utf8
-from bpe.counts.directory import read_counts, write_counts
-from bpe.counts.files import run_from_table, run_table
+from bpe.counts.files import read_counts, run_from_table, run_table, write_counts
 from bpe.counts.manifest import CountedInput, CountsManifest, Totals
 from bpe.counts.pruning import Pruned, prune
 from bpe.errors import CountsError
-from bpe.pretokenize import Pretokenizer
-from bpe.special import check_special_tokens
+from bpe.pretokenizer import Pretokenizer
+from bpe.special_tokens import check_special_tokens
 
 __all__ = ["PretokenCounts", "Totals", "combine"]
 
@@ -35,22 +34,22 @@ _MAX_COUNT = 2**63 - 1
 class PretokenCounts:
     """The distinct pre-tokens of a corpus, sorted by their bytes, and how often each occurs.
 
-    Equality looks at everything but ``inputs``: where the text came from does not matter.
+    Equality ignores ``inputs``, the files that the text came from.
 
     Attributes:
         run: the pre-tokens and their counts as the core holds them.
         pretokenizer: how the text was cut.
-        special_tokens: cut out of the text before, and not counted.
+        special_tokens: cut out of the text first, and not counted.
         totals: documents, bytes and pre-tokens of the corpus.
-        order_span: where order is tracked, all places of documents lie in ``range(order_span)``;
-            None where it is not.
-        inputs: the files that were counted, where they are known.
-        prune: what was dropped for being rare; None where nothing was to be dropped.
-        scale: counts, totals and what was pruned are in units of ``1 / scale``: one occurrence
-            counts ``scale``. More than 1 only where weights are fractions.
+        order_span: if order is tracked, all places of documents lie in ``range(order_span)``;
+            otherwise None.
+        inputs: the files that were counted, if known.
+        prune: what was dropped for being rare; None without pruning.
+        scale: counts, totals and ``prune`` are multiplied by this; more than 1 only if weights are
+            fractions.
 
     Raises:
-        CountsError: the parts contradict each other, or the counts add up to more than 2^63 - 1.
+        CountsError: the fields contradict each other, or the counts add up to over 2^63 - 1.
     """
 
     run: CountRun
@@ -97,12 +96,12 @@ class PretokenCounts:
 
     @property
     def counts(self) -> pa.Int64Array:
-        """How often each pre-token occurs, at least once."""
+        """The count of each pre-token, at least 1."""
         return self._table["count"].chunk(0)
 
     @property
     def first_documents(self) -> pa.Int64Array | None:
-        """The place of the document in which each pre-token was first seen, if order is tracked."""
+        """The place of the first document with each pre-token, if order is tracked."""
         return None if self.run.documents is None else self._table["first_document"].chunk(0)
 
     @property
@@ -143,7 +142,7 @@ class PretokenCounts:
         """The counts of both corpora; documents of ``other`` come after those of ``self``.
 
         Raises:
-            CountsError: they were cut in another way, only one tracks order, or a count passes
+            CountsError: they were cut differently, only one tracks order, or a count exceeds
                 2^63 - 1.
         """
         if not isinstance(other, PretokenCounts):
@@ -151,10 +150,10 @@ class PretokenCounts:
         return combine([(self, Fraction(1)), (other, Fraction(1))])
 
     def __mul__(self, times: int) -> PretokenCounts:
-        """The counts of a corpus that holds this one ``times`` times, one after the other.
+        """The counts of this corpus repeated ``times`` times.
 
         Raises:
-            CountsError: ``times`` is not positive, or a count passes 2^63 - 1.
+            CountsError: ``times`` is not positive, or a count exceeds 2^63 - 1.
         """
         if isinstance(times, bool) or not isinstance(times, int):
             return NotImplemented
@@ -179,10 +178,10 @@ class PretokenCounts:
     def pruned(self, below: int) -> PretokenCounts:
         """The counts without the pre-tokens that occur fewer than ``below`` times.
 
-        ``totals`` stay those of the corpus, ``prune`` says what was dropped.
+        ``totals`` stay those of the corpus; ``prune`` has what was dropped.
 
         Raises:
-            CountsError: ``below`` is not positive, or a number passes 2^63 - 1.
+            CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
         """
         limit = below * self.scale if type(below) is int else below
         run, losses = prune(self.run, limit)
@@ -194,14 +193,27 @@ class PretokenCounts:
         for batch in self._table.select(["pretoken", "count"]).to_batches(max_chunksize=1 << 16):
             yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
+    def first_seen_rows(self) -> pa.Array:
+        """The numbers of the rows, in the order in which the pre-tokens occur first in the corpus.
+
+        Raises:
+            CountsError: order is not tracked.
+        """
+        if self.order_span is None:
+            raise CountsError("these counts do not track order: count with `track_order`")
+        places = pa.table([self.first_documents, self.first_positions], ["document", "position"])
+        return pc.sort_indices(
+            places, sort_keys=[("document", "ascending"), ("position", "ascending")]
+        )
+
     def to_table(self) -> pa.Table:
-        """``pretoken``, ``count`` and, where order is tracked, where each was first seen."""
+        """``pretoken``, ``count``; with order also ``first_document``, ``first_position``."""
         return self._table
 
     def save(self, directory: str | Path, *, shards: int = 16) -> None:
         """Write a counts directory: Parquet parts by hash, sorted inside, the manifest last.
 
-        A counts directory that is there is replaced. The same counts are the same bytes.
+        An existing counts directory is replaced. The same counts give the same bytes.
 
         Raises:
             CountsError: the directory holds something else, or a pre-token is too large.
@@ -221,7 +233,7 @@ class PretokenCounts:
 
     @classmethod
     def load(cls, directory: str | Path) -> PretokenCounts:
-        """Read a counts directory, and check every part of it.
+        """Read a counts directory and check every part.
 
         Raises:
             CountsError: the manifest or a part is missing, damaged, or of another run.
@@ -251,10 +263,10 @@ class PretokenCounts:
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
     ) -> PretokenCounts:
-        """Counts from elsewhere: pre-tokens with their counts; equal ones are added.
+        """Counts from pre-tokens with their counts; duplicates are added.
 
-        Each item stands for one document, that pre-token as often as it counts; with
-        ``track_order`` they come in the order of the items.
+        Each item is one document that repeats the pre-token; ``track_order`` records the order of
+        the items.
 
         Raises:
             CountsError: a pre-token is empty, or a count not between 1 and 2^63 - 1.
@@ -297,18 +309,18 @@ class PretokenCounts:
 def combine(
     weighted: Iterable[tuple[PretokenCounts, Fraction | int]], *, names: Sequence[str] = ()
 ) -> PretokenCounts:
-    """The counts of several corpora, each times its weight; documents in the order given.
+    """The weighted sum of counts; documents in the order given.
 
-    Exact: everything is multiplied by the least common multiple of the denominators, and
-    :attr:`PretokenCounts.scale` says so.
+    Exact: counts are multiplied by the least common multiple of the denominators, which becomes
+    :attr:`PretokenCounts.scale`.
 
     Args:
-        weighted: counts with their weights, which are above 0.
-        names: what to call them in errors, such as their directories.
+        weighted: counts with their weights, above 0.
+        names: of the counts in errors, such as their directories.
 
     Raises:
-        CountsError: there are none, a weight is not positive, they were cut in different ways,
-            only some track order, or a count passes 2^63 - 1.
+        CountsError: there are none, a weight is not positive, they were cut differently, only
+            some track order, or a count exceeds 2^63 - 1.
 
     Example:
         >>> day = PretokenCounts.from_items({"low": 5})
@@ -337,7 +349,7 @@ def combine(
             more = counts if times == 1 else counts * times
         except CountsError as error:
             raise CountsError(f"{title}: {error}") from error
-        runs.append(_shifted(more.run, span))
+        runs.append(shifted(more.run, span))
         totals += more.totals
         span += counts.order_span or 0
         if more.prune is not None:
@@ -364,7 +376,7 @@ def check_agreement(
     *,
     titles: tuple[str, str],
 ) -> None:
-    """Raise CountsError unless the texts of both were cut in the same way."""
+    """Raise CountsError unless the texts of both were cut alike."""
     mine, its = (
         {**counts.pretokenizer.settings, "special_tokens": list(counts.special_tokens)}
         for counts in (one, other)
@@ -390,8 +402,8 @@ def text_bytes(text: object, what: str) -> bytes:
     return utf8(text, what=what)
 
 
-def _shifted(run: CountRun, places: int) -> CountRun:
-    """The same run with documents that come ``places`` later."""
+def shifted(run: CountRun, places: int) -> CountRun:
+    """The run with all documents ``places`` later."""
     if run.documents is None or places == 0:
         return run
     table = run_table(run)

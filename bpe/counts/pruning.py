@@ -1,4 +1,4 @@
-"""Dropping rare pre-tokens, and what there is to say about those that were dropped."""
+"""Pruning: drop rare pre-tokens, and record what was dropped."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ _PAIRS = 1 << 16
 class Pruned:
     """What counts lost to pruning, in the units of the counts.
 
-    Where counts are added, so are these: upper bounds, for a pre-token can be dropped on both
-    sides, and two pairs can be the most frequent ones. From one pruning they are exact.
+    Exact after one pruning. Sums of several are upper bounds: both may have dropped the same
+    pre-token, and their most frequent pairs may differ.
 
     Attributes:
-        below: pre-tokens that were counted fewer times were dropped; where counts with different
-            limits were added, the greater one.
-        distinct_pretokens: how many were dropped.
-        occurrences: how often they occurred, taken together.
-        bytes: of their occurrences.
-        max_pair: what any two adjacent bytes can have lost: the greatest count of a pair of bytes
-            over the dropped pre-tokens, at every position.
-        max_end: what the end of words that end in the same byte can have lost.
+        below: pre-tokens with lower counts were dropped; the greater limit of a sum.
+        distinct_pretokens: the number of those dropped.
+        occurrences: the sum of their counts.
+        bytes: of all occurrences.
+        max_pair: the greatest count of a pair of adjacent bytes in them, at every position: what
+            any pair can have lost.
+        max_end: the same for the last byte and the end of the word.
     """
 
     below: int
@@ -59,13 +58,13 @@ class Pruned:
 
 @dataclass(frozen=True)
 class Losses:
-    """What a run, or several of one corpus, lost to pruning; those of several runs add up.
+    """What a run lost to pruning; the losses of several runs of one corpus add up.
 
     Attributes:
-        distinct_pretokens: how many were dropped.
-        occurrences: how often they occurred, taken together.
-        bytes: of their occurrences.
-        at: int64 numbers: how often each pair of bytes occurred (65,536), each last byte (256).
+        distinct_pretokens: the number of those dropped.
+        occurrences: the sum of their counts.
+        bytes: of all occurrences.
+        at: int64 counts of each pair of bytes (65,536), then of each last byte (256).
     """
 
     distinct_pretokens: int
@@ -94,16 +93,16 @@ class Losses:
 
 
 def prune(run: CountRun, below: int) -> tuple[CountRun, Losses]:
-    """The pre-tokens of a run that occur at least ``below`` times, and what the others were.
+    """The pre-tokens of a run with counts of at least ``below``, and the losses.
 
     Raises:
-        CountsError: ``below`` is not positive, or a number passes 2^63 - 1.
+        CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
     """
     if type(below) is not int or below < 1:
         raise CountsError(f"pre-tokens are pruned below a count of 1 or more, not {below!r}")
     try:
-        kept, rows, occurrences, size, at = prune_run(run, min(below, _MAX_COUNT))
+        frequent, rows, occurrences, size, at = prune_run(run, min(below, _MAX_COUNT))
     except OverflowError as error:
         raise CountsError(str(error)) from error
     numbers = pa.Int64Array.from_buffers(pa.int64(), _PAIRS + 256, [None, pa.py_buffer(at)])
-    return kept, Losses(rows, occurrences, size, numbers)
+    return frequent, Losses(rows, occurrences, size, numbers)

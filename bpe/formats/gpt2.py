@@ -1,4 +1,4 @@
-"""``vocab.json`` and ``merges.txt``, the pair of files that GPT-2 was published in."""
+"""``vocab.json`` and ``merges.txt``, the two files of GPT-2."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ import json
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
-from bpe.formats.limits import (
-    Lack,
+from bpe.formats.export_checks import (
+    Loss,
     Ordinary,
-    check_lacks,
-    common_lacks,
+    check_losses,
+    common_losses,
     cuts_as,
     named_tokens,
     require_byte_level,
 )
-from bpe.formats.parts import TokenizerFiles, TokenizerParts
-from bpe.formats.special_ids import with_ids
-from bpe.formats.spelling import (
+from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec, with_ids
+from bpe.formats.strict_json import Entry, read_bytes, read_json
+from bpe.formats.token_text import (
     read_merges,
     read_tokens,
     read_vocab,
     spelled_bytes,
     token_names,
 )
-from bpe.formats.strict_json import Entry, read_bytes, read_json
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from bpe.formats.special_ids import SpecialIds
+    from bpe.formats.format import SpecialIds
     from bpe.tokenizer import Tokenizer
 
 VOCAB = "vocab.json"
@@ -39,32 +38,31 @@ MERGES = "merges.txt"
 
 
 def read(
-    vocab_path: Path,
-    merges_path: Path,
-    *,
-    pretokenizer: Pretokenizer | None = None,
-    special_tokens: SpecialIds = None,
-) -> TokenizerParts:
+    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
+) -> TokenizerSpec:
     """Read the two files.
 
+    ``vocab.json`` is an object of tokens, spelled in the byte alphabet, and their ids.
+    ``merges.txt`` has a line for each merge, left and right with a space between; a first line
+    that begins with ``#version`` is skipped.
+
     Args:
-        vocab_path: a JSON object of tokens, spelled in the byte alphabet, and their ids.
-        merges_path: a line for each merge, left and right with a space between; a first line that
-            begins with ``#version`` is skipped.
-        pretokenizer: GPT-2's, where the files are to be read as another's.
+        path: of one of them.
+        pretokenizer: None for GPT-2's.
         special_tokens: by name, or with their ids; where None, those tokens of the vocabulary
             that are neither a byte nor made by a merge: GPT-2's ``<|endoftext|>``.
 
     Raises:
-        TokenizerFileError: a file is broken, or says something that cannot be honoured.
+        TokenizerFileError: a file is broken, or asks for something that is not supported.
     """
+    vocab_path, merges_path = _pair(path)
     file = read_json(str(vocab_path), read_bytes(vocab_path))
     vocab = read_vocab(file)
     merges = read_merges(Entry(str(merges_path), "merges", _lines(merges_path)), vocab)
     special = with_ids(vocab_path, special_tokens, known=vocab)
     if special is None:
-        made = set(merges[2::3])
-        special = {name: id_ for name, id_ in vocab.items() if id_ not in made and len(name) > 1}
+        results = set(merges[2::3])
+        special = {name: id_ for name, id_ in vocab.items() if id_ not in results and len(name) > 1}
         for name in special:
             if spelled_bytes(name):
                 file.get(name).fail(
@@ -74,12 +72,22 @@ def read(
     for content, id_ in special.items():
         if vocab.get(content, id_) != id_:
             file.get(content).fail(f"has the id {vocab[content]} here, not {id_}")
-    return TokenizerParts(
+    return TokenizerSpec(
         tokens=read_tokens(file, vocab, special, merges),
         merges=merges,
         pretokenizer=pretokenizer or Pretokenizer("gpt2"),
         special_tokens=special,
     )
+
+
+def _pair(path: Path) -> tuple[Path, Path]:
+    """The paths of vocab.json and merges.txt, of which one is given."""
+    stem = path.name.removesuffix(VOCAB).removesuffix(MERGES)
+    return path.with_name(stem + VOCAB), path.with_name(stem + MERGES)
+
+
+def _is_one(path: Path) -> bool:
+    return path.name.endswith((VOCAB, MERGES))
 
 
 def _lines(path: Path) -> list[str]:
@@ -97,63 +105,67 @@ _VERSION = "#version"
 
 
 def write(
-    tokenizer: Tokenizer, vocab_path: Path, merges_path: Path, *, leave_out: Collection[str] = ()
+    tokenizer: Tokenizer,
+    path: Path,
+    leave_out: Collection[str] = (),
+    dialect: str = "",  # noqa: ARG001 - of tokenizer.json
 ) -> TokenizerFiles:
     """A tokenizer as the two files, as Hugging Face's ``tokenizers`` writes them.
 
-    Special tokens stand in the vocabulary, where the reader knows them by being made by no merge.
+    Special tokens are in the vocabulary; the reader recognizes them because no merge makes them.
 
     Raises:
-        TokenizerError: the files would silently say something else; the message names what.
+        TokenizerError: the files would silently lose something; the message names what.
     """
     require_byte_level(tokenizer, kind=_KIND)
-    lacks = common_lacks(tokenizer)
+    losses = common_losses(tokenizer)
     if not cuts_as(tokenizer, "gpt2"):
-        lacks["pretokenizer"] = Lack("another way to cut text than gpt2's")
+        losses["pretokenizer"] = Loss("another way to cut text than gpt2's")
     ordinary = Ordinary(tokenizer)
     _check_tokens(tokenizer, ordinary)
     if tokenizer.special_tokens and "special-tokens" in leave_out:
-        lacks["special-tokens"] = Lack(
+        losses["special-tokens"] = Loss(
             f"the special tokens {named_tokens(tokenizer.special_tokens)}"
         )
-    check_lacks(
-        lacks,
+    check_losses(
+        losses,
         leave_out,
         kind=_KIND,
         loading="how text is cut can be given when the files are loaded",
     )
     names = token_names(tokenizer, kind=_KIND)
     special = set(tokenizer.special_tokens.values())
-    kept = {
+    written = {
         name: id_
         for id_, name in sorted(names.items())
         if ordinary.tokens[id_] is not None
         or (id_ in special and "special-tokens" not in leave_out)
     }
-    if any(spelled_bytes(name) for name in tokenizer.special_tokens if name in kept):
-        lacks["special-tokens"] = Lack("which tokens are special", told=True)
+    if any(spelled_bytes(name) for name in tokenizer.special_tokens if name in written):
+        losses["special-tokens"] = Loss("which tokens are special", reported=True)
     lines = [f"{_VERSION}: 0.2"]
     lines += (f"{names[left]} {names[right]}" for left, right, _ in tokenizer.merges)
     # Hugging Face's readers skip every such line, not the first alone.
     for line in lines[1:]:
         if line.startswith(_VERSION):
             raise TokenizerError(f"{_KIND} cannot hold the merge {line!r}: it reads as a comment")
-    vocab = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    vocab = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
+    vocab_path, merges_path = _pair(path)
     contents = {
         merges_path: ("\n".join(lines) + "\n").encode(),
         vocab_path: vocab.encode(),
     }
-    return TokenizerFiles(contents, lacks)
+    return TokenizerFiles(contents, losses)
 
 
 def _check_tokens(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
-    """Refuse tokens that the files would make special, or that nobody would look up."""
+    """Refuse tokens that would become special, or be lost without ignore_merges."""
     unmade = ordinary.unmade()
     if unmade and tokenizer.ignore_merges:
         raise TokenizerError(
             f"{_KIND} cannot hold tokens that only ignore_merges finds: {ordinary.named(unmade)}"
         )
-    listed = {made for _, _, made in tokenizer.merges}
+    listed = {result for _, _, result in tokenizer.merges}
     silent = [id_ for id_ in unmade if id_ not in listed]
     if silent:
         raise TokenizerError(
@@ -166,3 +178,12 @@ def _check_tokens(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
                 f"{_KIND} cannot hold the special token {content!r} ({id_}): one character is the "
                 "name of a byte there"
             )
+
+
+FORMAT = Format(
+    files=f"*{VOCAB} with *{MERGES} beside it",
+    reads=_is_one,
+    writes=_is_one,
+    read=read,
+    write=write,
+)

@@ -1,8 +1,8 @@
 """``tokenizer.json``, the file of Hugging Face's ``tokenizers`` and ``transformers``.
 
-Written as ``tokenizers`` 0.2x writes it, or, where that cannot express a tokenizer, in a dialect
-that those libraries refuse. Of what they write, BPE of bytes or characters and WordPiece are read;
-whatever would make Hugging Face's ids differ from ours is refused by name.
+Written as by ``tokenizers`` 0.2x; or, if that cannot express a tokenizer, in a dialect that those
+libraries refuse. Read: BPE of bytes or characters, and WordPiece. Whatever would make Hugging
+Face's ids differ from ours is refused by name.
 """
 
 from __future__ import annotations
@@ -10,31 +10,30 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from bpe.errors import InexpressibleError, TokenizerError
-from bpe.formats import dialect as beam_bpe
-from bpe.formats.added_tokens import read_added_tokens, write_added_tokens
-from bpe.formats.models import (
-    check_model_type,
-    read_contents,
-    read_model,
-    write_decoder,
-    write_model,
+from bpe.errors import InexpressibleError, TokenizerError, TokenizerFileError
+from bpe.formats import beam_bpe
+from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
+from bpe.formats.huggingface_cuts import (
+    ends_in_bytes,
+    read_normalizer,
+    read_pre_tokenizer,
+    write_normalizer,
+    write_pre_tokenizer,
 )
-from bpe.formats.normalizers import read_normalizer, write_normalizer
-from bpe.formats.parts import TokenizerParts
-from bpe.formats.post_processors import check_post_processor
-from bpe.formats.pre_tokenizers import ends_in_bytes, read_pre_tokenizer, write_pre_tokenizer
-from bpe.formats.spelling import read_vocab, token_names
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
-from bpe.models import ByteLevel, WordPiece
-from bpe.pretokenize import Pretokenizer
+from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from bpe.formats.format import SpecialIds
     from bpe.tokenizer import Tokenizer
 
+
+NAME = "tokenizer.json"
 _VERSION = "1.0"
 
 
@@ -42,12 +41,23 @@ Dialect: TypeAlias = Literal["huggingface", "beam-bpe"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
+def write(
+    tokenizer: Tokenizer,
+    path: Path,
+    leave_out: Collection[str] = (),  # noqa: ARG001 - nothing is ever lost
+    dialect: str = "huggingface",
+) -> TokenizerFiles:
+    """A tokenizer as tokenizer.json; raises as :func:`to_json`."""
+    text, reason = to_json_and_reason(tokenizer, dialect=dialect)
+    return TokenizerFiles({path: text.encode()}, {}, reason)
+
+
 def to_json(tokenizer: Tokenizer, *, dialect: str = "huggingface") -> str:
     """A tokenizer as the text of its tokenizer.json; equal tokenizers give equal texts.
 
     Raises:
-        InexpressibleError: it would be of the dialect, which was not allowed.
-        TokenizerError: no tokenizer.json holds it, or there is no such dialect.
+        InexpressibleError: it needs the dialect, which is not allowed.
+        TokenizerError: no tokenizer.json can hold it, or the dialect is unknown.
     """
     return to_json_and_reason(tokenizer, dialect=dialect)[0]
 
@@ -55,7 +65,7 @@ def to_json(tokenizer: Tokenizer, *, dialect: str = "huggingface") -> str:
 def to_json_and_reason(
     tokenizer: Tokenizer, *, dialect: str = "huggingface"
 ) -> tuple[str, str | None]:
-    """The text, and why it is of the dialect; None where it is Hugging Face's.
+    """The text, and why it is in the dialect; None if it is Hugging Face's.
 
     Args:
         tokenizer: what to write.
@@ -116,9 +126,9 @@ def _joined(
 ) -> str:
     """The text of the file.
 
-    The two long lists are put in by hand: json indents in plain Python, ten times slower.
+    The two long lists are inserted by hand: json indents in plain Python, ten times slower.
     """
-    # In one call, one name a line: JSON has no line end within a string.
+    # In one call, one name a line: JSON strings hold no line breaks.
     lines = json.dumps(list(names.values()), ensure_ascii=False, separators=("\n", ""))
     quoted = dict(zip(names, lines[1:-1].split("\n"), strict=True))
     lists = [f'"vocab": {{{_lines(f"{name}: {id_}" for id_, name in quoted.items())}}}']
@@ -138,13 +148,21 @@ def _lines(items: Iterable[str]) -> str:
     return f"\n      {joined}\n    " if joined else ""
 
 
-def read(path: Path) -> TokenizerParts:
+def read(
+    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
+) -> TokenizerSpec:
     """Read a tokenizer.json.
 
     Raises:
-        TokenizerFileError: the file is broken, or says something that this library cannot honour
-            exactly; the message names the file and the entry.
+        TokenizerFileError: a pre-tokenizer or special tokens are given, the file is broken, or it
+            says something that this library cannot honour exactly; the message names the file
+            and the entry.
     """
+    if pretokenizer is not None or special_tokens is not None:
+        raise TokenizerFileError(
+            f"{path}: a tokenizer.json defines its own pre-tokenizer and special tokens; give "
+            "neither pre-tokenizer nor pattern nor special tokens"
+        )
     file = read_json(str(path), read_bytes(path)).object(
         "version",
         "truncation",
@@ -166,7 +184,7 @@ def read(path: Path) -> TokenizerParts:
     if is_dialect:
         model, cut = beam_bpe.read_model(entry), beam_bpe.read_cut(file)
     else:
-        check_model_type(entry)  # before the rest: what it is decides what is worth saying
+        check_model_type(entry)  # first: it explains most other errors
         _refuse_sentencepiece(file)
         normalizer = read_normalizer(file.get("normalizer"))
         steps = read_pre_tokenizer(file.get("pre_tokenizer"))
@@ -187,7 +205,7 @@ def read(path: Path) -> TokenizerParts:
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
         _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
-    return TokenizerParts(
+    return TokenizerSpec(
         **vars(contents),
         pretokenizer=cut,
         special_tokens={content: id_ for content, id_ in added.items() if content in special},
@@ -197,29 +215,342 @@ def read(path: Path) -> TokenizerParts:
 
 
 def _refuse_sentencepiece(file: Entry) -> None:
-    """Refuse BPE of characters with a mark for the space and bytes for the rest, by its name."""
+    """Refuse SentencePiece tokenizers by name."""
     mark = "\N{LOWER ONE EIGHTH BLOCK}"
     normalizer = file.get("normalizer")
     if mark in json.dumps(normalizer.value, ensure_ascii=False):
         normalizer.fail(
-            "puts a mark in the place of spaces: this is a SentencePiece tokenizer, as of Llama 2, "
-            "whose tokens are characters with that mark, which this library cannot express"
+            f"puts {mark} in place of spaces: SentencePiece tokenizers (Llama 2, Gemma) are not "
+            "supported"
         )
 
 
 def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pretokenizer) -> None:
-    """Refuse tokens outside the vocabulary that words could hold where no text is cut at them."""
+    """Refuse added tokens outside the vocabulary that would be pieces of words here."""
     for content in sorted(added):
         if cut.normalizer or (model.prefix and content.startswith(model.prefix)):
             entry.fail(
-                f"{shorten(content)} is not in the vocabulary of the model, so that it is no piece "
-                "of a word there, and it would be one here: add it to the vocabulary"
+                f"{shorten(content)} is not in the vocabulary of the model. It would be a piece of "
+                "words here, but not in Hugging Face's tokenizers: add it to the vocabulary"
             )
 
 
 def _check_decoder(entry: Entry, kind: str | None) -> None:
-    """Allow none, or that of the model: ids do not depend on it."""
+    """Allow none, or that of the model."""
     if entry.value is not None:
         if kind is None:
             entry.must_be(None)
         entry.object().get("type").must_be(kind)
+
+
+_BPE_KEYS = (
+    "type",
+    "dropout",
+    "unk_token",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "fuse_unk",
+    "byte_fallback",
+    "ignore_merges",
+    "vocab",
+    "merges",
+)
+_WORD_PIECE_KEYS = (
+    "type",
+    "unk_token",
+    "continuing_subword_prefix",
+    "max_input_chars_per_word",
+    "vocab",
+)
+
+
+def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The settings of the model, without vocabulary and merges.
+
+    Raises:
+        InexpressibleError: Hugging Face's libraries have no such model.
+    """
+    model = tokenizer.model
+    if isinstance(model, WordPiece):
+        return {
+            "type": "WordPiece",
+            "unk_token": model.unknown,
+            "continuing_subword_prefix": model.prefix,
+            "max_input_chars_per_word": model.max_characters,
+        }
+    unknown = None
+    if isinstance(model, CharacterLevel):
+        unknown = model.unknown
+        if model.end_of_word:
+            raise InexpressibleError(
+                f"the end of word {model.end_of_word!r} is a symbol of its own here, and part of "
+                "the last character there"
+            )
+        if unknown is None:
+            raise InexpressibleError(
+                "a character without a token is an error here, and dropped silently there"
+            )
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": unknown,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": tokenizer.ignore_merges,
+    }
+
+
+def write_decoder(model: Model) -> dict[str, Any]:
+    """The ``decoder`` of a model."""
+    if isinstance(model, WordPiece):
+        return {"type": "WordPiece", "prefix": model.prefix, "cleanup": False}
+    if isinstance(model, CharacterLevel):
+        return {"type": "Fuse"}
+    return {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+
+
+def read_model(entry: Entry, *, byte_level: bool) -> Model:
+    """The model of an entry, without its vocabulary.
+
+    Args:
+        entry: ``model``.
+        byte_level: whether the pre-tokenizer turns text into bytes.
+
+    Raises:
+        TokenizerFileError: the model or a setting is not supported.
+    """
+    kind = entry.get("type")
+    if kind.value == "WordPiece":
+        return _read_word_piece(entry, byte_level=byte_level)
+    entry.object(*_BPE_KEYS)
+    entry.get("dropout").must_be(None, 0, 0.0)
+    entry.get("continuing_subword_prefix").must_be(None, "")
+    suffix = entry.get("end_of_word_suffix")
+    if suffix.value not in (None, ""):
+        suffix.fail(
+            f"{shorten(suffix.value)} is not supported: it is part of the last character there, "
+            "and could only be a symbol of its own here"
+        )
+    unknown = entry.get("unk_token").value
+    if unknown is not None:
+        unknown = entry.get("unk_token").string()
+    fuse, fallback = entry.get("fuse_unk"), entry.get("byte_fallback")
+    # These are for bytes without a token. In a byte-level model every byte has one (the tokenizer
+    # checks that), so they have no effect.
+    if fuse.boolean(default=False) and not byte_level:
+        fuse.fail("true is not supported: each unknown character is a token of its own")
+    if fallback.boolean(default=False) and not byte_level:
+        fallback.fail("true is not supported: SentencePiece tokenizers (Llama 2, Gemma) are not")
+    if byte_level:
+        return ByteLevel()
+    if not unknown:
+        entry.get("unk_token").fail(
+            "missing, and the pre-tokenizer does not end in ByteLevel: Hugging Face's tokenizers "
+            "then drop characters without a token silently, which is not supported"
+        )
+    return CharacterLevel(end_of_word="", unknown=unknown)
+
+
+def check_model_type(entry: Entry) -> None:
+    """Refuse models that are neither BPE nor WordPiece."""
+    kind = entry.object().get("type")
+    if kind.value is None and "merges" not in entry.value:  # old files do not name the type
+        kind.fail("no model type, and no merges: only BPE and WordPiece are supported")
+    if kind.value is not None and kind.string() not in ("BPE", "WordPiece"):
+        kind.fail(f"the model {shorten(kind.value)} is not supported: only BPE and WordPiece are")
+
+
+def _read_word_piece(entry: Entry, *, byte_level: bool) -> WordPiece:
+    entry.object(*_WORD_PIECE_KEYS)
+    if byte_level:
+        entry.get("type").fail("WordPiece over bytes is not supported: its symbols are characters")
+    longest = entry.get("max_input_chars_per_word")
+    if type(longest.value) is not int or not 1 <= longest.value < 1 << 32:
+        longest.fail(f"{shorten(longest.value)} is not a number from 1 to 2^32 - 1")
+    unknown = entry.get("unk_token")
+    if not unknown.string():
+        unknown.fail("is empty")
+    return WordPiece(
+        prefix=entry.get("continuing_subword_prefix").string(),
+        unknown=unknown.string(),
+        max_characters=longest.value,
+    )
+
+
+def read_contents(
+    entry: Entry, model: Model, vocab: Mapping[str, int], added: Mapping[str, int]
+) -> Contents:
+    """The tokens and merges of a model.
+
+    Raises:
+        TokenizerFileError: they are broken, or not tokens of such a model.
+    """
+    names = entry.get("vocab")
+    if isinstance(model, WordPiece):
+        return Contents(model, read_strings(names, vocab, added))
+    merges = read_merges(entry.get("merges"), vocab)
+    ignore_merges = entry.get("ignore_merges").boolean(default=False)
+    tokens = (
+        read_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
+        if isinstance(model, ByteLevel)
+        else read_strings(names, vocab, added)
+    )
+    return Contents(model, tokens, merges, ignore_merges)
+
+
+_MAX_COMPARED = 100_000_000  # characters against characters: seconds
+
+
+def write_added_tokens(tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """Special and added tokens by id."""
+    added = {**tokenizer.special_tokens, **tokenizer.added_tokens}
+    return [
+        {
+            "id": id_,
+            "content": content,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": content in tokenizer.special_tokens,
+        }
+        for content, id_ in sorted(added.items(), key=lambda item: item[1])
+    ]
+
+
+def read_added_tokens(
+    entry: Entry, vocab: Mapping[str, int], *, normalizes: bool, own_ids: bool = False
+) -> tuple[dict[str, int], set[str]]:
+    """All added tokens with their ids, and the special ones among them.
+
+    Args:
+        entry: ``added_tokens``.
+        vocab: that of the model.
+        normalizes: whether texts are normalized before they are cut.
+        own_ids: whether the ids in ``added_tokens`` count. Hugging Face takes those of the
+            vocabulary, or the next free ones.
+
+    Raises:
+        TokenizerFileError: a token is broken, or searched for in normalized text.
+    """
+    added: dict[str, int] = {}
+    special: set[str] = set()
+    normalized: set[str] = set()
+    if entry.value is None:
+        return added, special
+    free = len(vocab)
+    limit = id_limit(len(vocab))
+    for item in entry.items():
+        item.object("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
+        content = item.get("content").string()
+        for option in ("single_word", "lstrip", "rstrip"):
+            if item.get(option).boolean(default=False):
+                item.get(option).fail(f"true is not supported (added token {shorten(content)})")
+        if not content or content in added:
+            item.get("content").fail(f"{shorten(content)} is empty or added twice")
+        id_ = item.get("id").value
+        expected = vocab.get(content, free)
+        if own_ids and (type(id_) is not int or not 0 <= id_ < limit):
+            item.get("id").fail(f"{shorten(id_)} is not an id from 0 to {limit - 1}")
+        if not own_ids and (type(id_) is not int or id_ != expected):
+            item.get("id").fail(
+                f"{shorten(id_)} is not the id that {shorten(content)} has in Hugging Face's "
+                f"tokenizers: {expected}"
+            )
+        added[content] = id_
+        free = max(free, expected + 1)
+        if item.get("special").boolean(default=False):
+            special.add(content)
+        if item.get("normalized").boolean(default=not item.get("special").value):
+            normalized.add(content)
+            if normalizes:
+                item.get("normalized").fail(
+                    f"true is not supported beside a normalizer: Hugging Face's tokenizers search "
+                    f"for {shorten(content)} in normalized text, this library in the text itself"
+                )
+    _check_one_pass(entry, normalized, added.keys() - normalized)
+    return added, special
+
+
+def _check_one_pass(entry: Entry, normalized: set[str], others: set[str]) -> None:
+    """Refuse overlapping tokens that differ in ``normalized``: Hugging Face searches twice.
+
+    If none overlap, two searches give the same result as one.
+    """
+    if sum(map(len, normalized)) * sum(map(len, others)) > _MAX_COMPARED:
+        entry.fail(
+            "too many or too long added tokens differ in normalized; give all of them the same"
+        )
+    for a in normalized:
+        for b in others:
+            if a in b or b in a or _overlap(a, b) or _overlap(b, a):
+                entry.fail(
+                    f"{shorten(a)} and {shorten(b)} overlap and differ in normalized, so Hugging "
+                    "Face's tokenizers search for one after the other, which is not supported"
+                )
+
+
+def _overlap(a: str, b: str) -> bool:
+    """Whether a suffix of ``a`` is a prefix of ``b``."""
+    return any(b.startswith(a[i:]) for i in range(1, len(a)))
+
+
+def check_post_processor(entry: Entry) -> None:
+    """Allow those that do not change ``encode(text, add_special_tokens=False)``.
+
+    Raises:
+        TokenizerFileError: it is another one.
+    """
+    if entry.value is None:
+        return
+    kind = entry.object().get("type")
+    if kind.value == "Sequence":
+        for item in entry.object("type", "processors").get("processors").items():
+            check_post_processor(item)
+    else:
+        kind.must_be("ByteLevel", "TemplateProcessing", "BertProcessing")
+
+
+def not_applied(post_processor: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What a post-processor does in Hugging Face's libraries, and not here."""
+    return tuple(
+        f"the post-processor {step.get('type')}, which adds {_tokens(step)} to each text in "
+        "Hugging Face's libraries, unless add_special_tokens=False"
+        for step in _steps(post_processor)
+        if step.get("type") != "ByteLevel"
+    )
+
+
+def _steps(post_processor: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    if post_processor is None:
+        return
+    if post_processor.get("type") != "Sequence":
+        yield post_processor
+        return
+    for step in post_processor["processors"]:
+        yield from _steps(step)
+
+
+def _tokens(step: Mapping[str, Any]) -> str:
+    """The tokens that it adds; ``tokens`` if the entry is malformed."""
+    try:
+        if step["type"] == "BertProcessing":
+            names = [step["cls"][0], step["sep"][0]]
+        else:
+            names = [
+                piece["SpecialToken"]["id"] for piece in step["single"] if "SpecialToken" in piece
+            ]
+    except (KeyError, TypeError, IndexError):
+        names = []
+    return " and ".join(map(shorten, names)) or "tokens"
+
+
+FORMAT = Format(
+    files=NAME,
+    reads=lambda path: path.suffix == ".json",
+    writes=lambda path: path.suffix == ".json",
+    read=read,
+    write=write,
+)

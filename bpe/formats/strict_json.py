@@ -1,4 +1,4 @@
-"""JSON of strangers: every entry is checked when it is read, and an error says where it stands."""
+"""Untrusted JSON: every entry is checked when it is read, and errors name its place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Entry:
         raise TokenizerFileError(f"{self.file}: {place or 'the file'}: {what}")
 
     def object(self, *keys: str) -> Entry:
-        """This entry, an object that has no other keys than these (any, if none is given)."""
+        """This entry, an object with no other keys than these (with none given, any)."""
         if not isinstance(self.value, dict):
             self.fail(f"expected an object, found {describe(self.value)}")
         if keys:
@@ -47,7 +47,7 @@ class Entry:
         return self
 
     def get(self, key: str) -> Entry:
-        """The entry under a key of an object; its value is None where there is none."""
+        """The entry under a key of an object; its value is None if there is none."""
         place = f"{self.place}.{key}" if self.place else key
         return Entry(self.file, place, self.value.get(key))
 
@@ -59,14 +59,16 @@ class Entry:
             yield Entry(self.file, f"{self.place}[{i}]", value)
 
     def bounded(self) -> Entry:
-        """This entry, which nests neither so deeply nor is so long that following it is a risk."""
+        """This entry, which is neither too deep nor too long to process."""
         level = [self.value]
         length = 0
         for _ in range(_MAX_DEPTH):
-            length += sum(len(one) for one in level if isinstance(one, (str, list, dict)))
-            inner = [one for one in level if isinstance(one, (dict, list))]
+            length += sum(len(value) for value in level if isinstance(value, (str, list, dict)))
             level = [
-                each for one in inner for each in (one.values() if isinstance(one, dict) else one)
+                item
+                for value in level
+                if isinstance(value, (dict, list))
+                for item in (value.values() if isinstance(value, dict) else value)
             ]
         if level:
             self.fail(f"nests too deeply: more than {_MAX_DEPTH} levels")
@@ -75,7 +77,7 @@ class Entry:
         return self
 
     def string(self) -> str:
-        """This entry as a string that has UTF-8."""
+        """This entry as a string without lone surrogates."""
         if not isinstance(self.value, str):
             self.fail(f"expected a string, found {describe(self.value)}")
         try:
@@ -85,7 +87,7 @@ class Entry:
         return self.value
 
     def boolean(self, *, default: bool | None = None) -> bool:
-        """This entry as true or false; ``default`` where it is missing."""
+        """This entry as true or false; ``default`` if it is missing."""
         if self.value is None and default is not None:
             return default
         if not isinstance(self.value, bool):
@@ -93,7 +95,7 @@ class Entry:
         return self.value
 
     def must_be(self, *allowed: Any) -> None:
-        """Refuse any other value than these, by name (1 is not true, nor 0.0 false)."""
+        """Refuse any other value than these (1 is not true, 0.0 is not false)."""
         if not any(self.value == value and type(self.value) is type(value) for value in allowed):
             wanted = " or ".join(json.dumps(value) for value in allowed)
             self.fail(
@@ -106,19 +108,19 @@ def read_json(file: str, data: bytes) -> Entry:
     """Parse a whole file.
 
     Raises:
-        TokenizerFileError: it is not JSON in UTF-8, nests too deeply, has a key twice in an
-            object, or holds NaN or an infinity.
+        TokenizerFileError: it is not JSON in UTF-8, nests too deeply, has a duplicate key, or
+            holds NaN or an infinity.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
+        unique_pairs = dict(pairs)
+        if len(unique_pairs) != len(pairs):
             seen: set[str] = set()
             for key, _ in pairs:
                 if key in seen:
-                    raise ValueError(f"the key {shorten(key)} stands twice in one object")
+                    raise ValueError(f"duplicate key {shorten(key)} in an object")
                 seen.add(key)
-        return made
+        return unique_pairs
 
     def no_constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is not JSON")
@@ -151,7 +153,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def describe(value: Any) -> str:
-    """The kind of a JSON value and the value, for an error message."""
+    """A JSON value with its kind, for error messages."""
     kinds = {dict: "an object", list: "a list", str: "the string", type(None): "nothing"}
     kind = kinds.get(type(value))
     if kind in ("an object", "a list", "nothing"):
@@ -160,7 +162,7 @@ def describe(value: Any) -> str:
 
 
 def shorten(value: Any, limit: int = 60) -> str:
-    """A value as Python writes it, cut where it is long."""
+    """The repr of a value, truncated."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         value = value["type"]
     if isinstance(value, (dict, list)):

@@ -1,7 +1,7 @@
 """``.tiktoken``: a line for each token, its bytes in base64 and its rank, which is its id.
 
-The file has neither merges nor a pre-tokenizer nor special tokens. Neighbours merge where their
-bytes together are a token, the lowest rank first; a pre-token that is a token is that token.
+The file has no merges, pre-tokenizer or special tokens. Neighbours merge if their bytes together
+are a token, the lowest rank first; a pre-token that is a token is encoded as it.
 """
 
 from __future__ import annotations
@@ -9,33 +9,30 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import string
-from array import array
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from bpe._native import merges_of_ranks
 from bpe.errors import TokenizerError, TokenizerFileError
-from bpe.formats.ids import id_limit
-from bpe.formats.limits import (
-    Lack,
+from bpe.formats.export_checks import (
+    Loss,
     Ordinary,
-    check_lacks,
-    common_lacks,
+    check_losses,
+    common_losses,
     cuts_as,
     named_tokens,
     require_byte_level,
 )
-from bpe.formats.parts import TokenizerFiles, TokenizerParts
-from bpe.formats.special_ids import with_ids
+from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec, id_limit, with_ids
 from bpe.formats.strict_json import read_bytes, shorten
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenizer import Pretokenizer
+from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from bpe.formats.special_ids import SpecialIds
+    from bpe.formats.format import SpecialIds
     from bpe.tokenizer import Tokenizer
 
 
@@ -45,7 +42,7 @@ class _Published(NamedTuple):
 
 
 _END = "<|endoftext|>"
-# What tiktoken 0.14 says of the files that OpenAI publishes, by the SHA-256 of each.
+# From tiktoken 0.14: the files that OpenAI publishes, by SHA-256.
 _PUBLISHED = {
     "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": _Published(  # r50k_base
         "gpt2", {_END: 50256}
@@ -67,31 +64,26 @@ _PUBLISHED = {
 
 
 def read(
-    path: Path,
-    *,
-    pretokenizer: Pretokenizer | None = None,
-    special_tokens: SpecialIds = None,
-) -> TokenizerParts:
+    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
+) -> TokenizerSpec:
     """Read a .tiktoken file.
 
     Args:
         path: the file.
-        pretokenizer: how text is cut; may be None for r50k_base, cl100k_base and o200k_base as
-            OpenAI publishes them, which are recognised by their content.
-        special_tokens: each with its id, or by name where it is one of a recognised file; None
-            takes all of those.
+        pretokenizer: how text is cut; None only for OpenAI's r50k_base, cl100k_base and
+            o200k_base, which are recognized by their contents.
+        special_tokens: with their ids, or by name if a recognized file has them; None for all of
+            a recognized file.
 
     Raises:
-        TokenizerFileError: the file is broken, or it is unknown how it cuts text.
+        TokenizerFileError: the file is broken, or needs a pre-tokenizer.
     """
     data = read_bytes(path)
-    tokens = _tokens(path, data)
+    tokens = TokenTable.of_ranks(data) or TokenTable.of(_tokens_line_by_line(path, data))
     try:
-        merges = merges_of_ranks(
-            b"".join(token or b"" for token in tokens),
-            array("q", chain([0], accumulate(len(token or b"") for token in tokens))),
-        )
+        merges = merges_of_ranks(tokens.data, tokens.offsets)
     except ValueError as error:
+        _tokens_line_by_line(path, data)  # which names the line of a token that is there twice
         raise TokenizerFileError(f"{path}: {error}") from None
     published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
     known = published.special_tokens if published else {}
@@ -105,8 +97,8 @@ def read(
                 "(for example `pretokenizer` cl100k) or give a pattern"
             )
         pretokenizer = Pretokenizer(published.pretokenizer)
-    _add_special_tokens(path, tokens, special)
-    return TokenizerParts(
+    tokens = _with_special_tokens(path, tokens, special)
+    return TokenizerSpec(
         tokens=tokens,
         merges=merges,
         pretokenizer=pretokenizer,
@@ -115,8 +107,8 @@ def read(
     )
 
 
-def holds_ranks(path: Path) -> bool:
-    """Whether a file begins as a .tiktoken file does, whatever it is called."""
+def _holds_ranks(path: Path) -> bool:
+    """Whether a file begins as a .tiktoken file does, whatever its name."""
     with path.open("rb") as file:
         fields = file.readline(1 << 16).split()
     try:
@@ -125,41 +117,11 @@ def holds_ranks(path: Path) -> bool:
         return False
 
 
-_BASE64 = (string.ascii_letters + string.digits + "+/=").encode()
-
-
-def _tokens(path: Path, data: bytes) -> list[bytes | None]:
-    return _tokens_in_order(data) or _tokens_line_by_line(path, data)
-
-
-def _tokens_in_order(data: bytes) -> list[bytes | None] | None:
-    """The tokens of a file in which nothing is wrong and ranks count from 0, as most are.
-
-    None for any other, and for an empty one.
-    """
-    between = data.translate(None, _BASE64)
-    lines = len(between) // 2
-    fields = data.split()
-    if between != b" \n" * lines or len(fields) != 2 * lines:
-        return None
-    if fields[1::2] != [b"%d" % rank for rank in range(lines)]:
-        return None
-    try:
-        tokens = [*map(binascii.a2b_base64, fields[::2])]
-    except binascii.Error:
-        return None
-    for encoded, token in zip(fields[::2], tokens, strict=True):
-        # Padding that is not at the end leaves fewer bytes than that.
-        if len(token) != len(encoded) // 4 * 3 - encoded.count(b"=", -2) or len(encoded) % 4:
-            return None
-    return [*tokens] if len(set(tokens)) == lines else None
-
-
 def _tokens_line_by_line(path: Path, data: bytes) -> list[bytes | None]:
-    """The same of any file.
+    """The tokens of any file.
 
     Raises:
-        TokenizerFileError: it is not one; the message names the line.
+        TokenizerFileError: it is broken; the message names the line.
     """
     ranks: dict[bytes, int] = {}
     lines = data.split(b"\n")
@@ -182,7 +144,7 @@ def _tokens_line_by_line(path: Path, data: bytes) -> list[bytes | None]:
             )
         if not token or token in ranks:
             raise TokenizerFileError(
-                f"{path}: line {number}: the token {shorten(token)} is empty or there twice"
+                f"{path}: line {number}: the token {shorten(token)} is empty or a duplicate"
             )
         ranks[token] = rank
     tokens: list[bytes | None] = [None] * (max(ranks.values(), default=-1) + 1)
@@ -195,33 +157,39 @@ def _tokens_line_by_line(path: Path, data: bytes) -> list[bytes | None]:
     return tokens
 
 
-def _add_special_tokens(
-    path: Path, tokens: list[bytes | None], special_tokens: Mapping[str, int]
-) -> None:
-    limit = id_limit(len(tokens))
+def _with_special_tokens(
+    path: Path, tokens: TokenTable, special_tokens: Mapping[str, int]
+) -> TokenTable:
+    limit, special = id_limit(len(tokens)), dict[int, bytes]()
     for content, id_ in special_tokens.items():
         if not 0 <= id_ < limit:
             raise TokenizerFileError(
                 f"{path}: the special token {content!r} cannot have the id {id_}: give one from 0 "
                 f"to {limit - 1}"
             )
-        tokens += [None] * (id_ + 1 - len(tokens))
-        if tokens[id_] is not None:
+        other = special.get(id_) or (tokens[id_] if id_ < len(tokens) else None)
+        if other is not None:
             raise TokenizerFileError(
                 f"{path}: the special token {content!r} cannot have the id {id_}: the file gives "
-                f"it to {shorten(tokens[id_])}"
+                f"it to {shorten(other)}"
             )
-        tokens[id_] = content.encode("utf-8", "surrogatepass")
+        special[id_] = content.encode("utf-8", "surrogatepass")
+    return tokens.extended(special)
 
 
 _KIND = "a .tiktoken file"
 
 
-def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) -> TokenizerFiles:
-    """A tokenizer as a .tiktoken file, which lists its ordinary tokens by id.
+def write(
+    tokenizer: Tokenizer,
+    path: Path,
+    leave_out: Collection[str] = (),
+    dialect: str = "",  # noqa: ARG001 - of tokenizer.json
+) -> TokenizerFiles:
+    """A tokenizer as a .tiktoken file: its ordinary tokens by id.
 
     Raises:
-        TokenizerError: the file would silently say something else; the message names what.
+        TokenizerError: the file would silently lose something; the message names what.
     """
     require_byte_level(tokenizer, kind=_KIND)
     ordinary = Ordinary(tokenizer)
@@ -231,37 +199,37 @@ def write(tokenizer: Tokenizer, path: Path, *, leave_out: Collection[str] = ()) 
         for id_, token in enumerate(ordinary.tokens)
         if token is not None
     )
-    check_lacks(
-        lacks := _lacks(tokenizer, data),
+    check_losses(
+        losses := _losses(tokenizer, data),
         leave_out,
         kind=_KIND,
         loading="how text is cut and special tokens can be given when the file is loaded",
     )
-    return TokenizerFiles({path: data}, lacks)
+    return TokenizerFiles({path: data}, losses)
 
 
-def _lacks(tokenizer: Tokenizer, data: bytes) -> dict[str, Lack]:
-    """What the file does not say, or what would be said of it because OpenAI published it."""
-    lacks = common_lacks(tokenizer)
+def _losses(tokenizer: Tokenizer, data: bytes) -> dict[str, Loss]:
+    """What the file does not hold, or readers assume because OpenAI published these ranks."""
+    losses = common_losses(tokenizer)
     published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
     known = published.special_tokens if published else {}
     if tokenizer.special_tokens != known:
         instead = f", and is known to have {named_tokens(known)}" if known else ""
         named = named_tokens(tokenizer.special_tokens) or "(none)"
-        lacks["special-tokens"] = Lack(f"the special tokens {named}{instead}")
+        losses["special-tokens"] = Loss(f"the special tokens {named}{instead}")
     if published is None:
-        # Without one, such a file does not load.
-        lacks["pretokenizer"] = Lack("how text is cut", told=True)
+        # Loading then fails without a pre-tokenizer.
+        losses["pretokenizer"] = Loss("how text is cut", reported=True)
     elif not cuts_as(tokenizer, published.pretokenizer):
-        lacks["pretokenizer"] = Lack(
+        losses["pretokenizer"] = Loss(
             f"another way to cut text than {published.pretokenizer}'s, with which OpenAI "
             "published these ranks"
         )
-    return lacks
+    return losses
 
 
 def _check_merges(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
-    """Refuse tokenizers that merge otherwise than the ranks of their tokens imply."""
+    """Refuse tokenizers whose merges differ from those that the ranks imply."""
     unmade = ordinary.unmade()
     if unmade and not tokenizer.ignore_merges:
         raise TokenizerError(
@@ -271,13 +239,13 @@ def _check_merges(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
     implied = ordinary.merges_of_ranks()
     if ordinary.merges == implied:
         return
-    made, ranked = (dict(_merges(merges)) for merges in (ordinary.merges, implied))
-    for id_ in sorted(made.keys() | ranked.keys()):
-        if made.get(id_) != ranked.get(id_):
-            here, there = (ordinary.named(parts.get(id_, ())) for parts in (made, ranked))
+    actual, ranked = (dict(_merges(merges)) for merges in (ordinary.merges, implied))
+    for id_ in sorted(actual.keys() | ranked.keys()):
+        if actual.get(id_) != ranked.get(id_):
+            ours, theirs = (ordinary.named(pairs.get(id_, ())) for pairs in (actual, ranked))
             raise TokenizerError(
                 f"{_KIND} cannot hold these merges: the ranks imply that {ordinary.named([id_])} "
-                f"is merged from {there or 'nothing'}, and here it is from {here or 'nothing'}"
+                f"is merged from {theirs or 'nothing'}, and here it is from {ours or 'nothing'}"
             )
     order = ordinary.merges[2::3]
     first = next((a, b) for a, b in pairwise(order) if a > b)
@@ -288,6 +256,17 @@ def _check_merges(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
 
 
 def _merges(flat: list[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The id that each merge makes, and the two ids it is made of."""
-    for left, right, made in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
-        yield made, (left, right)
+    """The result of each merge, and its two parts."""
+    for left, right, result in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+        yield result, (left, right)
+
+
+FORMAT = Format(
+    files="*.tiktoken",
+    reads=lambda path: (
+        path.suffix == ".tiktoken" or (path.suffix == ".model" and _holds_ranks(path))
+    ),
+    writes=lambda path: path.suffix == ".tiktoken",
+    read=read,
+    write=write,
+)

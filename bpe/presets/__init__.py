@@ -1,28 +1,205 @@
-"""Tokenizers that published descriptions ask for, as settings of the one engine.
+"""Presets: the settings of published descriptions of BPE, one YAML file each in this folder.
 
-Each has a file of settings (``configs/presets/NAME.yaml``, also ``--preset NAME`` of the command
-line), and a class with the methods that its description names. ``docs/systems.md`` tells how they
-differ, and where a description's printed output is not what its own algorithm gives.
+``--preset NAME`` on the command line, ``Preset.load(NAME)`` in Python. ``docs/systems.md`` compares
+the descriptions.
 """
 
-from bpe.presets.byte_level import ByteLevelTokenizer
-from bpe.presets.notebook import NotebookTokenizer
-from bpe.presets.preset import Preset, load, model_of, names, path
-from bpe.presets.special import InterviewTokenizer, WordTutorialTokenizer
-from bpe.presets.trained import LearnedMerge, PresetTokenizer
-from bpe.presets.words import WordsTokenizer
+from __future__ import annotations
 
-__all__ = [
-    "ByteLevelTokenizer",
-    "InterviewTokenizer",
-    "LearnedMerge",
-    "NotebookTokenizer",
-    "Preset",
-    "PresetTokenizer",
-    "WordTutorialTokenizer",
-    "WordsTokenizer",
-    "load",
-    "model_of",
-    "names",
-    "path",
-]
+import difflib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from bpe.counting import count_pretokens
+from bpe.counts import PretokenCounts
+from bpe.errors import TrainingError
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.pretokenizer import Pretokenizer
+from bpe.trainer import train
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pyarrow as pa
+
+    from bpe.tokenizer import Tokenizer
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """All settings of training; only the texts are missing. ``dataclasses.replace`` varies it.
+
+    Example:
+        >>> tokenizer = Preset.load("interview").train(["low lower lowest"])
+        >>> tokenizer.training.merges[0].count
+        3
+
+    Attributes:
+        name: of the preset.
+        pretokenizer: how texts are cut into words.
+        model: what a word consists of before anything is merged.
+        special_tokens: with ids from 0.
+        ties: the tie rule, one of ``bpe.TIES``.
+        min_frequency: rarer pairs are not merged.
+        prune_below: rarer words are dropped.
+        initial_alphabet: characters that are tokens even if no text holds them.
+        vocab_size: tokens at most; None for any number.
+        max_merges: merges at most; None for any number.
+    """
+
+    name: str
+    pretokenizer: Pretokenizer
+    model: Model = ByteLevel()  # noqa: RUF009 - immutable
+    special_tokens: tuple[str, ...] = ()
+    ties: str = "bytes-min"
+    min_frequency: int = 1
+    prune_below: int = 1
+    initial_alphabet: tuple[str, ...] = ()
+    vocab_size: int | None = None
+    max_merges: int | None = None
+
+    @classmethod
+    def load(cls, name: str) -> Preset:
+        """A preset by its name.
+
+        Raises:
+            TrainingError: there is none of that name, or its file holds an unknown key.
+        """
+        file = path(name)
+        settings: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
+        settings.pop("track_order", None)  # follows from the tie rule
+        try:
+            return _preset(name=name, **settings)
+        except TypeError as error:
+            raise TrainingError(f"{file}: unknown setting: {error}") from error
+
+    def count(
+        self, texts: Iterable[str] | pa.Array | pa.ChunkedArray, *, track_order: bool = False
+    ) -> PretokenCounts:
+        """Count the words of texts; tracks their order if the tie rule needs it."""
+        return count_pretokens(
+            texts,
+            pretokenizer=self.pretokenizer,
+            special_tokens=self.special_tokens,
+            track_order=track_order or self.ties == "first-seen",
+        )
+
+    def train(
+        self,
+        texts: Iterable[str] | pa.Array | pa.ChunkedArray | PretokenCounts,
+        *,
+        vocab_size: int | None = None,
+        max_merges: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Tokenizer:
+        """Train on texts, or on counts from `count`.
+
+        Args:
+            texts: what to learn from.
+            vocab_size: tokens at most.
+            max_merges: merges at most. Either of the two replaces both limits of the preset.
+            progress: as in ``bpe.train``.
+
+        Raises:
+            TrainingError: there is no limit, or a setting is wrong.
+        """
+        asked = self.stopping(vocab_size=vocab_size, max_merges=max_merges)
+        return train(
+            texts if isinstance(texts, PretokenCounts) else self.count(texts),
+            vocab_size=asked.vocab_size,
+            max_merges=asked.max_merges,
+            ties=self.ties,
+            special_tokens=self.special_tokens,
+            min_frequency=self.min_frequency,
+            prune_below=self.prune_below,
+            model=self.model,
+            initial_alphabet=self.initial_alphabet,
+            progress=progress,
+        )
+
+    def stopping(self, *, vocab_size: int | None = None, max_merges: int | None = None) -> Preset:
+        """The preset with other limits; itself if neither is given."""
+        if vocab_size is None and max_merges is None:
+            return self
+        return replace(self, vocab_size=vocab_size, max_merges=max_merges)
+
+
+def names() -> tuple[str, ...]:
+    """The names of the presets, sorted."""
+    return tuple(sorted(file.stem for file in _FOLDER.glob("*.yaml")))
+
+
+def path(name: str) -> Path:
+    """The file of a preset.
+
+    Raises:
+        TrainingError: there is no preset of this name.
+    """
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), 1, 0)[0]
+        raise TrainingError(
+            f"unknown preset {name!r}: use one of {', '.join(names())} (did you mean {near}?)"
+        )
+    return _FOLDER / f"{name}.yaml"
+
+
+def _preset(
+    *,
+    name: str,
+    pretokenizer: str,
+    normalizer: str | Sequence[str] = (),
+    never_split: str | Sequence[str] = (),
+    special_token: str | Sequence[str] = (),
+    model: str = "bpe",
+    symbols: str = "bytes",
+    end_of_word: str | None = None,
+    unknown_token: str | None = None,
+    initial_alphabet: str = "",
+    **same: Any,
+) -> Preset:
+    """A preset from options of the command line."""
+    return Preset(
+        name=name,
+        pretokenizer=Pretokenizer(
+            pretokenizer, normalizer=_several(normalizer), never_split=_several(never_split)
+        ),
+        model=model_of(
+            model, symbols=symbols, end_of_word=end_of_word, unknown_token=unknown_token
+        ),
+        special_tokens=_several(special_token),
+        initial_alphabet=tuple(initial_alphabet),
+        **same,
+    )
+
+
+def _several(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def model_of(
+    model: str = "bpe",
+    *,
+    symbols: str = "bytes",
+    end_of_word: str | None = None,
+    unknown_token: str | None = None,
+) -> Model:
+    """The model that the options of the command line describe.
+
+    Args:
+        model: ``bpe`` or ``wordpiece``.
+        symbols: what BPE merges, ``bytes`` or ``characters``; WordPiece merges characters.
+        end_of_word: of BPE over characters; None for ``</w>``, "" for no such symbol.
+        unknown_token: of BPE over characters (None: no such token) and WordPiece (None: [UNK]).
+    """
+    if model == "wordpiece":
+        return WordPiece() if unknown_token is None else WordPiece(unknown=unknown_token)
+    if symbols == "bytes":
+        return ByteLevel()
+    if end_of_word is None:
+        return CharacterLevel(unknown=unknown_token)
+    return CharacterLevel(end_of_word=end_of_word, unknown=unknown_token)

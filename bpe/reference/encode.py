@@ -1,18 +1,19 @@
-"""Encoding, as in the textbook: cut, merge, look up."""
+"""Encoding and decoding, as in the textbook: cut, merge, look up; and join again."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
-from bpe.models import ByteLevel, WordPiece
-from bpe.reference import word_piece
-from bpe.reference.dropout import SplitMix64, merge_with_dropout
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.reference.merge import Pair, apply_merges
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from bpe.models import Model
+    from bpe.reference.merge import Symbols
+
 
 _BYTES = ByteLevel()
 
@@ -32,10 +33,10 @@ def encode(
 
     Args:
         pretokens: the pieces of the text; no merge crosses their borders.
-        ids: the id of each token that text can make, and of the unknown token.
+        ids: of each token that text can produce, and of the unknown token.
         ranks: the rank of each merge; the smallest is applied first.
         model: what a pre-token consists of.
-        ignore_merges: whether a pre-token that is a token is that token, whatever the merges.
+        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
         whole: pre-tokens in which nothing merges.
         dropout: how often a merge is dropped.
         seed: of the random numbers.
@@ -51,12 +52,12 @@ def encode(
     encoded = []
     for pretoken in pretokens:
         look_up = pretoken in whole or (ignore_merges and dropout == 0)
-        if look_up and model.whole(pretoken) in ids:
-            encoded.append(ids[model.whole(pretoken)])
+        if look_up and model.as_token(pretoken) in ids:
+            encoded.append(ids[model.as_token(pretoken)])
         elif pretoken in whole and not isinstance(model, ByteLevel):
             encoded.append(ids[_known(pretoken, ids, model)])
         elif isinstance(model, WordPiece):
-            encoded += word_piece.encode(pretoken, ids=ids, model=model)
+            encoded += encode_word_piece(pretoken, ids=ids, model=model)
         else:
             symbols = tuple(_known(symbol, ids, model) for symbol in model.symbols(pretoken))
             if dropout > 0:
@@ -68,7 +69,129 @@ def encode(
 
 
 def _known(symbol: bytes, ids: Mapping[bytes, int], model: Model) -> bytes:
-    """A symbol that has a token, else the unknown token if the model names one."""
+    """The symbol if it has a token, else the unknown token if there is one."""
     if symbol in ids or isinstance(model, ByteLevel) or model.unknown is None:
         return symbol
     return model.unknown.encode()
+
+
+def encode_word_piece(word: bytes, *, ids: Mapping[bytes, int], model: WordPiece) -> list[int]:
+    """The ids of a word, or that of the unknown token alone.
+
+    Devlin et al., "BERT" (2019): ``WordpieceTokenizer.tokenize`` of its published code.
+
+    Args:
+        word: a pre-token; a byte that is not part of well-formed UTF-8 is a character that no
+            token has.
+        ids: of each token that text can produce, and of the unknown token.
+        model: the prefix of what continues a word, the unknown token, the longest word.
+
+    >>> from bpe.models import WordPiece
+    >>> ids = {b"[UNK]": 0, b"un": 1, b"##aff": 2, b"##able": 3}
+    >>> encode_word_piece(b"unaffable", ids=ids, model=WordPiece())
+    [1, 2, 3]
+    >>> encode_word_piece(b"unaffected", ids=ids, model=WordPiece())
+    [0]
+    """
+    characters = word.decode("utf-8", "surrogateescape")
+    unknown = [ids[model.unknown.encode()]]
+    if len(characters) > model.max_characters:
+        return unknown
+    encoded: list[int] = []
+    begin = 0
+    while begin < len(characters):
+        prefix = model.prefix if begin > 0 else ""
+        for end in range(len(characters), begin, -1):
+            piece = (prefix + characters[begin:end]).encode("utf-8", "surrogateescape")
+            if piece in ids:
+                encoded.append(ids[piece])
+                begin = end
+                break
+        else:
+            return unknown
+    return encoded
+
+
+_MASK = 2**64 - 1
+
+
+class SplitMix64:
+    """Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014).
+
+    >>> random = SplitMix64(1234567)
+    >>> [random.next() for _ in range(2)]
+    [6457827717110365317, 3203168211198807973]
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed
+
+    def next(self) -> int:
+        """A number from 0 to 2^64 - 1."""
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        z = self._state
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
+        return z ^ (z >> 31)
+
+    def uniform(self) -> float:
+        """A multiple of 2^-53 from 0 to 1, 1 left out."""
+        return (self.next() >> 11) * 2.0**-53
+
+
+def merge_with_dropout(
+    symbols: Symbols, ranks: Mapping[Pair, int], *, dropout: float, random: SplitMix64
+) -> Symbols:
+    """Merge, of the pairs that are not dropped this time, the one of lowest rank, leftmost first.
+
+    Provilkov, Emelianenko and Voita, "BPE-Dropout: Simple and Effective Subword Regularization"
+    (2020), algorithm 1; it ends when all pairs are dropped at once. Pairs are drawn in order, up to
+    the first that is not dropped: the paper draws all, with the same probabilities.
+
+    >>> ranks = {(b"a", b"b"): 0, (b"ab", b"c"): 1}
+    >>> merge_with_dropout((b"a", b"b", b"c"), ranks, dropout=0, random=SplitMix64(0))
+    (b'abc',)
+    >>> merge_with_dropout((b"a", b"b", b"c"), ranks, dropout=1, random=SplitMix64(0))
+    (b'a', b'b', b'c')
+    """
+    word = list(symbols)
+    while True:
+        known = sorted(
+            (ranks[pair], i) for i, pair in enumerate(itertools.pairwise(word)) if pair in ranks
+        )
+        i = next((i for _, i in known if random.uniform() >= dropout), None)
+        if i is None:
+            return tuple(word)
+        word[i : i + 2] = [word[i] + word[i + 1]]
+
+
+def decode(tokens: Sequence[bytes], *, model: Model, special: Container[bytes] = ()) -> bytes:
+    """The text of tokens.
+
+    Args:
+        tokens: their bytes.
+        model: what marks the beginning or end of a word.
+        special: tokens that hold no such mark.
+
+    >>> decode([b"low", b"er</w>", b"and</w>"], model=CharacterLevel())
+    b'lower and'
+    >>> decode([b"un", b"##aff", b"##able", b"men"], model=WordPiece())
+    b'unaffable men'
+    """
+    if isinstance(model, CharacterLevel) and model.end_of_word:
+        end = model.end_of_word.encode()
+        spaces = [b" "] * (len(tokens) - 1) + [b""]
+        return b"".join(
+            token.removesuffix(end) + space
+            if token.endswith(end) and token not in special
+            else token
+            for token, space in zip(tokens, spaces, strict=False)
+        )
+    if isinstance(model, WordPiece):
+        prefix = model.prefix.encode()
+        first, rest = tokens[:1], tokens[1:]
+        return b"".join(first) + b"".join(
+            token.removeprefix(prefix) if token.startswith(prefix) else b" " + token
+            for token in rest
+        )
+    return b"".join(tokens)

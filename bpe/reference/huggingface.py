@@ -1,9 +1,9 @@
 """The merges of Hugging Face's ``BpeTrainer``, its habits included, in plain Python.
 
-Its queue holds, with each pair, the words in which that pair came up. Two habits show only when
-a merge makes a string that another merge made before: the count of a merged pair stays as it was
-when the pair comes back, and the pair is then merged again, in those words alone, which gives it
-a later rank. (``tokenizers`` 0.23, ``models/bpe/trainer.rs``, read for its behaviour.)
+Its queue holds each pair with the words in which it came up. Two habits matter only if a merge
+makes a string that another merge made before: a merged pair keeps its count when it comes back,
+and it is then merged again, in those words alone, which gives it a later rank.
+(``tokenizers`` 0.23, ``models/bpe/trainer.rs``, read for its behaviour.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bpe.reference.merge import Pair
 from bpe.reference.train import Learnt, Whole, admit
-from bpe.training import TrainedMerge
+from bpe.training_report import TrainedMerge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -48,9 +48,9 @@ def train(
     merges: list[TrainedMerge] = []
     while len(ids) < vocab_size and queue:
         i = min(range(len(queue)), key=lambda i: order(queue[i], ids))
-        count, (left, right), found = queue[i]
-        if count != counts[left, right]:  # its true count shows only when its turn comes
-            queue[i] = (counts[left, right], (left, right), found)
+        count, (left, right), numbers = queue[i]
+        if count != counts[left, right]:  # outdated counts are corrected only here
+            queue[i] = (counts[left, right], (left, right), numbers)
             continue
         if count < max(min_frequency, 1):
             break
@@ -63,7 +63,7 @@ def train(
         del queue[i]
         ids.setdefault(left + right, len(ids))
         places = defaultdict(set)
-        for number in found:
+        for number in numbers:
             merge_in_word(texts[number], (left, right), weights[number], counts, places, number)
         queue += [(counts[pair], pair, places[pair]) for pair in places if counts[pair] > 0]
         left_over = sum(len(word) * weight for word, weight in zip(texts, weights, strict=True))

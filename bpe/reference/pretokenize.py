@@ -1,4 +1,4 @@
-"""Pre-tokenizers by their definition: the matches of a regular expression, nothing else.
+"""Pre-tokenizing by definition, the matches of a regular expression and nothing else; and counting.
 
 Slow and obvious: what the scanners of the core are compared with. The package ``regex`` may know
 a newer Unicode than they do, so newly assigned characters can differ; Python's lowercase letters
@@ -7,14 +7,19 @@ may be of an older one.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import regex
 import unicodedata2
 
-from bpe.never_split import NEVER_SPLIT
-from bpe.normalize import HAN
-from bpe.pretokenize import LOSSY, PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.normalizer import HAN
+from bpe.pretokenizer import LOSSY, NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 def split(pretokenizer: str | Pretokenizer, text: bytes) -> list[bytes]:
@@ -38,8 +43,8 @@ def split(pretokenizer: str | Pretokenizer, text: bytes) -> list[bytes]:
 def normalize(step: str, text: str) -> str:
     """A text after one step of a normalizer.
 
-    Where a step drops what stands between malformed bytes, these can become a character: from one
-    step to the next, and to the pre-tokenizer, a text is bytes.
+    A step may drop the text between malformed bytes, which then form a character. So between
+    steps, and before the pre-tokenizer, a text is bytes.
     """
     changed = _changed(step, text).encode("utf-8", "surrogateescape")
     return changed.decode("utf-8", "surrogateescape")
@@ -92,11 +97,11 @@ def _parts(text: str, never_split: tuple[str, ...]) -> list[tuple[str, bool]]:
 def _cut(pretokenizer: Pretokenizer, text: str) -> list[str]:
     pieces = [text] if text else []
     if pretokenizer.name is not None:
-        return [found for piece in pieces for found in _by_name(pretokenizer.name, piece)]
+        return [part for piece in pieces for part in _by_name(pretokenizer.name, piece)]
     several = isinstance(pretokenizer.pattern, tuple)
     for step in pretokenizer.patterns:
         by = _by_name if several and step in PRETOKENIZERS else _isolated
-        pieces = [found for piece in pieces for found in by(step, piece)]
+        pieces = [part for piece in pieces for part in by(step, piece)]
     return pieces
 
 
@@ -104,8 +109,8 @@ def _by_name(name: str, text: str) -> list[str]:
     if name == "none":
         return [text]
     if name in LOSSY:
-        found: list[str] = regex.findall(PATTERNS[name], text)
-        return found
+        matches: list[str] = regex.findall(PATTERNS[name], text)
+        return matches
     return _isolated(PATTERNS[name], text)
 
 
@@ -116,3 +121,25 @@ def _isolated(pattern: str, text: str) -> list[str]:
             cuts |= set(match.span())
     ordered = sorted(cuts)
     return [text[begin:end] for begin, end in pairwise(ordered)]
+
+
+def count(
+    texts: Iterable[bytes],
+    *,
+    pretokenizer: str | Pretokenizer,
+    special_tokens: Sequence[bytes] = (),
+) -> Counter[bytes]:
+    """How often each pre-token occurs, in the order in which they occur first.
+
+    Args:
+        texts: any bytes.
+        pretokenizer: a pre-tokenizer or the name of one.
+        special_tokens: texts are cut at them (the longest where several begin); not counted.
+    """
+    longest_first = sorted(special_tokens, key=len, reverse=True)
+    special = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
+    counts: Counter[bytes] = Counter()
+    for text in texts:
+        for segment in special.split(text):
+            counts.update(split(pretokenizer, segment))
+    return counts

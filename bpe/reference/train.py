@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bpe.models import ByteLevel, Model, WordPiece
 from bpe.reference.merge import Pair, Symbols, apply_merges, join
-from bpe.training import TrainedMerge
+from bpe.training_report import TrainedMerge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ Words = list[tuple[Symbols, int]]
 """Each distinct word as its symbols, with its count."""
 
 Whole = list[tuple[bytes, int]]
-"""Tokens that are words which are never split, with their counts, the most frequent first."""
+"""The tokens of words that are never split, with their counts, the most frequent first."""
 
 
 class Learnt(NamedTuple):
@@ -27,9 +27,9 @@ class Learnt(NamedTuple):
     Attributes:
         merges: in their order.
         tokens: the vocabulary without special tokens, in the order of the ids.
-        first_affected: the number of the first merge, made or missing, that could be another one
-            if each pair had occurred up to ``pruned`` times more; None where there is none.
-        tied: the numbers of the merges that were one of several equally good ones.
+        first_affected: the number of the first merge, made or missing, that could differ if each
+            pair had occurred up to ``pruned`` times more; None if there is none.
+        tied: the numbers of the merges that the tie rule decided.
     """
 
     merges: list[TrainedMerge]
@@ -55,17 +55,16 @@ def train(
 
     Args:
         words: their order matters only to ``first-seen``.
-        ties: which of the best pairs is merged (``huggingface`` has a module of its own).
+        ties: the tie rule (``huggingface`` has a module of its own).
         alphabet: the single symbols, in the order of their ids.
         vocab_size: strings in the vocabulary at most, the alphabet included, special tokens not.
         max_merges: merges at most.
         min_frequency: a pair that occurs fewer times is never merged.
         forbidden: strings that are no tokens.
-        whole: words that are never split: each comes before the first merge that is not more
+        whole: words that are never split; each comes before the first merge that is not more
             frequent.
-        prefix: of what continues a word, for WordPiece: the pair of the greatest score is merged,
-            not the most frequent one.
-        pruned: what words that are left out can have added to the count of any pair.
+        prefix: of WordPiece, which merges the pair with the greatest score.
+        pruned: the greatest count that any pair can have lost to pruning.
     """
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
     waiting = list(whole or [])
@@ -99,8 +98,8 @@ def train(
             several.append(len(merges))
         ids.setdefault(join(chosen, prefix=prefix or b""), len(ids))
         ranks[chosen] = len(ranks)
-        # A merge that makes a string that was there before may bring an older pair back:
-        # applying all ranks, not the new pair alone, keeps training what encoding will do.
+        # A merge that makes an existing string may bring an older pair back. Applying all ranks,
+        # not the new pair alone, keeps training equal to encoding.
         words = [
             (apply_merges(symbols, ranks, prefix=prefix or b""), count) for symbols, count in words
         ]
@@ -182,7 +181,10 @@ def best_scored(pairs: Sequence[Pair], words: Words) -> list[Pair]:
 
 
 def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
-    """One of equally good pairs, which are listed in the order in which they occur first."""
+    """The pair that a tie rule chooses; ``tied`` is in the order of first occurrence.
+
+    A new tie rule is one line here.
+    """
     rules: dict[str, Callable[[], Any]] = {
         "bytes-min": lambda: min(tied),
         "bytes-max": lambda: max(tied),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.cli.interrupts import ended_by_interrupts
+from pipelines.cli.loading import ended_by_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from pipelines.config import parse_size, read_config
+from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import GROUPS, MAX_INTEGER, Option
+from pipelines.option import GROUPS, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pipelines.option import Group, Kind
-
-    IntegerType = click.ParamType[int]
+    ValueType = click.ParamType[Any]
 else:
-    IntegerType = click.ParamType  # generic in click 8.2 and later only
+    ValueType = click.ParamType  # generic in click 8.2 and later only
 
 EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
-# Options that say how to run the command itself; they have no place in a file.
-_NOT_IN_FILES = frozenset({"config", "help", "traceback"})
 _BEAM_ARGS = Option(name="beam_args", several=True, group="Where it runs", help="Options of Beam.")
 _META = "bpe.beam_args"
-_IN_FILES = "bpe.beam_args_in_files"
-_FILE = "bpe.file"
+_JOB = "bpe.job"
+_CONFIGS = "bpe.configs"
 _PRESET = "bpe.preset"
 _HELP_ALL = "bpe.help_all"
 
@@ -47,68 +43,50 @@ class Source(IntEnum):
     COMMAND_LINE = 3
 
 
-class WholeNumber(IntegerType):
-    """An integer from ``minimum`` to ``maximum``."""
+class Value(ValueType):
+    """A value that a declaration allows."""
 
-    name = "number"
+    name = "value"
 
-    def __init__(self, minimum: int, maximum: int = MAX_INTEGER) -> None:
-        self.minimum = minimum
-        self.maximum = maximum
+    def __init__(self, spec: Option) -> None:
+        self._spec = spec
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number, from a text of the command line or a number of a configuration."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, from a text of the command line; values of files were checked before."""
         try:
-            number = int(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a whole number", param, ctx)
-        if number < self.minimum:
-            self.fail(f"{number} is too small; use {self.minimum} or more", param, ctx)
-        if number > self.maximum:
-            self.fail(f"{number} is too large; use {self.maximum:,} or less", param, ctx)
-        return number
-
-
-class Size(IntegerType):
-    """A number of bytes with an optional unit."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Bytes, from a text of the command line or a number of a configuration."""
-        try:
-            return parse_size(str(value))
+            return self._spec.parse(value) if isinstance(value, str) else value
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's interface
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """The choices and suggestions that begin so."""
+        texts = (*self._spec.choices, *self._spec.suggestions)
+        return [CompletionItem(text) for text in texts if text.startswith(incomplete)]
 
-class GroupedOption(click.Option):
-    """An option that ``--help`` lists in a group.
+
+class DeclaredOption(click.Option):
+    """An option that ``--help`` lists in the group of its declaration.
 
     Args:
-        group: of `pipelines.option.GROUPS`.
-        advanced: whether the short ``--help`` leaves it out.
-        default_is: words for the default, such as "one for each core"; shown where no preset or
-            file gives a value.
-        spec: the declaration, where settings have one.
+        names: of the option.
+        spec: the declaration.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        *,
-        group: Group = "Input",
-        advanced: bool = False,
-        default_is: str = "",
-        spec: Option | None = None,
-        **attributes: Any,
-    ) -> None:
-        if default_is:
+    def __init__(self, names: Sequence[str], *, spec: Option, **attributes: Any) -> None:
+        attributes = {"help": spec.help, "required": spec.required, **attributes}
+        if spec.default not in (None, "", ()):  # click takes None for a value that was given
+            attributes["default"] = spec.default
+        if spec.default_is or spec.kind == "flag":
             attributes["show_default"] = False
+        if spec.kind != "flag":
+            attributes |= {"multiple": spec.several, "metavar": spec.metavar or None}
+            attributes["type"] = Value(spec) if _needs_check(spec) else str
         super().__init__(names, **attributes)
-        self.group = group
-        self.advanced = advanced
-        self.default_is = default_is
         self.spec = spec
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -118,42 +96,44 @@ class GroupedOption(click.Option):
             return None
         names, text = record
         if _is_short(ctx):
-            text = self._short_help() + text.removeprefix(self.help or "")
-        if self.default_is:
+            text = self._short_help() + text.removeprefix(self.spec.help)
+        if self.spec.default_is:
             given = (ctx.default_map or {}).get(self.name)
-            text += f"  [default: {self.default_is if given is None else given}]"
+            text += f"  [default: {self.spec.default_is if given is None else given}]"
         return names, text
 
     def _short_help(self) -> str:
-        first, dot, _ = (self.help or "").partition(". ")
-        if not dot or not isinstance(self.type, click.Choice):
+        first, dot, _ = self.spec.help.partition(". ")
+        if not dot or not self.spec.choices:
             return first + dot.strip()
-        return f"{first}: {', '.join(self.type.choices)}."
+        return f"{first}: {', '.join(self.spec.choices)}."
 
 
-class PathText(click.types.StringParamType):
-    """A text that shells complete as a file or directory; where it may also be a pattern or URL.
+def _needs_check(spec: Option) -> bool:
+    return spec.kind != "text" or bool(spec.choices or spec.suggestions)
 
-    Args:
-        kind: ``file`` or ``dir``.
-    """
 
-    name = "text"
+def own_option(name: str, *short: str, **declaration: Any) -> Callable[[Any], Any]:
+    """An option that one command declares; the keywords are those of `Option`."""
+    return add_option(Option(name=name, field=name, **declaration), *short)
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
 
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's interface
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Leave it to the shell."""
-        return [CompletionItem(incomplete, type=self._kind)]
+def add_option(spec: Option, *short: str, **attributes: Any) -> Callable[[Any], Any]:
+    """An option of a command from its declaration; ``attributes`` are those of click."""
+    flag = f"--{spec.name}".replace("_", "-")
+    if spec.kind == "flag":
+        flag += f"/--no-{flag[2:]}"
+    return click.option(flag, *short, spec.name, cls=DeclaredOption, spec=spec, **attributes)
 
 
 _PATHS = re.compile(r"(FILE|DIR|PATH|FROM|TO|TOKENIZER\.\.\.|CONFIG)(?![A-Z])")
+
+
+class _PathText(click.Path):
+    """A text that shells complete as a path; it may be a pattern or URL, so nothing is checked."""
+
+    def convert(self, value: Any, *_: Any) -> Any:
+        return value
 
 
 def _complete_paths(params: Sequence[click.Parameter]) -> None:
@@ -161,7 +141,8 @@ def _complete_paths(params: Sequence[click.Parameter]) -> None:
     for param in params:
         match = _PATHS.match(param.metavar or "")
         if isinstance(param.type, click.types.StringParamType) and (match or param.name == "input"):
-            param.type = PathText("dir" if match and match[1] == "DIR" else "file")
+            folder = match is not None and match[1] == "DIR"
+            param.type = _PathText(file_okay=not folder)
 
 
 class Command(click.Command):
@@ -178,22 +159,17 @@ class Command(click.Command):
         )
         _complete_paths(self.params)
 
-    @property
-    def _has_more(self) -> bool:
-        """Whether the short help leaves something out."""
-        return any(map(_is_advanced, self.params))
-
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters, ``--help`` included."""
         params = super().get_params(ctx)
-        if self._has_more:
+        if any(map(_is_advanced, self.params)):
             params.append(_help_all_option())
         return params
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What the command does; in the short help, the first paragraph."""
         whole = self.help
-        if _is_short(ctx) and self._has_more:
+        if _is_short(ctx) and any(map(_is_advanced, self.params)):
             self.help = (whole or "").partition("\n\n")[0]
         super().format_help_text(ctx, formatter)
         self.help = whole
@@ -206,8 +182,8 @@ class Command(click.Command):
                 continue
             record = param.get_help_record(ctx)
             if record is not None:
-                groups.setdefault(getattr(param, "group", "Options"), []).append(record)
-        for group in (*GROUPS, "Options"):
+                groups.setdefault(group_of(param), []).append(record)
+        for group in GROUPS:
             if group in groups:
                 with formatter.section(group):
                     formatter.write_dl(groups[group])
@@ -237,7 +213,12 @@ def _is_short(ctx: click.Context) -> bool:
 
 
 def _is_advanced(param: click.Parameter) -> bool:
-    return isinstance(param, GroupedOption) and param.advanced
+    return isinstance(param, DeclaredOption) and param.spec.advanced
+
+
+def group_of(param: click.Parameter) -> str:
+    """The group in which ``--help`` lists an option."""
+    return param.spec.group if isinstance(param, DeclaredOption) else "Options"
 
 
 def _help_all_option() -> click.Option:
@@ -262,10 +243,8 @@ class JobCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take Beam's arguments off first; what stands before them is the command's own."""
-        given: list[str] = []
-        if "--" in args:
-            place = args.index("--")
-            args, given = args[:place], args[place + 1 :]
+        place = args.index("--") if "--" in args else len(args)
+        args, given = args[:place], args[place + 1 :]
         for one in given:
             if not one.startswith("--"):
                 raise click.UsageError(
@@ -279,68 +258,74 @@ class JobCommand(Command):
 
 
 def beam_args(ctx: click.Context) -> tuple[str, ...]:
-    """What stands under ``beam_args`` in the configuration and after ``--``, which wins."""
-    return _over(ctx.meta.get(_IN_FILES, ()), ctx.meta[_META])
+    """Beam's arguments of all layers; of one that is given twice, the higher layer wins."""
+    args: tuple[str, ...] = ()
+    layers = [values.get(_BEAM_ARGS.name, ()) for values in _files(ctx)]
+    for layer in (*layers, ctx.meta[_META]):
+        named = {one.partition("=")[0] for one in layer}
+        args = (*(one for one in args if one.partition("=")[0] not in named), *layer)
+    return args
 
 
-def _over(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Both, without options of ``first`` that stand in ``second`` too."""
-    named = {one.partition("=")[0] for one in second}
-    return (*(one for one in first if one.partition("=")[0] not in named), *second)
-
-
-def use_job(ctx: click.Context, _: click.Parameter, path: str | None) -> str | None:
+def use_job(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
     """Make the values of the file of a job defaults, below those of ``--config``."""
-    if path is None or ctx.resilient_parsing:
-        return path
-    # click comes to arguments when it is through with options.
-    above, args = ctx.meta.pop(_FILE, {}), ctx.meta.pop(_IN_FILES, ())
-    _use_file(ctx, path)
-    ctx.meta[_FILE] |= above
-    ctx.meta[_IN_FILES] = _over(ctx.meta[_IN_FILES], args)
-    _set_defaults(ctx)
-    return path
+    if path is not None and not ctx.resilient_parsing:
+        ctx.meta[_JOB] = [_read_file(ctx, path)]
+        _set_defaults(ctx)
 
 
-def _use_file(ctx: click.Context, path: str) -> None:
-    """Make the values of a configuration file defaults of the command's options."""
-    keys = dict(option_keys(ctx.command))
-    values = read_config(path, keys, elsewhere=_elsewhere(ctx, own=keys))
-    in_file = cast("tuple[str, ...]", values.pop(_BEAM_ARGS.name, ()))
-    for one in in_file:
-        if not one.startswith("--"):
-            raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
-    ctx.meta[_IN_FILES] = _over(ctx.meta.get(_IN_FILES, ()), in_file)
-    ctx.meta[_FILE] = {**ctx.meta.get(_FILE, {}), **values}  # of two files, the later one wins
-    _set_defaults(ctx)
-
-
-def use_configs(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+def use_configs(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> None:
     """Make the values of configuration files defaults of the command's options."""
     if not ctx.resilient_parsing:
-        for path in paths:
-            _use_file(ctx, path)
-    return paths
+        ctx.meta[_CONFIGS] = [_read_file(ctx, path) for path in paths]
+        _set_defaults(ctx)
 
 
-def use_preset(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+def _read_file(ctx: click.Context, path: str) -> dict[str, Any]:
+    own = option_keys(ctx.command)
+    elsewhere = {
+        name: f"bpe {command.name}"
+        for command in reversed(_jobs(ctx))
+        for name in option_keys(command)
+        if name not in own
+    }
+    values: dict[str, Any] = read_config(path, own, elsewhere=elsewhere)
+    for one in values.get(_BEAM_ARGS.name, ()):
+        if not one.startswith("--"):
+            raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
+    return values
+
+
+def _files(ctx: click.Context) -> list[dict[str, Any]]:
+    """The values of the configuration files, the lowest layer first."""
+    return [*ctx.meta.get(_JOB, ()), *ctx.meta.get(_CONFIGS, ())]
+
+
+def use_preset(ctx: click.Context, _: click.Parameter, name: str | None) -> None:
     """Make the values of a preset defaults, below those of a configuration file.
 
     A preset says how to train: what a command has no option for goes by it.
     """
     if name is None or ctx.resilient_parsing:
-        return name
+        return
     from bpe.presets import path
 
-    own = dict(option_keys(ctx.command))
-    values = read_config(str(path(name)), _others(ctx) | own)
+    own = option_keys(ctx.command)
+    keys = {key: spec for command in _jobs(ctx) for key, spec in option_keys(command).items()}
+    values = read_config(str(path(name)), keys | own)
     ctx.meta[_PRESET] = {key: value for key, value in values.items() if key in own}
     _set_defaults(ctx)
-    return name
 
 
 def _set_defaults(ctx: click.Context) -> None:
-    ctx.default_map = {**ctx.meta.get(_PRESET, {}), **ctx.meta.get(_FILE, {})}
+    layers = [ctx.meta.get(_PRESET, {}), *_files(ctx)]
+    ctx.default_map = {name: value for layer in layers for name, value in layer.items()}
+
+
+def _jobs(ctx: click.Context) -> list[click.Command]:
+    root = ctx.find_root().command
+    commands = root.commands.values() if isinstance(root, click.Group) else ()
+    return [command for command in commands if isinstance(command, JobCommand)]
 
 
 def source(ctx: click.Context, name: str) -> Source:
@@ -350,58 +335,14 @@ def source(ctx: click.Context, name: str) -> Source:
         return Source.DEFAULT
     if known is not ParameterSource.DEFAULT_MAP:
         return Source.COMMAND_LINE
-    return Source.FILE if name in ctx.meta.get(_FILE, {}) else Source.PRESET
+    in_file = any(name in values for values in _files(ctx))
+    return Source.FILE if in_file else Source.PRESET
 
 
-def option_keys(command: click.Command) -> Iterator[tuple[str, Option]]:
+def option_keys(command: click.Command) -> dict[str, Option]:
     """The keys that a configuration for ``command`` may have: its options, by name."""
-    yield _BEAM_ARGS.name, _BEAM_ARGS
-    for param in command.params:
-        if isinstance(param, click.Option) and param.name not in _NOT_IN_FILES:
-            yield param.name, _key(param)
-
-
-def _key(option: click.Option) -> Option:
-    """What declares an option; of one that a command has for itself, what click knows of it."""
-    if isinstance(option, GroupedOption) and option.spec is not None:
-        return option.spec
-    kind: Kind = "text"
-    minimum, maximum = None, None
-    if option.is_flag:
-        kind = "flag"
-    elif isinstance(option.type, WholeNumber):
-        kind, minimum, maximum = "integer", option.type.minimum, option.type.maximum
-    return Option(
-        name=option.name or "",
-        help=option.help or "",
-        group=getattr(option, "group", "Input"),
-        kind=kind,
-        several=option.multiple,
-        choices=tuple(option.type.choices) if isinstance(option.type, click.Choice) else (),
-        minimum=minimum,
-        maximum=maximum,
-    )
-
-
-def _elsewhere(ctx: click.Context, *, own: dict[str, Option]) -> dict[str, str]:
-    """Keys of other commands, so that a file for `bpe run` is told apart from a typing error."""
-    others: dict[str, str] = {}
-    for command in _jobs(ctx):
-        for name, _ in option_keys(command):
-            if name not in own:
-                others.setdefault(name, f"bpe {command.name}")
-    return others
-
-
-def _others(ctx: click.Context) -> dict[str, Option]:
-    """The keys of all commands that run jobs."""
-    return {name: key for command in _jobs(ctx) for name, key in option_keys(command)}
-
-
-def _jobs(ctx: click.Context) -> list[click.Command]:
-    root = ctx.find_root().command
-    commands = root.commands.values() if isinstance(root, click.Group) else ()
-    return [command for command in commands if isinstance(command, JobCommand)]
+    specs = [param.spec for param in command.params if isinstance(param, DeclaredOption)]
+    return {spec.name: spec for spec in (_BEAM_ARGS, *specs) if spec.name != "config"}
 
 
 def choose(ctx: click.Context, first: str, second: str) -> None:

@@ -11,9 +11,8 @@ import contextlib
 import ctypes
 import importlib.metadata
 import os
-import signal
+import re
 import sys
-import threading
 import traceback
 from io import TextIOWrapper
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.cli.command import DeclaredOption
 from pipelines.cli.compare import compare
 from pipelines.cli.completion import completes, completion
 from pipelines.cli.convert import convert
@@ -28,20 +28,19 @@ from pipelines.cli.count import count
 from pipelines.cli.decode import decode
 from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
-from pipelines.cli.html_report import report
-from pipelines.cli.interrupts import INTERRUPTED
+from pipelines.cli.loading import INTERRUPTED, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.cli.package import package
+from pipelines.cli.report import report
 from pipelines.cli.run import run
 from pipelines.cli.show import show
 from pipelines.cli.train import train
 from pipelines.cli.verify import verify
-from pipelines.cli.wording import as_options, option_names
 from pipelines.cli.words import words
 from pipelines.errors import Interrupted, JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 class _InOrder(click.Group):
@@ -103,7 +102,25 @@ for _command in (
 ):
     bpe.add_command(_command)
 
-_OPTIONS = option_names(bpe.commands.values())
+_NAMED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
+_OPTIONS = {
+    name: param.opts[0]
+    for command in bpe.commands.values()
+    for param in command.params
+    if isinstance(param, click.Option)
+    for name in (param.name, *([param.spec.field] if isinstance(param, DeclaredOption) else []))
+} | {"beam_args": "--"}
+
+
+def as_options(message: str) -> str:
+    """``message`` of an error with options in the place of arguments.
+
+    An error names an argument between backticks, as Python or YAML spells it.
+
+    >>> as_options("replace it with `overwrite`, or name `another_one`")
+    'replace it with --overwrite, or name `another_one`'
+    """
+    return _NAMED.sub(lambda match: _OPTIONS.get(match[1], match[0]), message)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -123,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if completes(bpe):
             return 0
-        with put_back(), contextlib.nullcontext() if debug else _quiet_interrupts():
+        with put_back(), contextlib.nullcontext() if debug else quiet_interrupts():
             with bpe.make_context("bpe", list(arguments)) as context:
                 bpe.invoke(context)
             sys.stdout.flush()
@@ -168,29 +185,6 @@ def _use_one_heap() -> None:
         ctypes.CDLL(None).mallopt(arena_max, 1)
 
 
-@contextlib.contextmanager
-def _quiet_interrupts() -> Iterator[None]:
-    """On SIGINT, keep what Beam's threads have to say about it off stderr, until the process ends.
-
-    They lose their connections one after the other, and each prints a traceback of its own.
-    """
-
-    def interrupt(*_: object) -> None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
-        raise KeyboardInterrupt
-
-    before = signal.getsignal(signal.SIGINT)
-    in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or before is not signal.default_int_handler:  # a shell may have us ignore it
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _printable(message: str) -> str:
     """``message`` in one line that no terminal acts on: names of files may hold anything."""
     return "".join(
@@ -204,7 +198,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     from bpe.errors import BpeError, PretokenizerError, SpecialTokenError, TrainingError
 
     if isinstance(error, Interrupted):
-        return as_options(str(error), _OPTIONS), error.exit_status
+        return as_options(str(error)), error.exit_status
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):
@@ -213,10 +207,10 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), error.exit_code
     if isinstance(error, JobError):
-        return as_options(str(error), _OPTIONS), error.exit_status
+        return as_options(str(error)), error.exit_status
     if isinstance(error, BpeError):
         wrong_options = isinstance(error, (PretokenizerError, SpecialTokenError, TrainingError))
-        return as_options(str(error), _OPTIONS), 2 if wrong_options else 1
+        return as_options(str(error)), 2 if wrong_options else 1
     if isinstance(error, OSError):
         return _explain_os(error)
     if isinstance(error, MemoryError):

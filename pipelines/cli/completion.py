@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from pipelines.cli.command import Command
-
-if TYPE_CHECKING:
-    from click.shell_completion import ShellComplete
 
 VARIABLE = "_BPE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -34,14 +30,10 @@ def completion(shell: str) -> None:
     runners, files and directories.
     """
     root = click.get_current_context().find_root()
-    click.echo(_class(shell)(root.command, {}, "bpe", VARIABLE).source())
-
-
-def _class(shell: str) -> type[ShellComplete]:
-    found = get_completion_class(shell)
-    if found is None:  # click knows all three
+    shell_class = get_completion_class(shell)
+    if shell_class is None:  # click knows all three
         raise click.ClickException(f"no completion is known for {shell}")
-    return found
+    click.echo(shell_class(root.command, {}, "bpe", VARIABLE).source())
 
 
 def completes(root: click.Command) -> bool:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
-from pipelines.cli.report import show_json
-from pipelines.cli.tokenizer_options import load_tokenizer, tokenizer_options
+from pipelines.cli.command import Command, own_option
+from pipelines.cli.summary import show_json
 from pipelines.progress import many
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.formats.huggingface import Dialect
 
-# As in bpe.formats.LEAVE_OUT (a test compares); bpe is not imported for `--help`.
+# As bpe has them (a test compares); bpe is not imported for `--help`.
 LEAVE_OUT = (
     "pretokenizer",
     "normalizer",
@@ -27,7 +26,6 @@ LEAVE_OUT = (
     "added-tokens",
     "post-processor",
 )
-
 DIALECTS = ("huggingface", "beam-bpe")
 
 
@@ -43,25 +41,24 @@ bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@tokenizer_options()
-@click.option(
-    "--leave-out",
+@options.tokenizer_options()
+@own_option(
     "leave_out",
-    type=click.Choice(LEAVE_OUT),
-    multiple=True,
+    choices=LEAVE_OUT,
+    several=True,
     metavar="NAME",
     help=f"What TO may silently lack where its format cannot hold it: {', '.join(LEAVE_OUT)}; "
     "repeatable.",
 )
-@click.option(
-    "--dialect",
-    type=click.Choice(DIALECTS),
+@own_option(
+    "dialect",
+    choices=DIALECTS,
     default=DIALECTS[0],
     metavar="NAME",
     help="Of a tokenizer.json. huggingface: what its libraries cannot express is an error; "
     "beam-bpe: it is written so that only bpe reads it.",
 )
-@click.option("--overwrite/--no-overwrite", default=False, show_default=False, help="Replace TO.")
+@own_option("overwrite", kind="flag", default=False, help="Replace TO.")
 @options.json_option()
 @options.traceback_option()
 @click.pass_context
@@ -85,14 +82,14 @@ def convert(
     from bpe import formats
     from bpe.files import write_atomically
 
-    tokenizer = load_tokenizer(ctx, source)
+    tokenizer = options.load_tokenizer(ctx, source)
     files = formats.write(tokenizer, Path(target), leave_out=leave_out, dialect=dialect)
     for path in files.contents:
         if path.exists() and not overwrite:
             raise click.ClickException(f"{path} is there already: give --overwrite to replace it")
     for path, data in files.contents.items():
         write_atomically(path, data)
-    lacks = {name: lack.what for name, lack in files.lacks.items()}
+    lacks = {name: lack.what for name, lack in files.losses.items()}
     summary = {
         "from": source,
         "to": [str(path) for path in files.contents],

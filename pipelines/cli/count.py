@@ -8,20 +8,17 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
-from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import preset_option
-from pipelines.cli.watch_options import refuse_watching, settle_input, watch_option
+from pipelines.cli.options import declared_options, settings_of
+from pipelines.cli.summary import show_summary
 from pipelines.settings import (
     CountSettings,
     Execution,
     InputSettings,
     OutputSettings,
     PretokenSettings,
+    WatchSettings,
 )
-from pipelines.watch.settings import WatchSettings
 
 
 @click.command(
@@ -36,8 +33,8 @@ bpe count --watch 'landing/*.jsonl' --output counts
     *(InputSettings, PretokenSettings, CountSettings, OutputSettings, WatchSettings, Execution),
     optional=["input"],
 )
-@watch_option()
-@preset_option()
+@options.watch_option()
+@options.preset_option()
 @options.config_option()
 @options.report_options()
 @click.pass_context
@@ -52,15 +49,12 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     With --watch in the place of --input, files are counted as they arrive, until the job is told
     to stop; bpe train --counts DIR takes what is there at any time.
     """
-    watching = settle_input(ctx)
+    watching = options.is_watching(ctx)
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     output, execution = options.output_settings(ctx), options.execution(ctx)
     settings = settings_of(ctx, CountSettings)
-    watch = settings_of(ctx, WatchSettings) if watching else None
-    if not watching:
-        refuse_watching(ctx)
-    set_up_logging()
-    if watch is not None:
+    if watching:
+        watch = settings_of(ctx, WatchSettings)
         with loading():
             from pipelines.watch.job import watch_count
 
@@ -76,9 +70,9 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         show_summary(ctx, watch=watched)
         return
     with loading():
-        from pipelines import jobs
+        from pipelines.count import job
 
-    summary = jobs.count(
+    summary = job.count(
         inputs=inputs,
         pretokens=pretokens,
         output=output,

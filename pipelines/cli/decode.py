@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, beam_args
-from pipelines.cli.declared import declared_options, settings_of
+from pipelines.cli.command import JobCommand
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
+from pipelines.cli.options import declared_options
 from pipelines.progress import many
 from pipelines.settings import Execution
 
@@ -36,14 +35,13 @@ def decode(ctx: click.Context, /, directory: str, **_: Any) -> None:
     Prints a JSON object for each document, {"id": ..., "text": ...}, in the order of the parts.
     It is read in this process.
     """
-    set_up_logging()
     with loading():
-        from pipelines import jobs
+        from pipelines import decode as job
 
-    documents = jobs.decode(
+    documents = job.decode(
         directory=directory,
         stream=sys.stdout.buffer,
-        execution=settings_of(ctx, Execution, beam_args=beam_args(ctx)),
+        execution=options.execution(ctx),
     )
     sys.stdout.buffer.flush()
     click.echo(f"bpe: decode: {many(documents, 'document')}", err=True)

@@ -7,14 +7,18 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import GroupedOption, JobCommand
-from pipelines.cli.declared import declared_options, settings_of
+from pipelines.cli.command import JobCommand, own_option
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
-from pipelines.cli.report import show_summary
-from pipelines.cli.watch_options import refuse_watching, settle_input, watch_option
-from pipelines.settings import EncodeSettings, Execution, InputSettings, OutputSettings
-from pipelines.watch.settings import DriftSettings, WatchSettings
+from pipelines.cli.options import declared_options, settings_of
+from pipelines.cli.summary import show_summary
+from pipelines.settings import (
+    DriftSettings,
+    EncodeSettings,
+    Execution,
+    InputSettings,
+    OutputSettings,
+    WatchSettings,
+)
 
 
 @click.command(
@@ -31,10 +35,9 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
     *(InputSettings, EncodeSettings, OutputSettings, WatchSettings, DriftSettings, Execution),
     optional=["input"],
 )
-@watch_option()
-@click.option(
-    "--tokenizer",
-    cls=GroupedOption,
+@options.watch_option()
+@own_option(
+    "tokenizer",
     group="Input",
     required=True,
     metavar="FILE",
@@ -56,15 +59,11 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     With --watch in the place of --input, files are encoded as they arrive, each to parts of its
     own, until the job is told to stop; given again, it goes on where it was.
     """
-    watching = settle_input(ctx)
+    watching = options.is_watching(ctx)
     inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
     encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
-    watch = settings_of(ctx, WatchSettings) if watching else None
-    drift = settings_of(ctx, DriftSettings) if watching else None
-    if not watching:
-        refuse_watching(ctx)
-    set_up_logging()
-    if watch is not None and drift is not None:
+    if watching:
+        watch, drift = settings_of(ctx, WatchSettings), settings_of(ctx, DriftSettings)
         with loading():
             from pipelines.watch.job import watch_encode
 
@@ -81,9 +80,9 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         show_summary(ctx, watch=watched)
         return
     with loading():
-        from pipelines import jobs
+        from pipelines.encode import job
 
-    summary = jobs.encode(
+    summary = job.encode(
         inputs=inputs,
         tokenizer=ctx.params["tokenizer"],
         output=output,

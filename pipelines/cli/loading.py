@@ -1,31 +1,37 @@
-"""Modules that take long to load: Beam, and what needs it."""
+"""Loading modules that take long, and what Ctrl-C (SIGINT) does meanwhile and later.
+
+`pipelines.cli.main` imports this before anything else, so it imports nothing that takes long.
+"""
 
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import sys
-from contextlib import contextmanager, suppress
+import threading
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from pipelines.cli.interrupts import ended_by_interrupts
-from pipelines.cli.logs import is_json
-from pipelines.progress import draws_on
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _STARTING = "bpe: starting"  # shorter than any line of a log: what is written next covers it
 
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """A context to import in, where nobody looks for garbage: 4 to 25 % less time for Beam.
+    """A context to import Beam in: logging is set up, and nobody looks for garbage.
 
-    What modules are made of stays until the process ends, so it is not looked through later either.
+    That takes 4 to 25 % less time. What modules are made of stays until the process ends, so it is
+    not looked through later either.
     """
-    _tell()
+    from pipelines.cli.logs import set_up_logging
+
+    set_up_logging()
+    _show_start()
     first, enabled = gc.get_freeze_count() == 0, gc.isenabled()
     gc.disable()
     try:
@@ -38,8 +44,13 @@ def loading() -> Iterator[None]:
             gc.enable()
 
 
-def _tell() -> None:
+def _show_start() -> None:
     """Say on a terminal that the command is at work, until it has more to say."""
+    import click
+
+    from pipelines.cli.logs import is_json
+    from pipelines.progress import draws_on
+
     context = click.get_current_context(silent=True)
     if context is None or context.params.get("quiet", True) or is_json():
         return
@@ -47,3 +58,58 @@ def _tell() -> None:
         with suppress(OSError):  # nobody reads stderr any more
             sys.stderr.write(f"{_STARTING}\r")
             sys.stderr.flush()
+
+
+@contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let SIGINT end the process while the block imports modules: nothing has been made yet.
+
+    An exception would not do: raised inside an import, some modules swallow it, and the import
+    system prints a traceback where it runs in one of its callbacks.
+    """
+    debug = "--traceback" in sys.argv or os.environ.get("BPE_DEBUG")
+    with nullcontext() if debug else _on_interrupt(_end):
+        yield
+
+
+@contextmanager
+def quiet_interrupts() -> Iterator[None]:
+    """On SIGINT, keep what Beam's threads have to say about it off stderr, until the process ends.
+
+    They lose their connections one after the other, and each prints a traceback of its own.
+    """
+    with _on_interrupt(_interrupt_quietly):
+        yield
+
+
+@contextmanager
+def _on_interrupt(act: Callable[..., None]) -> Iterator[None]:
+    """Let ``act`` handle SIGINT; not where a shell has us ignore it, or a program handles it."""
+    before = signal.getsignal(signal.SIGINT)
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or before not in (signal.default_int_handler, _interrupt_quietly):
+        yield
+        return
+    signal.signal(signal.SIGINT, act)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt_quietly(*_: object) -> None:
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    raise KeyboardInterrupt
+
+
+def _end(*_: object) -> None:
+    """Say that the command was interrupted, and end the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from pipelines.cli.logs import choose_format, log_line
+
+    choose_format(sys.argv[1:])
+    line = log_line("ERROR", "interrupted")
+    try:
+        os.write(2, f"{line}\n".encode())
+    finally:
+        os._exit(INTERRUPTED)

@@ -1,38 +1,40 @@
-"""Logging of a command: warnings on stderr, one line each, also Beam's."""
+"""Logging of a command: warnings on stderr, one line each; of a submitted job, all in a file."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
+import os
+import sys
+import tempfile
 import threading
 import warnings
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pipelines.cli.job_log import OWN_HANDLER, shown_stderr
-from pipelines.errors import STOPPED
+from pipelines.errors import STOPPED, Interrupted
+from pipelines.progress import JobLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    _Handler = logging.StreamHandler[TextIO]
+    _StreamHandler = logging.StreamHandler[TextIO]
 else:
-    _Handler = logging.StreamHandler  # generic in Python 3.11 and later only
+    _StreamHandler = logging.StreamHandler  # generic in Python 3.11 and later only
 
-
-class _CurrentStderr(_Handler):
-    """Writes where stderr is at the moment, so that a progress bar is not torn."""
-
-    @property
-    def stream(self) -> TextIO:
-        return shown_stderr()
-
-    @stream.setter
-    def stream(self, _: TextIO) -> None: ...
-
-
-_SERVERS = "apache_beam.utils.subprocess_server"
+# Of the handler that a command shows its users; what Beam and its runners say stays off it, since
+# the error in the end says it in a line.
+OWN_HANDLER = "bpe"
 LOG_FORMATS = ("text", "json")
+_OURS = ("bpe", "pipelines")
+_SOURCES = tuple(f"{Path(__file__).resolve().parents[2] / name}{os.sep}" for name in _OURS)
+_SERVERS = "apache_beam.utils.subprocess_server"
+# Beam says the first on import where its Google Cloud extra is not installed, and the second where
+# a watch was told to stop, as an error.
+_OLD_NEWS = ("apitools not found", STOPPED)
+_ERRORS_KEPT = 200
 _chosen = {"format": "text"}  # of this process; `main` begins with text
 
 
@@ -61,14 +63,9 @@ def log_line(level: str, message: str) -> str:
     """A message of the command itself as a line of the log, without its end."""
     if not is_json():
         return f"bpe: {'' if level == 'INFO' else f'{level.lower()}: '}{message}"
-    from pipelines.progress.json_lines import json_line
+    from pipelines.progress.shown import json_line
 
     return json_line(level, message).rstrip("\n")
-
-
-# Beam says the first on import where its Google Cloud extra is not installed, and the second where
-# a watch was told to stop, as an error.
-_OLD_NEWS = ("apitools not found", STOPPED)
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -115,7 +112,7 @@ def set_up_logging() -> None:
     handler.set_name(OWN_HANDLER)
     formatter = logging.Formatter("bpe: %(levelname)s: %(message)s")
     if is_json():
-        from pipelines.progress.json_lines import JsonFormatter
+        from pipelines.progress.shown import JsonFormatter
 
         formatter = JsonFormatter()
         logging.captureWarnings(capture=True)
@@ -124,3 +121,146 @@ def set_up_logging() -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     # It warns of each job server that it starts and stops.
     logging.getLogger(_SERVERS).setLevel(logging.ERROR)
+
+
+class _CurrentStderr(_StreamHandler):
+    """Writes where stderr is at the moment, so that a progress bar is not torn."""
+
+    @property
+    def stream(self) -> TextIO:
+        return shown_stderr()
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None: ...
+
+
+class _Aside(io.TextIOWrapper):
+    """Takes what is printed on stderr while a job runs.
+
+    Attributes:
+        shown: what was stderr before.
+    """
+
+    shown: TextIO
+
+
+def shown_stderr() -> TextIO:
+    """The stderr that users see, also while what is printed there goes to the log of a job."""
+    return sys.stderr.shown if isinstance(sys.stderr, _Aside) else sys.stderr
+
+
+class FileLog(logging.Handler, JobLog):
+    """Writes records to a file, and keeps the texts of errors.
+
+    Attributes:
+        path: the file; removed by `close` unless `keep` was called.
+        stream: the open file, which can stand in for stderr.
+        errors: the texts of the first errors.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        handle, name = tempfile.mkstemp(prefix="bpe-log-", suffix=".log")
+        self.path = Path(name)
+        self.errors: list[str] = []
+        self._kept = False
+        self.stream = _Aside(os.fdopen(handle, "wb"), "utf-8", "backslashreplace")
+        self.stream.shown = shown_stderr()
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; a full disk is no reason for a job to fail."""
+        with contextlib.suppress(OSError, ValueError):
+            text = self.format(record)
+            self.stream.write(f"{text}\n")
+            if record.levelno >= logging.ERROR and len(self.errors) < _ERRORS_KEPT:
+                self.errors.append(text)
+
+    def keep(self) -> str:
+        """Let the file stay; returns its path."""
+        self._kept = True
+        self.flush()
+        return str(self.path)
+
+    def flush(self) -> None:
+        """Write what waits in memory."""
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.flush()
+
+    def close(self) -> None:
+        """Close the file, and remove it unless it is to stay."""
+        with contextlib.suppress(OSError):
+            self.stream.close()
+        if not self._kept:
+            self.path.unlink(missing_ok=True)
+        super().close()
+
+
+def _shown_by(handler: logging.Handler, level: int) -> Callable[[logging.LogRecord], bool]:
+    """A filter with which a handler shows, while a job runs, what it showed before."""
+    ours_only = handler.get_name() == OWN_HANDLER
+    return lambda record: (
+        record.levelno >= level and (not ours_only or record.name.partition(".")[0] in _OURS)
+    )
+
+
+@contextlib.contextmanager
+def job_log() -> Iterator[FileLog]:
+    """Log to a file of the job's own while the block runs."""
+    root = logging.getLogger()
+    level = root.level
+    log = FileLog()
+    filters = [(handler, _shown_by(handler, level)) for handler in root.handlers]
+    for handler, shown in filters:
+        handler.addFilter(shown)
+    root.addHandler(log)
+    root.setLevel(min(level, logging.INFO))
+    commanded = any(handler.get_name() == OWN_HANDLER for handler in root.handlers)
+    stderr = sys.stderr
+    if commanded:  # workers of this process print tracebacks too, beside what they log
+        sys.stderr = log.stream
+    try:
+        with _own_warnings_logged():
+            yield log
+    except BaseException as error:
+        # Beam's threads lose their connections one after the other, and say so until the process
+        # ends; where a signal ended the job, they may still work on what was taken from them.
+        if commanded:
+            threading.excepthook = lambda _: None
+        if commanded and isinstance(error, Interrupted):
+            sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until then
+        raise
+    finally:
+        if sys.stderr is log.stream:
+            sys.stderr = stderr
+        root.setLevel(level)
+        root.removeHandler(log)
+        for handler, shown in filters:
+            handler.removeFilter(shown)
+        log.close()
+
+
+@contextlib.contextmanager
+def _own_warnings_logged() -> Iterator[None]:
+    """Log the warnings of this package: what is printed on stderr would be put aside."""
+    before = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if file is None and filename.startswith(_SOURCES):
+            logging.getLogger(_OURS[0]).warning("%s", message)
+        else:
+            before(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        if warnings.showwarning is show:
+            warnings.showwarning = before

@@ -4,80 +4,111 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pipelines.cli.command import (
-    GroupedOption,
+    EXAMPLE_PATTERN,
     Source,
+    add_option,
     beam_args,
     choose,
+    own_option,
     source,
     stack,
     use_configs,
+    use_preset,
 )
-from pipelines.cli.declared import settings_of
 from pipelines.cli.logs import LOG_FORMATS, is_json, use_format
+from pipelines.option import Option, declared
 from pipelines.settings import (
     NO_NORMALIZER,
-    CountsInput,
+    NORMALIZERS,
+    DriftSettings,
     Execution,
     OutputSettings,
     PretokenSettings,
+    WatchSettings,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from bpe import Tokenizer
     from pipelines.progress import Progress
 
+Settings = TypeVar("Settings")
 
-def special_ids_option() -> Callable[[Any], Any]:
-    """Special tokens of a tokenizer file that does not say which they are."""
-    return click.option(
-        "--special-token",
-        "special_token",
-        cls=GroupedOption,
-        group="Text",
-        advanced=True,
-        multiple=True,
-        metavar="TOKEN[=ID]",
-        help="Special token of a file that does not say so (.tiktoken, vocab.json), with its id; "
-        "without, where the file or its publisher gives it one; repeatable.",
+# As bpe.presets.names() (a test compares); bpe is not imported for `--help`.
+PRESETS = ("byte-level", "interview", "notebook", "word-tutorial", "words")
+# Of commands that read stores, and have no runner.
+NO_RUNNER = ("runner", "workers", "stage", "shared_path")
+
+
+def declared_options(
+    *settings: type, optional: Collection[str] = (), leave_out: Collection[str] = ()
+) -> Callable[[Any], Any]:
+    """The options that classes of settings declare, each once.
+
+    Args:
+        settings: the classes.
+        optional: names of options that the command can do without.
+        leave_out: names of options that the command has not.
+    """
+    specs = {spec.name: spec for cls in settings for spec in declared(cls).values()}
+    return stack(
+        *(
+            add_option(replace(spec, required=spec.required and name not in optional))
+            for name, spec in specs.items()
+            if name not in leave_out
+        )
     )
 
 
-def special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
-    """The values of :func:`special_ids_option`: ids by token; None where none is given."""
-    found: dict[str, int | None] = {}
-    for one in given:
-        match = re.fullmatch(r"(.+)=([0-9]{1,10})", one, re.DOTALL)
-        content, id_ = (match[1], int(match[2])) if match else (one, None)
-        if content in found:
-            raise click.UsageError(f"--special-token {content!r} is given twice: leave one out")
-        found[content] = id_
-    return found or None
+def settings_of(ctx: click.Context, settings: type[Settings], **values: Any) -> Settings:
+    """Settings from the values of a command's options; of those that it lacks, the defaults.
+
+    Args:
+        ctx: of the command.
+        settings: the class.
+        values: of fields that are not taken from an option as they are.
+    """
+    given = {
+        name: ctx.params[spec.name]
+        for name, spec in declared(settings).items()
+        if ctx.params.get(spec.name) is not None
+    }
+    return settings(**{**given, **values})
 
 
 def config_option() -> Callable[[Any], Any]:
     """Where defaults come from."""
-    return click.option(
-        "--config",
-        cls=GroupedOption,
+    spec = Option(
+        name="config",
         group="Where it runs",
+        several=True,
         metavar="FILE",
-        multiple=True,
-        is_eager=True,
-        expose_value=False,
-        callback=use_configs,
         help="YAML file of defaults for these options, by name. Of several the last one wins, and "
         "the command line over all.",
     )
+    return add_option(spec, is_eager=True, expose_value=False, callback=use_configs)
 
 
-# Of commands that read stores, and have no runner.
-NO_RUNNER = ("runner", "workers", "stage", "package", "shared_path")
+def preset_option(default: str | None = None) -> Callable[[Any], Any]:
+    """Where defaults come from that neither the command line nor a file gives."""
+    spec = Option(
+        name="preset",
+        group="Vocabulary",
+        choices=PRESETS,
+        default=default,
+        metavar="NAME",
+        help="Train as a known description does: word-tutorial, notebook, byte-level, words or "
+        "interview. --config and other options win.",
+    )
+    return add_option(spec, is_eager=True, expose_value=False, callback=use_preset)
 
 
 def traceback_option() -> Callable[[Any], Any]:
@@ -87,92 +118,137 @@ def traceback_option() -> Callable[[Any], Any]:
 
 def json_option() -> Callable[[Any], Any]:
     """In which form to print the result."""
-    return click.option(
-        "--json/--no-json",
-        cls=GroupedOption,
-        group="Messages",
-        default=False,
-        show_default=False,
-        help="Print the result as JSON.",
+    return own_option(
+        "json", kind="flag", default=False, group="Messages", help="Print the result as JSON."
     )
 
 
 def report_options() -> Callable[[Any], Any]:
     """What to say."""
+    log_format = Option(
+        name="log_format",
+        group="Messages",
+        advanced=True,
+        choices=LOG_FORMATS,
+        default="text",
+        metavar="NAME",
+        help="Form of the lines on stderr. text: for people; json: an object each, also for what "
+        "goes wrong.",
+    )
     return stack(
         json_option(),
-        click.option(
-            "--quiet/--no-quiet",
+        own_option(
+            "quiet",
             "-q",
-            cls=GroupedOption,
-            group="Messages",
+            kind="flag",
             default=False,
-            show_default=False,
+            group="Messages",
             help="No progress on stderr.",
         ),
-        click.option(
-            "--log-format",
-            cls=GroupedOption,
-            group="Messages",
-            advanced=True,
-            type=click.Choice(LOG_FORMATS),
-            default="text",
-            metavar="NAME",
+        add_option(
+            log_format,
             expose_value=False,
             callback=lambda ctx, _, name: None if ctx.resilient_parsing else use_format(name),
-            help="Form of the lines on stderr. text: for people; json: an object each, also "
-            "for what goes wrong.",
         ),
         traceback_option(),
     )
 
 
+def tokenizer_options() -> Callable[[Any], Any]:
+    """How text is cut, and what is special, for tokenizer files that do not say it."""
+    return stack(
+        _of_file(
+            "pretokenizer",
+            default_is="as the file says",
+            help="How the tokenizer cuts text, for a file that does not say it (.tiktoken, "
+            "vocab.json).",
+        ),
+        _of_file("pattern", help="A regular expression instead; repeated, one after the other."),
+        _of_file(
+            "normalizer",
+            choices=NORMALIZERS,
+            help="What is done to text before it is cut, for a file that does not say it; "
+            "repeatable.",
+        ),
+        _of_file(
+            "never_split",
+            metavar="REGEX",
+            help="What is never split, for a file that does not say it: url, email or a regular "
+            "expression; repeatable.",
+        ),
+        _of_file(
+            "special_tokens",
+            metavar="TOKEN[=ID]",
+            help="Special token of a file that does not say so (.tiktoken, vocab.json), with its "
+            "id; without, where the file or its publisher gives it one; repeatable.",
+        ),
+    )
+
+
+def _of_file(field: str, **changes: Any) -> Callable[[Any], Any]:
+    spec = declared(PretokenSettings)[field]
+    return add_option(replace(spec, advanced=True, default=None, **changes))
+
+
+def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
+    """The tokenizer of a file, or of a complete directory, with what the options say of it."""
+    import bpe
+
+    choose(ctx, "pretokenizer", "pattern")
+    if Path(path).is_dir():
+        from pipelines.output.state import complete  # imports Beam
+
+        complete(path)
+    values = ctx.params
+    return bpe.Tokenizer.load(
+        path,
+        pretokenizer=values["pretokenizer"],
+        pattern=values["pattern"] or None,
+        normalizer=values["normalizer"],
+        never_split=values["never_split"],
+        special_tokens=_special_ids(values["special_token"]),
+    )
+
+
+def training_file(tokenizer: str) -> Path:
+    """Where the training of a tokenizer stands, if anywhere: beside it."""
+    path = Path(tokenizer)
+    return (path if path.is_dir() else path.parent) / "training.json"
+
+
+def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
+    """Ids by token; None where none is given."""
+    ids: dict[str, int | None] = {}
+    for text in given:
+        match = re.fullmatch(r"(.+)=([0-9]{1,10})", text, re.DOTALL)
+        content, id_ = (match[1], int(match[2])) if match else (text, None)
+        if content in ids:
+            raise click.UsageError(f"--special-token {content!r} is given twice: leave one out")
+        ids[content] = id_
+    return ids or None
+
+
 def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     """How the options cut text."""
     choose(ctx, "pretokenizer", "pattern")
-    pattern = ctx.params["pattern"] or None
-    return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=_normalizer(ctx))
-
-
-def _normalizer(ctx: click.Context) -> tuple[str, ...]:
     steps: tuple[str, ...] = ctx.params["normalizer"]
-    if NO_NORMALIZER not in steps:
-        return steps
-    if len(steps) > 1:
-        raise click.UsageError("--normalizer none stands alone: leave out the others, or it", ctx)
-    return ()
-
-
-def counts_inputs(ctx: click.Context) -> tuple[CountsInput, ...]:
-    """The counts to train on; ``DIR:3`` is DIR with each count three times."""
-    return tuple(CountsInput.parse(one) for one in ctx.params["counts"])
-
-
-def refuse_recutting(ctx: click.Context) -> None:
-    """Counts are of pre-tokens: how their text was cut is settled.
-
-    Raises:
-        click.UsageError: counts are given, and how to cut text as well.
-    """
-    for name in ("pretokenizer", "pattern", "normalizer", "never_split"):
-        if ctx.params["counts"] and source(ctx, name) > Source.PRESET and ctx.params[name]:
-            option = f"--{name}".replace("_", "-")
+    if NO_NORMALIZER in steps:
+        if len(steps) > 1:
             raise click.UsageError(
-                f"{option} goes with --input: --counts were cut when they were made, and the "
-                "tokenizer will cut text the same way",
-                ctx,
+                "--normalizer none stands alone: leave out the others, or it", ctx
             )
+        steps = ()
+    pattern = ctx.params["pattern"] or None
+    return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=steps)
 
 
-def output_settings(ctx: click.Context, *below: str) -> OutputSettings:
-    """Where the options write: ``--output``, or a directory below it."""
+def output_settings(ctx: click.Context, *, below: str = "") -> OutputSettings:
+    """Where the options write: ``--output``, or a directory ``/NAME`` below it."""
     choose(ctx, "overwrite", "resume")
-    return settings_of(ctx, OutputSettings, directory=join(ctx.params["output"], *below))
-
-
-def join(directory: str, *below: str) -> str:
-    """A path below a directory of any filesystem."""
-    return "/".join([directory.rstrip("/") or directory, *below]) if below else directory
+    directory = ctx.params["output"]
+    if below:
+        directory = f"{directory.rstrip('/')}{below}"
+    return settings_of(ctx, OutputSettings, directory=directory)
 
 
 def execution(ctx: click.Context) -> Execution:
@@ -182,20 +258,53 @@ def execution(ctx: click.Context) -> Execution:
 
 def progress(ctx: click.Context) -> Progress:
     """Where progress goes: stderr, unless ``--quiet``. Logs of jobs elsewhere go to files."""
-    from pipelines.cli.job_log import job_log
+    from pipelines.cli.logs import job_log
+    from pipelines.progress import NoProgress, progress_on
 
-    shown = _shown_progress(quiet=ctx.params["quiet"])
+    shown: Progress
+    if ctx.params["quiet"]:
+        shown = NoProgress()
+    elif is_json():
+        from pipelines.progress.shown import JsonProgress
+
+        shown = JsonProgress(sys.stderr)
+    else:
+        shown = progress_on(sys.stderr)
     shown.logs = job_log
     return shown
 
 
-def _shown_progress(*, quiet: bool) -> Progress:
-    from pipelines.progress import NoProgress, progress_on
+def watch_option() -> Callable[[Any], Any]:
+    """Which files to wait for."""
+    return own_option(
+        "watch",
+        group="Watching",
+        several=True,
+        metavar="PATTERN",
+        help="In the place of --input: take files as they arrive, and those that are there; "
+        "repeatable.",
+    )
 
-    if quiet:
-        return NoProgress()
-    if is_json():
-        from pipelines.progress.json_lines import JsonProgress
 
-        return JsonProgress(sys.stderr)
-    return progress_on(sys.stderr)
+def is_watching(ctx: click.Context) -> bool:
+    """Whether to watch; then the patterns stand where those of ``--input`` do.
+
+    Raises:
+        click.UsageError: neither is given, or both are; or what goes with ``--watch`` alone was
+            typed without it.
+    """
+    choose(ctx, "watch", "input")
+    if ctx.params["watch"]:
+        ctx.params["input"] = ctx.params["watch"]
+        return True
+    if not ctx.params["input"]:
+        raise click.UsageError(
+            f"Missing option '--input': give {EXAMPLE_PATTERN}, or --watch for files that are "
+            "still to come",
+            ctx,
+        )
+    for spec in (*declared(WatchSettings).values(), *declared(DriftSettings).values()):
+        if spec.name in ctx.params and source(ctx, spec.name) is Source.COMMAND_LINE:
+            option = f"--{spec.name}".replace("_", "-")
+            raise click.UsageError(f"{option} goes with --watch: without it, nothing waits", ctx)
+    return False

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
+from pipelines.cli.command import Command, own_option
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
 
 
 @click.command(
@@ -20,7 +19,7 @@ from pipelines.cli.logs import set_up_logging
 bpe package --output dist
 """,
 )
-@click.option("--output", required=True, metavar="DIR", help="Where the wheel goes.")
+@own_option("output", required=True, metavar="DIR", help="Where the wheel goes.")
 @options.traceback_option()
 def package(output: str) -> None:
     """Make a wheel of beam-bpe, and print the option of Beam that brings it to workers.
@@ -28,7 +27,6 @@ def package(output: str) -> None:
     pip builds it from the sources that run; where beam-bpe is installed without them, pip takes
     the same release from the package index.
     """
-    set_up_logging()
     with loading():
         from pipelines.submission.package import fits, make_wheel
 

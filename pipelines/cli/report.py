@@ -1,272 +1,107 @@
-"""The summary at the end of a job, on standard output: for people, or as JSON for programs."""
+"""``bpe report``: a page to look at."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.progress import duration, many, size_text
+from pipelines.cli import options
+from pipelines.cli.command import Command, own_option
+from pipelines.cli.loading import loading
+from pipelines.cli.summary import near, show_json, warning_lines
+from pipelines.progress import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
-    from pipelines.summaries import (
-        CountSummary,
-        EncodeSummary,
-        TrainSummary,
-        VerifySummary,
-        WatchSummary,
-    )
-
-    Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | VerifySummary | WatchSummary
+    from bpe import Tokenizer
 
 
-def show_summary(ctx: click.Context, **summaries: Summary) -> None:
-    """Print what was made.
-
-    Args:
-        ctx: of the command, for its ``--json`` and the size it asked for.
-        summaries: by the name of the job. One alone is one JSON object; of several, each stands
-            under its name.
-    """
-    if ctx.params["json"]:
-        show_json(summary_json(ctx, **summaries))
-        return
-    for job, summary in summaries.items():
-        head, *rest = _LINES[job](summary)
-        click.echo("\n".join([f"{_PAST[job]:10}{head}", *(f"{'':10}{line}" for line in rest)]))
-    for line in warning_lines(_all_warnings(ctx, summaries.values())):
-        click.echo(line)
-
-
-def summary_json(ctx: click.Context, **summaries: Summary) -> dict[str, Any]:
-    """What `show_summary` prints as JSON."""
-    facts = {job: summary.as_dict() for job, summary in summaries.items()}
-    whole = facts if len(facts) > 1 else next(iter(facts.values()))
-    return {**whole, "warnings": _all_warnings(ctx, summaries.values())}
-
-
-def _all_warnings(ctx: click.Context, summaries: Collection[Summary]) -> list[str]:
-    warnings = [text for summary in summaries for text in _warnings(summary, ctx.params)]
-    passed_over = [one for summary in summaries for one in summary.passed_over]
-    warnings += _set_aside(summaries, ctx.params)
-    return [*warnings, *map(str, passed_over)]
-
-
-def warning_lines(warnings: Iterable[str]) -> list[str]:
-    """Warnings as they stand below a summary, each once."""
-    return [f"{'warning':10}{text}" for text in dict.fromkeys(warnings)]
-
-
-def show_json(value: object) -> None:
-    """Print a JSON value; in ASCII where the stream takes no UTF-8."""
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    click.echo(json.dumps(value, ensure_ascii=not utf8, indent=2))
-
-
-def _counted(summary: CountSummary) -> list[str]:
-    found = f"{many(summary.pretokens, 'pre-token')}, {summary.distinct_pretokens:,} distinct"
-    files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of Parquet"
-    done = "complete already" if summary.resumed else _time(summary)
-    return [f"{_corpus(summary)}: {found}", f"{near(summary.output)}: {files}, {done}"]
-
-
-def _trained(summary: TrainSummary) -> list[str]:
-    output = near(summary.output)
-    merges = many(summary.merges, "merge")
-    counts = "; the counts were complete already" if summary.resumed_counts else ""
-    read = f"{many(summary.documents, 'document')}{_formats(summary)}"
-    lines = [
-        f"{many(summary.vocab_size, 'token')} ({merges}) of {read} in {duration(summary.seconds)}",
-        f"{output}/tokenizer.json, {output}/training.json" + counts,
-    ]
-    if summary.bytes_per_token is not None:
-        tokens = many(summary.tokens, "token")
-        figure = f"{summary.bytes_per_token:.2f} bytes of pre-tokens per token"
-        unit = f" in units of 1/{summary.scale:,}" if summary.scale > 1 else ""
-        corpus = "the weighted corpus" if summary.weighted else "the corpus"
-        lines[0] += f": {corpus} is {tokens}{unit}, {figure}"
-    lines += (
-        f"{near(source.path)}, weight {source.weight}: {source.bytes_share:.1%} of the bytes, "
-        f"{source.pretokens_share:.1%} of the pre-tokens"
-        for source in summary.mix
-    )
-    if summary.dialect is not None:
-        lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}")
-    return lines
-
-
-def _encoded(summary: EncodeSummary) -> list[str]:
-    tokens = many(summary.tokens, "token")
-    if summary.rows != summary.documents:
-        tokens += f" in {many(summary.rows, 'row')}"
-    if summary.bytes_per_token is not None:
-        tokens += f", {summary.bytes_per_token:.2f} bytes of text per token"
-    size = f"{size_text(summary.output_bytes)} of Parquet"
-    files = f"{many(summary.parts, 'file')}, {size}, {summary.id_type} ids"
-    dropped = (
-        f"dropped with the remainders of packed rows: {many(summary.dropped_tokens, 'token')}, "
-        f"{many(summary.dropped_documents, 'document')} whole"
-    )
-    if not summary.resumed_parts:
-        done = _time(summary)
-    elif summary.resumed_parts == summary.parts:
-        done = "complete already"
-    else:
-        done = f"{summary.resumed_parts} of them complete already"
-    return [
-        f"{_corpus(summary)}: {tokens}",
-        f"{near(summary.output)}: {files}, {done}",
-        *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
-        *_unknown(summary),
-    ]
-
-
-def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
-    """How much of the corpus has no token of its own."""
-    if not summary.unknown_tokens:
-        return []
-    share = summary.unknown_tokens / summary.tokens
-    return [f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"]
-
-
-_NO_CHECKSUM = (
-    "its manifest is of an earlier release and has no checksum: what neither the parts nor --input "
-    "tell was not checked"
+@click.command(
+    "report",
+    cls=Command,
+    short_help="Write a page about a tokenizer, counts or an encoded corpus.",
+    example="""
+bpe report model
+bpe report ids --output ids.html
+bpe report model --compare compared.json
+bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
+""",
 )
+@click.argument("path", metavar="PATH")
+@own_option(
+    "output",
+    metavar="FILE.html",
+    default_is="report.html in the directory",
+    help="File to write.",
+)
+@own_option(
+    "overwrite",
+    kind="flag",
+    default=False,
+    help="Replace a file that is there and is no report of bpe.",
+)
+@own_option(
+    "sample_parts",
+    kind="integer",
+    minimum=1,
+    metavar="N",
+    help="Read at most N parts of an encoded corpus, evenly spread; the report says so.",
+)
+@own_option(
+    "compare",
+    metavar="FILE.json",
+    several=True,
+    help="Also show the comparison that bpe compare --output has written; repeatable.",
+)
+@options.tokenizer_options()
+@options.report_options()
+@click.pass_context
+def report(
+    ctx: click.Context,
+    /,
+    path: str,
+    output: str | None,
+    overwrite: bool,
+    sample_parts: int | None,
+    compare: tuple[str, ...],
+    **_: Any,
+) -> None:
+    """Write one HTML file that shows what PATH holds; a browser opens it from disk.
 
-
-def _verified(summary: VerifySummary) -> list[str]:
-    units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
-    proof = "as its manifest says"
-    if summary.compared:
-        proof = {
-            None: "counting the input again gives the same",
-            True: "every document decodes to its own bytes",
-            False: "encoding every document again gives its ids (they do not hold all of its text)",
-        }[summary.lossless]
-    return [
-        f"{_corpus(summary)}: {units} in {many(summary.parts, 'file')}; {proof}",
-        f"{near(summary.directory)}: {_time(summary)}",
-        *([] if summary.manifest_checksum else [_NO_CHECKSUM]),
-        *_unknown(summary),
-    ]
-
-
-def _watched(summary: WatchSummary) -> list[str]:
-    units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
-    files = f"{many(summary.inputs, 'file')}, {summary.new_inputs:,} of them new"
-    failed = f"; {summary.failed_inputs:,} cannot be read" if summary.failed_inputs else ""
-    if summary.outdated_inputs:
-        failed += (
-            f"; {summary.outdated_inputs:,} changed after they were counted (old text counted)"
-        )
-    return [
-        f"{_corpus(summary)}: {units}",
-        f"{near(summary.output)}: {files}{failed}; {duration(summary.seconds)}",
-    ]
-
-
-_LINES: Mapping[str, Callable[[Any], list[str]]] = {
-    "count": _counted,
-    "train": _trained,
-    "encode": _encoded,
-    "verify": _verified,
-    "watch": _watched,
-}
-_PAST = {
-    "count": "counted",
-    "train": "trained",
-    "encode": "encoded",
-    "verify": "verified",
-    "watch": "watched",
-}
-
-
-def _dead_letters(summary: Any) -> str:
-    """Where the bad records of a job are."""
-    directory = near(getattr(summary, "output", None) or summary.directory)
-    counted = "counts/" if hasattr(summary, "vocab_size") else ""  # a training's
-    return f"{directory.rstrip('/')}/{counted}dead-letters/"
-
-
-def _set_aside(summaries: Iterable[Summary], asked: Mapping[str, Any]) -> Iterator[str]:
-    """How many bad records there were, once where several jobs met them, and where they are."""
-    places: dict[int, list[str]] = {}
-    for summary in summaries:
-        if summary.failures:
-            found = places.setdefault(summary.failures, [])
-            if not asked.get("counts"):
-                found.append(_dead_letters(summary))
-    for failures, found in places.items():
-        once = list(dict.fromkeys(found))
-        say = "says" if len(once) == 1 else "say"
-        why = f": {' and '.join(once)} {say} why" if once else ""
-        yield f"{many(failures, 'bad record')} set aside{why}"
-
-
-def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
-    watched = getattr(summary, "inputs", None) is not None
-    if watched and not summary.documents and not summary.failures:
-        yield "no document has arrived yet"
-    elif summary.documents == 0 and summary.failures:
-        yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
-    elif summary.documents == 0:
-        yield "the input holds no documents"
-    size = getattr(summary, "vocab_size", None)
-    wanted = asked.get("vocab_size")
-    if size is not None and wanted is not None and size > wanted:
-        yield too_small(size, wanted)
-    if size is not None and wanted is not None and size < wanted and _ran_out(summary):
-        rare = int(asked.get("min_frequency") or 1) > 1
-        remedy = "train on more text, or lower --min-frequency" if rare else "train on more text"
-        yield (
-            f"the corpus gave {size:,} tokens, not the {wanted:,} that were asked for: "
-            f"{summary.stopped} ({remedy})"
-        )
-
-
-def too_small(size: int, wanted: int) -> str:
-    """What to say of a vocabulary that its alphabet alone fills.
-
-    Args:
-        size: tokens that it has.
-        wanted: tokens that were asked for.
+    PATH is a directory that bpe count, train, encode or run has made, a tokenizer file of any
+    format that bpe convert knows, or a file that bpe compare --output has written. The page has the
+    compression of every smaller vocabulary, the lengths and frequencies of tokens, scripts, ties,
+    dead letters, speed, the manifests, and a box in which any text is shown as tokens. It loads
+    nothing from elsewhere. The pictures need matplotlib (the extra pictures); without it there are
+    tables in their place.
     """
-    return (
-        f"no merge was trained: special tokens and characters alone are {size:,} tokens, and "
-        f"--vocab-size is {wanted:,}: use a greater one"
+    with loading():
+        from pipelines.report import report as write_report
+
+    summary = write_report(
+        path,
+        output=output,
+        overwrite=overwrite,
+        tokenizer=_tokenizer(ctx, path),
+        sample_parts=sample_parts,
+        comparisons=compare,
+        progress=options.progress(ctx),
     )
+    if ctx.params["json"]:
+        show_json(summary.as_dict())
+        return
+    size = size_text(summary.bytes)
+    click.echo(f"report    {near(summary.output)}: {size}; open it in a browser")
+    if not summary.pictures:
+        lines = warning_lines(
+            ["no pictures: they need matplotlib: pip install 'beam-bpe[pictures]'"]
+        )
+        click.echo("\n".join(lines))
 
 
-def _ran_out(summary: TrainSummary) -> bool:
-    """Whether training ended for want of pairs, not by the other limit."""
-    return summary.stopped == "no pair left"
-
-
-def _corpus(summary: CountSummary | EncodeSummary | VerifySummary | WatchSummary) -> str:
-    documents = many(summary.documents, "document")
-    return f"{documents}{_formats(summary)}, {size_text(summary.bytes)} of text"
-
-
-def _formats(summary: Summary) -> str:
-    """Of which formats the documents are, where that is known."""
-    if len(summary.formats) < 2:
-        return "".join(f" ({name})" for name in summary.formats)
-    return f" ({', '.join(f'{number:,} {name}' for name, number in summary.formats.items())})"
-
-
-def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
-    speed = size_text(summary.bytes / max(summary.seconds, 1e-9))
-    return f"{duration(summary.seconds)} ({speed}/s)"
-
-
-def near(path: str) -> str:
-    """A local path below the current folder as one types it."""
-    here = f"{Path.cwd()}{os.sep}"
-    return path.removeprefix(here) if path.startswith(here) else path
+def _tokenizer(ctx: click.Context, path: str) -> Tokenizer | None:
+    """The tokenizer of a local file that the options say more of; None where they do not."""
+    names = ("pretokenizer", "pattern", "normalizer", "never_split", "special_token")
+    if not any(ctx.params[name] for name in names):
+        return None
+    return options.load_tokenizer(ctx, path)

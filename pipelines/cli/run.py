@@ -8,13 +8,13 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, use_job
-from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
-from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import preset_option, train_settings
+from pipelines.cli.options import declared_options, settings_of
+from pipelines.cli.summary import show_summary
+from pipelines.cli.train import train_settings
 from pipelines.settings import (
     CountSettings,
+    CountsInput,
     EncodeSettings,
     Execution,
     InputSettings,
@@ -40,7 +40,7 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
     *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ModelSettings),
     *(EncodeSettings, OutputSettings, Execution),
 )
-@preset_option()
+@options.preset_option()
 @options.config_option()
 @options.report_options()
 @click.pass_context
@@ -55,14 +55,15 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     training, encoding = train_settings(ctx), settings_of(ctx, EncodeSettings)
     execution = options.execution(ctx)
     output = options.output_settings(ctx)
-    counts_output = options.output_settings(ctx, "counts")
-    encoded_output = options.output_settings(ctx, "encoded")
+    counts_output = options.output_settings(ctx, below="/counts")
+    encoded_output = options.output_settings(ctx, below="/encoded")
     progress = options.progress(ctx)
-    set_up_logging()
     with loading():
-        from pipelines import jobs
+        from pipelines.count.job import count
+        from pipelines.encode.job import encode
+        from pipelines.train import train
 
-    jobs.check_run(
+    check_run(
         inputs=inputs,
         pretokens=pretokens,
         training=training,
@@ -70,11 +71,11 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         encoding=encoding,
         execution=execution,
     )
-    counted = jobs.count(
+    counted = count(
         inputs=inputs,
         pretokens=pretokens,
         output=counts_output,
-        settings=jobs.CountSettings(
+        settings=CountSettings(
             track_order=ctx.params["track_order"] or training.ties == "first-seen",
             prune_below=training.prune_below,
             shards=ctx.params["shards"],
@@ -82,9 +83,9 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         progress=progress,
     )
-    trained = jobs.train(
+    trained = train(
         inputs=None,
-        counts=(jobs.CountsInput(directory=counts_output.directory),),
+        counts=(CountsInput(directory=counts_output.directory),),
         pretokens=pretokens,
         training=training,
         output=output,
@@ -92,12 +93,48 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         progress=progress,
         then="encoded",
     )
-    encoded = jobs.encode(
+    encoded = encode(
         inputs=inputs,
-        tokenizer=options.join(output.directory, "tokenizer.json"),
+        tokenizer=f"{output.directory.rstrip('/')}/tokenizer.json",
         output=encoded_output,
         encoding=encoding,
         execution=execution,
         progress=progress,
     )
     show_summary(ctx, count=counted, train=trained, encode=encoded)
+
+
+def check_run(
+    *,
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    output: OutputSettings,
+    inputs: InputSettings,
+    encoding: EncodeSettings,
+    execution: Execution,
+) -> None:
+    """Refuse settings and a directory that would end the job only after the corpus is counted.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    from pipelines import storage
+    from pipelines.corpus.inputs import find_inputs
+    from pipelines.encode.kept import find_kept
+    from pipelines.encode.steps import check_special_tokens
+    from pipelines.failures import job_errors
+    from pipelines.output.directory import decide, refuse_links, training_failed
+    from pipelines.run import options as use_options
+    from pipelines.train import check_training
+
+    with job_errors():
+        use_options(execution)
+        check_special_tokens(pretokens.special_tokens, encoding)
+        check_training(
+            training, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
+        )
+        directory = storage.located(output.directory)
+        refuse_links(directory, ["counts", "encoded"])
+        decide(output, None, keep=["counts"] if training_failed(directory) else ())
+        if encoding.keep:
+            find_kept(find_inputs(inputs).files, encoding)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import GroupedOption, JobCommand, Source, choose, source
-from pipelines.cli.declared import declared_options, settings_of
+from pipelines.cli.command import JobCommand, Source, choose, forget, own_option, source
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
-from pipelines.cli.report import show_summary
-from pipelines.cli.train_options import preset_option, train_settings
+from pipelines.cli.options import declared_options, settings_of
+from pipelines.cli.summary import show_summary
 from pipelines.settings import (
+    CountsInput,
     Execution,
     InputSettings,
     ModelSettings,
@@ -21,6 +20,12 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+
+if TYPE_CHECKING:
+    from bpe.models import Model
+
+# Which options go with models of characters alone.
+_OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
 
 
 @click.command(
@@ -35,17 +40,16 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     *(InputSettings, PretokenSettings, TrainSettings, ModelSettings, OutputSettings, Execution),
     optional=["input"],
 )
-@click.option(
-    "--counts",
-    cls=GroupedOption,
+@own_option(
+    "counts",
     group="Input",
-    multiple=True,
+    several=True,
     metavar="DIR[:WEIGHT]",
     help="Counts to train on in place of --input, each times its weight: a whole number, a decimal "
     "(0.5) or a fraction (1/3); repeatable. Weights multiply counts and are no shares: the summary "
     "gives the share of each by bytes and by pre-tokens.",
 )
-@preset_option()
+@options.preset_option()
 @options.config_option()
 @options.report_options()
 @click.pass_context
@@ -64,19 +68,18 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         raise click.UsageError(
             "nothing to train on: give --input (a corpus) or --counts (from bpe count)", ctx
         )
-    options.refuse_recutting(ctx)
+    _refuse_recutting(ctx)
     training, output = train_settings(ctx), options.output_settings(ctx)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
     pretokens = options.pretoken_settings(ctx)
-    counts = options.counts_inputs(ctx)
+    counts = tuple(map(CountsInput.parse, ctx.params["counts"]))
     execution = options.execution(ctx)
-    set_up_logging()
     with loading():
-        from pipelines import jobs
+        from pipelines import train as job
 
     if counts and source(ctx, "pretokenizer") is Source.PRESET:
-        jobs.check_cut(counts=counts, pretokens=pretokens, execution=execution)
-    summary = jobs.train(
+        job.check_cut(counts=counts, pretokens=pretokens, execution=execution)
+    summary = job.train(
         inputs=inputs,
         counts=counts,
         pretokens=pretokens,
@@ -86,3 +89,73 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         progress=options.progress(ctx),
     )
     show_summary(ctx, train=summary)
+
+
+def _refuse_recutting(ctx: click.Context) -> None:
+    """Counts are of pre-tokens: how their text was cut is settled.
+
+    Raises:
+        click.UsageError: counts are given, and how to cut text as well.
+    """
+    for name in ("pretokenizer", "pattern", "normalizer", "never_split"):
+        if ctx.params["counts"] and source(ctx, name) > Source.PRESET and ctx.params[name]:
+            option = f"--{name}".replace("_", "-")
+            raise click.UsageError(
+                f"{option} goes with --input: --counts were cut when they were made, and the "
+                "tokenizer will cut text the same way",
+                ctx,
+            )
+
+
+def train_settings(ctx: click.Context) -> TrainSettings:
+    """The vocabulary that the options ask for.
+
+    Raises:
+        click.UsageError: they do not go together, or do not say when training ends.
+    """
+    values = ctx.params
+    settle_stop(ctx)
+    if values["vocab_size"] is None and values["max_merges"] is None:
+        raise click.UsageError(
+            "nothing says when training ends: give --vocab-size N, or --max-merges N", ctx
+        )
+    alphabet = tuple(values["initial_alphabet"] or "")
+    return settings_of(ctx, TrainSettings, model=model(ctx), initial_alphabet=alphabet)
+
+
+def settle_stop(ctx: click.Context) -> None:
+    """Where one layer says how large to get, the layers below it do not count."""
+    if source(ctx, "vocab_size") != source(ctx, "max_merges"):
+        choose(ctx, "vocab_size", "max_merges")
+
+
+def model(ctx: click.Context) -> Model:
+    """The model that the options describe; options of a preset that do not go with it are dropped.
+
+    Raises:
+        click.UsageError: the options do not go together.
+    """
+    from bpe.presets import model_of
+
+    values = ctx.params
+    wordpiece = values["model"] == "wordpiece"
+    _drop_unless(ctx, not (wordpiece and values["symbols"] == "bytes"), "symbols", "--model bpe")
+    symbols = values["symbols"] or ("characters" if wordpiece else "bytes")
+    for name in _OF_CHARACTERS:
+        _drop_unless(ctx, symbols == "characters", name, "--symbols characters")
+    _drop_unless(ctx, not wordpiece, "end_of_word", "--model bpe")
+    return model_of(
+        values["model"],
+        symbols=symbols,
+        end_of_word=values["end_of_word"],
+        unknown_token=values["unknown_token"],
+    )
+
+
+def _drop_unless(ctx: click.Context, fits: bool, name: str, partner: str) -> None:
+    if fits or ctx.params[name] is None:
+        return
+    if source(ctx, name) > Source.PRESET:
+        option = f"--{name}".replace("_", "-")
+        raise click.UsageError(f"{option} {ctx.params[name]} goes with {partner}", ctx)
+    forget(ctx, name)

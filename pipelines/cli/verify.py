@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args
-from pipelines.cli.declared import declared_options, settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.logs import set_up_logging
-from pipelines.cli.report import show_json, show_summary, summary_json
-from pipelines.cli.tokenizer_options import tokenizer_options
-from pipelines.cli.verify_tokenizer import (
-    is_tokenizer_file,
-    read_tokenizer,
-    show_tokenizer,
-    verify_tokenizer,
-)
+from pipelines.cli.options import declared_options, settings_of
+from pipelines.cli.summary import show_json, show_summary, summary_json
+from pipelines.progress import many
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpe import Tokenizer
+
+SHOWN = 20
+TOKENIZER = "tokenizer.json"
+TRAINING = "training.json"
 
 
 @click.command(
@@ -42,7 +42,7 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
     optional=["input"],
     leave_out=["split_size", "max_failures"],
 )
-@tokenizer_options()
+@options.tokenizer_options()
 @options.config_option()
 @options.report_options()
 @click.pass_context
@@ -62,29 +62,27 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     A tokenizer file, of any format that bpe convert knows: it is read in full (with training.json,
     where training left one beside it), and each token that cannot be encoded to itself is listed.
 
-    The parts of encoded output are shared out among the workers, on any runner. Each one is
-    checked: the error names the first that is wrong, and how many are. Counts are checked in this
-    process.
+    The workers of any runner share the parts out. Each one is checked: the error names the first
+    that is wrong, and how many are.
 
     Exit status 0: all is right; 1: something is not, and what is named.
     """
     path = ctx.params["path"]
-    if is_tokenizer_file(path):
+    if _is_tokenizer_file(path):
         if beam_args(ctx):
             raise click.UsageError(
                 "a tokenizer file is read without Beam: leave out what stands after --", ctx
             )
         _refuse_input(ctx)
-        found = verify_tokenizer(read_tokenizer(ctx, path), path)
-        show_tokenizer(ctx, found)
-        ctx.exit(1 if found["unreachable"] else 0)
+        summary = _verify_tokenizer(_read_tokenizer(ctx, path), path)
+        show_json(summary) if ctx.params["json"] else click.echo(_as_text(summary))
+        ctx.exit(1 if summary["unreachable"] else 0)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
     execution = options.execution(ctx)
-    set_up_logging()
     with loading():
-        from pipelines import jobs
+        from pipelines.verify import job
 
-    outputs = jobs.outputs(directory=path, execution=execution)
+    outputs = job.outputs(directory=path, execution=execution)
     if all(output.kind == "tokenizer" for output in outputs):
         _refuse_input(ctx)
     results: dict[str, dict[str, Any]] = {}
@@ -92,21 +90,21 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     tokenizer: Tokenizer | None = None
     for output in outputs:
         if output.kind == "tokenizer":
-            tokenizer = read_tokenizer(ctx, path)
-            results["tokenizer"] = found = verify_tokenizer(tokenizer, path)
+            tokenizer = _read_tokenizer(ctx, path)
+            results["tokenizer"] = _verify_tokenizer(tokenizer, path)
             if not as_json:
-                show_tokenizer(ctx, found)
+                click.echo(_as_text(results["tokenizer"]))
             continue
-        summary = jobs.verify(
+        verified = job.verify(
             directory=output.directory,
             inputs=inputs,
             execution=execution,
             progress=options.progress(ctx),
             tokenizer=tokenizer,
         )
-        results[summary.kind] = summary_json(ctx, verify=summary)
+        results[verified.kind] = summary_json(ctx, verify=verified)
         if not as_json:
-            show_summary(ctx, verify=summary)
+            show_summary(ctx, verify=verified)
     if as_json:
         show_json(results if len(results) > 1 else next(iter(results.values())))
     ctx.exit(1 if results.get("tokenizer", {}).get("unreachable") else 0)
@@ -115,3 +113,105 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
 def _refuse_input(ctx: click.Context) -> None:
     if ctx.params["input"]:
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
+
+
+def _is_tokenizer_file(path: str) -> bool:
+    """Whether this is a local file, or is named as one of a tokenizer is."""
+    from bpe.formats import ENDINGS
+
+    local = Path(path)
+    return not local.is_dir() and (local.is_file() or local.name.endswith(ENDINGS))
+
+
+def _verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
+    """Check a tokenizer that was read from ``path``; return what was found, as JSON values.
+
+    A token is *unreachable* where merging its bytes does not end in it: no text has it. It is
+    *cut* where it can be merged, but the text that it stands for is cut in several pre-tokens, so
+    that it stands in longer ones, if anywhere.
+    """
+    unreachable = tokenizer.unreachable()
+    return {
+        "tokenizer": path,
+        "tokens": len(tokenizer),
+        "merges": len(tokenizer.merges),
+        "unreachable": _described(tokenizer, unreachable),
+        "cut": _described(tokenizer, _cut_apart(tokenizer, without=set(unreachable))),
+    }
+
+
+def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
+    """The tokenizer of a file or a directory; ``training.json``, where it is beside, is read too.
+
+    Raises:
+        BpeError: one of them is damaged.
+        JobError: one of them cannot be read.
+    """
+    from bpe.training_report import Training
+
+    if "://" in path:
+        return _load_from_store(path)
+    tokenizer = options.load_tokenizer(ctx, path)
+    beside = options.training_file(path)
+    if beside.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
+        Training.load(beside)
+    return tokenizer
+
+
+def _load_from_store(directory: str) -> Tokenizer:
+    from bpe.training_report import Training
+    from pipelines import storage
+    from pipelines.encode import tokenizer_files
+    from pipelines.failures import job_errors
+
+    root = storage.located(directory)
+    with job_errors():
+        data = storage.read_if_there(beside := storage.join(root, TRAINING))
+        if data is not None:
+            Training.read(data, where=beside)
+        return tokenizer_files.load_tokenizer(storage.join(root, TOKENIZER))
+
+
+def _cut_apart(tokenizer: Tokenizer, *, without: set[int]) -> list[int]:
+    """The ids of the other ordinary tokens that are well-formed text and encode to several."""
+    import pyarrow as pa
+
+    skipped = {*without, *tokenizer.special_tokens.values(), *tokenizer.added_tokens.values()}
+    texts = {
+        id_: token
+        for id_, token in enumerate(tokenizer.tokens)
+        if token is not None and id_ not in skipped and _is_text(token)
+    }
+    lengths = tokenizer.encode_arrow(pa.array(texts.values(), pa.binary())).value_lengths()
+    return [id_ for id_, length in zip(texts, lengths.to_pylist(), strict=True) if length > 1]
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _described(tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {"id": id_, "token": tokenizer.token_bytes(id_).decode("utf-8", "backslashreplace")}
+        for id_ in ids
+    ]
+
+
+def _as_text(summary: dict[str, Any]) -> str:
+    size = f"{many(summary['tokens'], 'token')}, {many(summary['merges'], 'merge')}"
+    lines = [f"{'verified':10}{summary['tokenizer']}: {size}"]
+    if not summary["unreachable"]:
+        lines.append(f"{'':10}each token is what its own bytes merge to")
+    for name, what in (
+        ("unreachable", "cannot be encoded to itself: its bytes do not merge to it"),
+        ("cut", "is text that is cut: it stands in longer pieces, if anywhere"),
+    ):
+        tokens = summary[name]
+        lines += (f"{'':10}token {one['id']} {one['token']!r} {what}" for one in tokens[:SHOWN])
+        if len(tokens) > SHOWN:
+            lines.append(f"{'':10}and {len(tokens) - SHOWN:,} more ({name}; --json lists all)")
+    return "\n".join(lines)

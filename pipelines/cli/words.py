@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, GroupedOption, WholeNumber
-from pipelines.cli.declared import declared_options
-from pipelines.cli.report import show_json, too_small, warning_lines
-from pipelines.cli.train_options import (
-    model,
-    preset_option,
-    settle_stop,
-)
+from pipelines.cli.command import Command, own_option
+from pipelines.cli.options import declared_options
+from pipelines.cli.summary import show_json, too_small, warning_lines
+from pipelines.cli.train import model, settle_stop
 from pipelines.progress import many
 from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
 
 if TYPE_CHECKING:
-    from bpe.presets import WordsTokenizer
+    from bpe import Tokenizer
 
 MAX_MERGES = 200  # where neither the command line nor a preset says how many
 
@@ -37,21 +33,20 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
 @declared_options(PretokenSettings, TrainSettings, ModelSettings)
-@preset_option(default="words")
-@click.option(
-    "--encode",
-    cls=GroupedOption,
+@options.preset_option(default="words")
+@own_option(
+    "encode",
     group="Input",
-    multiple=True,
+    several=True,
     metavar="WORD",
     help="Also split this word, which is not trained on; repeatable.",
 )
-@click.option(
-    "--pairs",
-    type=WholeNumber(0),
+@own_option(
+    "pairs",
+    kind="integer",
+    minimum=0,
     default=0,
     metavar="N",
-    cls=GroupedOption,
     group="Messages",
     default_is="none",
     help="Also print the N most frequent pairs before the first merge.",
@@ -70,18 +65,18 @@ def words(ctx: click.Context, /, words: tuple[str, ...], **_: Any) -> None:
     given = words or tuple(sys.stdin.read().splitlines())
     if not any(given):
         raise click.UsageError("no words: give some as arguments, or on standard input", ctx)
-    trained = _train(ctx, given)
-    wanted = ctx.params["vocab_size"]
-    small = wanted is not None and len(trained) > wanted
-    warnings = [too_small(len(trained), wanted)] if small else []
+    facts = _facts(*_train(ctx, given), ctx.params)
+    size, wanted = facts["vocab_size"], ctx.params["vocab_size"]
+    warnings = [too_small(size, wanted)] if wanted is not None and size > wanted else []
     if ctx.params["json"]:
-        show_json({**_facts(trained, ctx.params), "warnings": warnings})
+        show_json({**facts, "warnings": warnings})
         return
-    click.echo("\n\n".join([_report(trained, ctx.params), *warning_lines(warnings)]))
+    click.echo("\n\n".join([_report(facts), *warning_lines(warnings)]))
 
 
-def _train(ctx: click.Context, texts: tuple[str, ...]) -> WordsTokenizer:
-    from bpe.presets import Preset, WordsTokenizer
+def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[tuple[bytes, int]]]:
+    """A tokenizer, and the words it was trained on with their counts, in the order of the text."""
+    from bpe import Preset
 
     settle_stop(ctx)
     values, pretokens = ctx.params, options.pretoken_settings(ctx)
@@ -99,53 +94,70 @@ def _train(ctx: click.Context, texts: tuple[str, ...]) -> WordsTokenizer:
     )
     if preset.vocab_size is None and preset.max_merges is None:
         preset = replace(preset, max_merges=MAX_MERGES)
-    return WordsTokenizer(preset).train(texts)
+    counts = preset.count(texts, track_order=True)
+    tokenizer = preset.train(counts)
+    counts = counts.pruned(preset.prune_below)
+    words = list(counts.items())
+    return tokenizer, [words[row] for row in counts.first_seen_rows().to_pylist()]
 
 
-def _facts(trained: WordsTokenizer, asked: dict[str, Any]) -> dict[str, Any]:
+def _facts(
+    tokenizer: Tokenizer, words: list[tuple[bytes, int]], asked: dict[str, Any]
+) -> dict[str, Any]:
     """Everything, as JSON values."""
-    counts, splits = trained.word_counts, trained.splits
+    from bpe.explain import Explainer, pair_counts
+
+    training = tokenizer.training
+    if training is None:
+        raise TypeError("a tokenizer that was just trained knows its training")
+    pieces, cut = Explainer(tokenizer).pieces, tokenizer.pretokenizer.split
+
+    def tokens(*pretokens: bytes) -> list[str]:
+        return [_text(piece) for pretoken in pretokens for piece in pieces(pretoken)]
+
     facts: dict[str, Any] = {
-        "merges": [
-            {"left": left, "right": right, "count": count} for left, right, count in trained.merges
-        ],
-        "stopped": trained.training.stopped,
-        "vocab_size": len(trained),
-        "vocabulary": trained.vocabulary,
+        "merges": [_pair(merge.left, merge.right, merge.count) for merge in training.merges],
+        "stopped": training.stopped,
+        "vocab_size": len(tokenizer),
+        "vocabulary": tokenizer.get_vocab(),
         "words": [
-            {"word": word, "count": counts[word], "tokens": tokens}
-            for word, tokens in splits.items()
+            {"word": _text(word), "count": count, "tokens": tokens(word)} for word, count in words
         ],
     }
     if asked["pairs"]:
-        facts["pairs"] = [
-            {"left": left, "right": right, "count": count}
-            for (left, right), count in trained.pair_counts().most_common(asked["pairs"])
-        ]
+        pairs = pair_counts(words, tokenizer.model).most_common(asked["pairs"])
+        facts["pairs"] = [_pair(left, right, count) for (left, right), count in pairs]
     if asked["encode"]:
         facts["encoded"] = [
-            {"word": word, "tokens": trained.split(word)} for word in asked["encode"]
+            {"word": text, "tokens": tokens(*cut(text))} for text in asked["encode"]
         ]
     return facts
 
 
-def _report(trained: WordsTokenizer, asked: dict[str, Any]) -> str:
+def _pair(left: bytes, right: bytes, count: int) -> dict[str, Any]:
+    return {"left": _text(left), "right": _text(right), "count": count}
+
+
+def _report(facts: dict[str, Any]) -> str:
     """The same for people."""
-    parts = []
-    if asked["pairs"]:
-        found = trained.pair_counts().most_common(asked["pairs"])
-        rows = [(f"{_visible(left)} {_visible(right)}", f"{n:,}") for (left, right), n in found]
-        parts.append(_table("pairs", rows))
-    merges = [
-        (f"{_visible(left)} {_visible(right)}", f"{count:,}")
-        for left, right, count in trained.merges
+    merges = facts["merges"]
+    splits = {one["word"]: one["tokens"] for one in (*facts["words"], *facts.get("encoded", ()))}
+    size = f"{many(len(merges), 'merge')}, {many(facts['vocab_size'], 'token')}"
+    sections = [
+        _table("pairs", _rows(facts.get("pairs", []))),
+        _table("merges", _rows(merges)) or "no merges",
+        f"{size} ({facts['stopped']})",
+        _table("words", [(_visible(word), _joined(tokens)) for word, tokens in splits.items()]),
     ]
-    parts.append(_table("merges", merges) or "no merges")
-    size = f"{many(len(merges), 'merge')}, {many(len(trained), 'token')}"
-    parts.append(f"{size} ({trained.training.stopped})")
-    splits = trained.splits | {word: trained.split(word) for word in asked["encode"]}
-    parts.append(_table("words", [(_visible(word), _joined(splits[word])) for word in splits]))
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, sections))
+
+
+def _rows(pairs: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(_joined([one["left"], one["right"]]), f"{one['count']:,}") for one in pairs]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
 
 
 def _joined(tokens: list[str]) -> str:
@@ -153,13 +165,13 @@ def _joined(tokens: list[str]) -> str:
 
 
 def _visible(text: str) -> str:
-    from bpe.visible import visible
+    from bpe.explain import visible
 
     return visible(text.encode())
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> str:
-    from bpe.visible import columns
+    from bpe.explain import columns
 
     width = max((columns(left) for left, _ in rows), default=0)
     lines = [f"  {left}{' ' * (width - columns(left))}  {right}".rstrip() for left, right in rows]

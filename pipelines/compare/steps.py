@@ -1,36 +1,217 @@
-"""Comparing tokenizers over splits, without Beam: the steps of `pipelines.compare.transform`."""
+"""Comparing tokenizers, without Beam: the steps of `pipelines.compare.job`, and their result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from bpe import PRETOKENIZERS
 from bpe.errors import UnknownCharacterError
-from pipelines.compare.measures import GroupSums, GroupTotals, Measures, Meter, measure_block
-from pipelines.compare.pieces import Difference, find_differences
-from pipelines.compare.plan import BY_FILE
+from pipelines import storage
+from pipelines.compare.measures import (
+    USED_GROUPS,
+    Difference,
+    GroupSums,
+    GroupTotals,
+    Measures,
+    Meter,
+    describe_example,
+    measure_block,
+    without_used,
+)
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import without
-from pipelines.corpus.reading import SplitReader
+from pipelines.corpus.documents.types import parse_type
+from pipelines.corpus.reading import SplitReader, check_failures
 from pipelines.count.steps import drained
-from pipelines.errors import ConfigError
+from pipelines.encode.kept import find_kept
+from pipelines.encode.tokenizer_files import load_tokenizer, sent_tokenizer
+from pipelines.errors import ConfigError, InputError
 from pipelines.metrics import counter
+from pipelines.output.names import dead_letters_in, read_json_object
+from pipelines.settings import EncodeSettings
+from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from bpe.counter import PretokenCounter
-    from pipelines.compare.plan import CompareJob
-    from pipelines.corpus.documents import Block
+    from bpe.counting import PretokenCounter
+    from pipelines.compare.measures import PieceCutter
+    from pipelines.corpus.documents import Block, KeptColumn
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import FileRange, Split
+    from pipelines.count.steps import CountJob
     from pipelines.failures import Failures
 
+BY_FILE = "file"
+EXAMPLES = 20
 MAX_GROUPS = 100_000
 TOTAL = "*"  # the key of the whole corpus; those of groups are empty or begin with =
+KIND = "comparison"
+VERSION = 1
+_SHOWN_FAILURES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile:
+    """A tokenizer to compare.
+
+    Attributes:
+        name: how it is called in the result.
+        path: of its file.
+        pretokenizer: how it cuts text, where the file does not say it; None where it does.
+    """
+
+    name: str
+    path: str
+    pretokenizer: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> TokenizerFile:
+        """From ``[NAME=]FILE[:PRETOKENIZER]``; a name is letters, digits, ``.``, ``_`` and ``-``.
+
+        Raises:
+            ConfigError: there is no file in it.
+        """
+        match = re.fullmatch(r"([\w.-]+)=(.+)", text, re.DOTALL)
+        name, rest = (match[1], match[2]) if match else ("", text)
+        path, colon, suffix = rest.rpartition(":")
+        if not (colon and path and suffix in PRETOKENIZERS):
+            path, suffix = rest, ""
+        if not path:
+            raise ConfigError("a tokenizer is empty: name a file")
+        return cls(name=name, path=path, pretokenizer=suffix or None)
+
+
+def parse_tokenizers(texts: Sequence[str]) -> tuple[TokenizerFile, ...]:
+    """Tokenizers as a command line names them; those without a name get one from their path.
+
+    Raises:
+        ConfigError: there are fewer than two, or two have one name.
+    """
+    if len(texts) < 2:
+        raise ConfigError("name two tokenizers to compare, or more")
+    files = [TokenizerFile.parse(text) for text in texts]
+    short = [_short_name(file.path) for file in files]
+    for i, file in enumerate(files):
+        if not file.name:
+            name = short[i] if short.count(short[i]) == 1 else file.path
+            alone = [other.path for other in files].count(file.path) == 1
+            files[i] = replace(file, name=name if alone else texts[i])
+    names = [file.name for file in files]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(
+                f"two tokenizers are called {name}: give them names, as in old={files[0].path}"
+            )
+    return tuple(files)
+
+
+def _short_name(path: str) -> str:
+    """The file's name, or its folder's where all files of the kind have the same name."""
+    parts = PurePosixPath(path.replace("\\", "/"))
+    if parts.name in ("tokenizer.json", "vocab.json") and parts.parent.name:
+        return parts.parent.name
+    return parts.stem or path
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareJob:
+    """Everything a worker must know to compare; small, and picklable.
+
+    Attributes:
+        directory: where the job keeps its files while it runs.
+        tokenizers_sha256: of the ``tokenizer.json`` of each tokenizer in it (hex).
+        reading: how splits are read.
+        by: the groups: None, ``file``, or a column.
+        cutter: cuts the pieces that are counted.
+        counting: how they are counted.
+        names: of the tokenizers.
+        used: whether to keep which ids occur in each group.
+        examples: pieces to show; 0 to count none.
+    """
+
+    directory: str
+    tokenizers_sha256: tuple[str, ...]
+    reading: Reading
+    by: str | None
+    cutter: PieceCutter
+    counting: CountJob
+    names: tuple[str, ...]
+    used: bool = True
+    examples: int = EXAMPLES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is compared, and over what: small, for the worker that writes the result.
+
+    Attributes:
+        tokenizers: their files and names.
+        inputs: the name and the size of each file of the corpus.
+    """
+
+    tokenizers: tuple[TokenizerFile, ...]
+    inputs: tuple[tuple[str, int], ...]
+
+
+def load(file: TokenizerFile) -> Tokenizer:
+    """The tokenizer in a file.
+
+    Raises:
+        InputError: it cannot be read.
+        ConfigError: nothing says how it cuts text.
+    """
+    try:
+        return load_tokenizer(file.path, pretokenizer=file.pretokenizer)
+    except InputError as error:
+        if "`pretokenizer`" in str(error):
+            raise ConfigError(
+                f"{error}; name it behind a colon, as in {file.path}:cl100k, or write a "
+                "tokenizer.json with bpe convert"
+            ) from error
+        raise
+
+
+def group_column(files: Sequence[InputFile], by: str | None) -> tuple[KeptColumn, ...]:
+    """The column whose values are the groups; none where they are not of a column."""
+    if by is None or by == BY_FILE:
+        return ()
+    if by == "id":
+        raise ConfigError("`by` id: each document has its own: name a column with few values")
+    try:
+        columns = find_kept(files, EncodeSettings(keep=(by,)))
+    except (ConfigError, InputError) as error:
+        raise type(error)(str(error).replace("`keep`", "`by`")) from error
+    kind = parse_type(columns[0].type)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise ConfigError(f"`by` {by}: its values are {kind}: name a column of text or numbers")
+    return columns
+
+
+def tokenizer_names(job: CompareJob) -> tuple[str, ...]:
+    """The names of the tokenizers' files in the directory of a job."""
+    return tuple(f"tokenizer-{number}.json" for number in range(len(job.tokenizers_sha256)))
+
+
+def tokenizers_of(job: CompareJob) -> tuple[Tokenizer, ...]:
+    """Load the job's tokenizers, in a worker.
+
+    Raises:
+        InputError: one cannot be read, or is another by now.
+    """
+    return tuple(
+        sent_tokenizer(join(job.directory, name), sha256=sha256)
+        for name, sha256 in zip(tokenizer_names(job), job.tokenizers_sha256, strict=True)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +375,115 @@ def group_name(key: str) -> str | None:
     return key[1:] if key else None
 
 
-def differences_of(
-    run: bytes, job: CompareJob, tokenizers: Sequence[Tokenizer]
-) -> tuple[Difference, ...]:
-    """How each further tokenizer differs from the first over the pieces of one shard."""
-    return tuple(find_differences(run, tokenizers, examples=job.examples))
+def comparison(
+    results: Iterable[Totals | tuple[Difference, ...] | SplitFailures],
+    job: CompareJob,
+    *,
+    subject: Subject,
+    tokenizers: Sequence[Tokenizer],
+) -> dict[str, Any]:
+    """Put the result together, as JSON values; the order of what comes in does not matter.
+
+    Args:
+        results: totals of groups, differences by shard, and bad records by split.
+        job: what was done.
+        subject: what was compared.
+        tokenizers: loaded.
+
+    Raises:
+        RecordError: over all splits, more bad records than the job may set aside.
+        ConfigError: there are too many groups.
+        JobError: the runner lost something.
+    """
+    measures = (Measures(),) * len(tokenizers)
+    groups: dict[str, GroupTotals] = {TOTAL: GroupTotals(measures=measures)}
+    found = [Difference()] * (len(tokenizers) - 1)
+    records = 0
+    for result in results:
+        if isinstance(result, SplitFailures):
+            records += result.records
+        elif isinstance(result, Totals):
+            groups[result.key] = groups.get(result.key, GroupTotals()) + result.totals
+        else:
+            both = zip(found, result, strict=True)
+            found = [one.joined(other, job.examples) for one, other in both]
+    total = groups.pop(TOTAL)
+    check_groups(job.by, len(groups))
+    dead = _dead_letters(job, records, total.documents)
+    ordered = sorted(groups.items(), key=lambda item: (-item[1].bytes, item[0]))
+    if len(groups) > USED_GROUPS:  # it may be known of some of them
+        ordered = [(key, without_used(of)) for key, of in ordered]
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "tokenizers": [
+            {
+                "name": named.name,
+                "path": named.path,
+                "vocab_size": len(tokenizer),
+                "pretokenizer": str(tokenizer.pretokenizer),
+                "model": type(tokenizer.model).__name__,
+            }
+            for named, tokenizer in zip(subject.tokenizers, tokenizers, strict=True)
+        ],
+        "inputs": [{"name": name, "size": size} for name, size in subject.inputs],
+        "by": job.by,
+        "failures": records,
+        "bad_records": dead,
+        "total": total.to_json(),
+        "groups": [{"name": group_name(key), **of.to_json()} for key, of in ordered],
+        "differences": [
+            {
+                "first": job.names[0],
+                "second": job.names[i + 1],
+                "pieces_with_fewer_tokens": one.fewer,
+                "pieces_with_more_tokens": one.more,
+                "pieces_with_as_many_tokens": one.same,
+                "examples": [
+                    describe_example(example, (tokenizers[0], tokenizers[i + 1]))
+                    for example in one.examples
+                ],
+            }
+            for i, one in enumerate(found)
+            if job.examples
+        ],
+    }
+
+
+def _dead_letters(job: CompareJob, records: int, documents: int) -> list[dict[str, Any]]:
+    """The first bad records: where they are, and why they are bad."""
+    if not records:
+        return []
+    files = dead_letters_in(job.directory)
+    check_failures(records, job.reading, files, documents=documents)
+    shown: list[dict[str, Any]] = []
+    for file in files:
+        for line in storage.read(join(job.directory, file)).splitlines():
+            if len(shown) == _SHOWN_FAILURES:
+                return shown
+            letter = json.loads(line)
+            shown.append({key: letter[key] for key in ("file", "unit", "place", "reason")})
+    return shown
+
+
+def is_comparison(path: str) -> bool:
+    """Whether a file says that it is a comparison; its name ends with ``.json`` then."""
+    value = read_json_object(path) if path.endswith(".json") else None
+    return value is not None and value.get("kind") == KIND
+
+
+def read_comparison(path: str) -> dict[str, Any]:
+    """Read a file that ``bpe compare --output`` wrote.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    try:
+        value = json.loads(storage.read(path))
+    except ValueError as error:
+        raise InputError(f"{path}: not a comparison: {error}") from error
+    if not isinstance(value, dict) or value.get("kind") != KIND:
+        raise InputError(f"{path}: not a comparison: bpe compare --output writes one")
+    if value.get("version") != VERSION:
+        raise InputError(f"{path}: a comparison of version {value.get('version')}, not {VERSION}")
+    return value

@@ -26,9 +26,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from pipelines.corpus.formats import FILE_FORMATS, SUFFIXES
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
 from pipelines.errors import InputError
-from pipelines.output.names import PLAN, fingerprint, is_ours
+from pipelines.output.names import PLAN, fingerprint, read_plan
 from pipelines.storage import (
     Version,
     check_filesystem,
@@ -41,18 +42,10 @@ from pipelines.storage import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.settings import InputSettings
+    from pipelines.settings import FileFormat, Format, InputSettings
 
-FileFormat = Literal["text", "lines", "jsonl", "parquet"]
 Compression = Literal["none", "gz", "zst", "bz2", "xz"]
 
-FORMAT_SUFFIXES: dict[str, FileFormat] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 COMPRESSION_SUFFIXES: dict[str, Compression] = {
     ".gz": "gz",
     ".zst": "zst",
@@ -93,29 +86,41 @@ class InputFile:
     @property
     def can_be_cut(self) -> bool:
         """Whether a range of its bytes can be read by itself."""
-        return self.compression == "none" and self.format != "text"
+        return self.compression == "none" and FILE_FORMATS[self.format].can_be_cut
 
 
 class Listed(NamedTuple):
-    """What a list says of a file: size in bytes, and when it was changed, in seconds since 1970.
-
-    The version tells the same in the way that is compared.
-    """
+    """What a list says of a file: size in bytes, and the version that it has then."""
 
     path: str
     size: int
-    changed: float
     version: Version
+
+    @property
+    def mtime(self) -> float:
+        """When it was changed, in seconds since 1970."""
+        return self.version.modified / 1e9
+
+    @property
+    def stamp(self) -> tuple[int, float]:
+        """Size and time of change, to be compared with those of another look at the file."""
+        return self.size, self.mtime
 
     @classmethod
     def of_status(cls, path: str, status: os.stat_result) -> Listed:
         """What is listed of a local file."""
-        return cls(path, status.st_size, status.st_mtime, Version.of_status(status))
+        return cls(path, status.st_size, Version.of_status(status))
 
     @classmethod
-    def of_object(cls, path: str, size: int, version: Version) -> Listed:
-        """What is listed of an object in a store."""
-        return cls(path, size, version.modified / 1e9, version)
+    def at(cls, path: str) -> Listed | None:
+        """A file as it is now; None where it is gone."""
+        try:
+            if is_local(path):
+                return cls.of_status(path, os.stat(path))  # noqa: PTH116 - need not be text
+            found = object_at(path)
+        except OSError:
+            return None
+        return None if found is None else cls(path, *found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +227,7 @@ def _nothing(pattern: str, matches: Matches) -> str:
 
 
 def input_file(
-    path: str, name: str, size: int, asked: str, *, version: Version | None = None
+    path: str, name: str, size: int, asked: Format, *, version: Version | None = None
 ) -> InputFile:
     """What is known of a file by its name; ``asked`` is the format, or ``auto``.
 
@@ -237,12 +242,12 @@ def input_file(
                 f"{path}: {suffix} files are not read: unpack it, or compress it as .gz, .zst, "
                 ".bz2 or .xz (or say `format` if it is plain text after all)"
             )
-        format_ = FORMAT_SUFFIXES.get(suffix, "text")
+        format_ = SUFFIXES.get(suffix, "text")
     else:
-        format_ = asked  # type: ignore[assignment]  # validated by InputSettings
-    if format_ == "parquet" and compression != "none":
+        format_ = asked
+    if compression != "none" and not FILE_FORMATS[format_].can_be_compressed:
         raise InputError(
-            f"{path}: Parquet files are compressed inside and read at random: unpack the "
+            f"{path}: {format_} files are compressed inside and read at random: unpack the "
             f".{compression} around it"
         )
     return InputFile(
@@ -271,7 +276,7 @@ def check_formats(pattern: str, names: Iterable[str]) -> None:
     first: dict[str, str] = {}
     formats: Counter[str] = Counter()
     for name in names:
-        format_ = FORMAT_SUFFIXES.get(_suffix(name)[0], "text")
+        format_ = SUFFIXES.get(_suffix(name)[0], "text")
         formats[format_] += 1
         first[format_] = min(first.get(format_, name), name)
     if len(formats) > 1 and "text" in formats:
@@ -415,7 +420,7 @@ class _Below:
                     raise
                 continue
             ours = folder and any(entry.name == PLAN for entry in listed)
-            if ours and is_ours(f"{self._root}/{folder.rstrip('/')}"):
+            if ours and read_plan(f"{self._root}/{folder.rstrip('/')}"):
                 continue
             for entry in listed:
                 relative = folder + entry.name
@@ -455,14 +460,14 @@ class _Below:
             for path, _, _ in listed
             if posixpath.basename(path) == PLAN
             and path != f"{self._root}/{PLAN}"
-            and is_ours(posixpath.dirname(path))
+            and read_plan(posixpath.dirname(path))
         )
         for path, size, version in listed:
             relative = path[len(self._root) + 1 :]
             if path.startswith(outputs) or not self._holds(relative):
                 continue
             if self._is_visible(relative):
-                self.matches.files[path] = Listed.of_object(path, size, version)
+                self.matches.files[path] = Listed(path, size, version)
             else:
                 self._pass_over(relative, BY_NAME)
 
@@ -471,7 +476,7 @@ class _Below:
 
     def _is_visible(self, relative: str) -> bool:
         # A README.jsonl would be records.
-        about_data = self._asked != "auto" or _suffix(relative)[0] in FORMAT_SUFFIXES
+        about_data = self._asked != "auto" or _suffix(relative)[0] in SUFFIXES
         return is_visible(relative, self._glob, about_data=about_data)
 
     def _pass_over(self, relative: str, reason: str) -> None:
@@ -482,7 +487,7 @@ def _match_remote(pattern: str, asked: str) -> Matches:
     check_filesystem(pattern)
     exact = object_at(pattern)
     if exact is not None:
-        return Matches({pattern: Listed.of_object(pattern, *exact)})
+        return Matches({pattern: Listed(pattern, *exact)})
     found = match_below(pattern.rstrip("/"), "**", asked, named=pattern)
     if not (found.files or found.passed_over) and is_glob(pattern):
         folder, glob = cut(pattern)

@@ -6,17 +6,18 @@ has failed.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from bpe.counts.manifest import DeadLetters
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
-from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import RecordError, StoppedError
 from pipelines.metrics import counter
 from pipelines.output.names import DEAD_LETTERS
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
     from pipelines.settings import InputSettings
-    from pipelines.storage import HashingFile
+    from pipelines.storage import HashingFile, Written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +46,14 @@ class Reading:
         options: how records become documents.
         max_failures: bad records the whole job may set aside.
         counters_path: the file of progress slots on this machine; None where nobody watches.
+        sets_aside: whether bad records are written to dead letters; else they are only counted.
     """
 
     directory: str
     options: ReadOptions
     max_failures: int = 0
     counters_path: str | None = None
+    sets_aside: bool = True
 
     @classmethod
     def of(
@@ -69,6 +72,7 @@ class SplitReader:
 
     Attributes:
         documents: documents so far.
+        bad_records: records that are none, so far.
     """
 
     def __init__(self, split: Split, reading: Reading, failures: Failures) -> None:
@@ -77,7 +81,7 @@ class SplitReader:
         self._failures = failures
         self._open = contextlib.ExitStack()
         self._dead: HashingFile | None = None
-        self._bad_records = 0
+        self.bad_records = 0
         self._input_bytes = 0
         self.documents = 0
 
@@ -117,9 +121,11 @@ class SplitReader:
             RecordError: the job may set no more of them aside.
             ChangedFileError: the file is no longer the one that was planned.
         """
-        self._bad_records += 1
+        self.bad_records += 1
+        if not self._reading.sets_aside:
+            return
         limit = self._reading.max_failures
-        if self._bad_records > limit:
+        if self.bad_records > limit:
             for piece in self._split.pieces:
                 if piece.path == bad.path:
                     check_version(piece)  # half a version is the reason, not the record
@@ -135,13 +141,33 @@ class SplitReader:
         self._open.close()
         if written is None:
             return None
-        return DeadLetters.of(
-            self._split.dead_letters_file, records=self._bad_records, written=written
-        )
+        file = self._split.dead_letters_file
+        return dead_letters_of(file, records=self.bad_records, written=written)
 
     @property
     def _dead_path(self) -> str:
         return join(self._reading.directory, self._split.dead_letters_file)
+
+
+def dead_letter(bad: BadRecord) -> bytes:
+    """A bad record as a line of JSON; ``raw_base64`` where the record is not UTF-8 text."""
+    line: dict[str, Any] = {
+        "file": bad.name,
+        "place": bad.place,
+        "unit": bad.unit,
+        "reason": bad.reason,
+        "size": bad.size,
+    }
+    try:
+        line["raw"] = bad.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        line["raw_base64"] = base64.b64encode(bad.raw).decode("ascii")
+    return json.dumps(line, ensure_ascii=False).encode("utf-8") + b"\n"
+
+
+def dead_letters_of(file: str, *, records: int, written: Written) -> DeadLetters:
+    """What a manifest says of dead letters that were written."""
+    return DeadLetters(file=file, records=records, bytes=written.bytes, sha256=written.sha256)
 
 
 def text_bytes(texts: pa.Array) -> int:
@@ -164,7 +190,12 @@ def too_many(first: str, limit: int) -> str:
 
 
 def described(failures: int, directory: str, files: Sequence[str]) -> str:
-    """How many bad records there are, and the first of their ``files`` below ``directory``."""
+    """How many bad records there are, and the first of their ``files`` below ``directory``.
+
+    Of a watch, the files may have been removed by hand: then only how many there were.
+    """
+    if not files:
+        return many(failures, "bad record")
     line = json.loads(storage.read(join(directory, files[0])).split(b"\n", 1)[0])
     first = f"{line['file']}, record at {line['unit']} {line['place']}: {line['reason']}"
     return f"{many(failures, 'bad record')}, the first: {first}"

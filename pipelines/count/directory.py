@@ -1,15 +1,16 @@
 """Counts in a directory of any filesystem: what was counted, and the counts themselves.
 
-A directory into which files are counted as they arrive holds many sets of shards, of which its log
-tells; here they are one.
+A directory into which files are counted as they arrive holds many sets of shards, each named by an
+entry of its log; here they are one.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from bpe._inputs_file import INPUTS
 from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.files import read_part
@@ -17,63 +18,110 @@ from bpe.counts.manifest import CountsManifest, Totals
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.errors import InputError
+from pipelines.output.entries import COUNTS_KIND, LOG, read_log, read_steadily, standing
 from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete
 from pipelines.storage import join
-from pipelines.watch import log
-from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipelines.watch.log import Entry
+    from pipelines.output.entries import Entry, Taken
 
 _Read = TypeVar("_Read")
 
 
+@dataclass(frozen=True)
+class CountsSet:
+    """Shards with a manifest: all of a counts directory, or one of several of a watch.
+
+    Attributes:
+        directory: of the counts.
+        manifest: what it says.
+        path: of the manifest.
+        taken: of a watch, the files it is of; else None.
+    """
+
+    directory: str
+    manifest: CountsManifest
+    path: str
+    taken: tuple[Taken, ...] | None = None
+
+    def load(self) -> PretokenCounts:
+        """Read and check the counts.
+
+        Raises:
+            InputError: a file is missing.
+            CountsError: a file is damaged or of another run.
+        """
+        manifest, runs = self.manifest, []
+        for shard, part in enumerate(manifest.parts):
+            path = join(self.directory, part.file)
+            data = storage.read_if_there(path)
+            if data is None:
+                raise InputError(f"{path} is missing, the manifest names it: count again")
+            runs.append(read_part(data, part, shard=shard, shards=len(manifest.parts), where=path))
+        try:
+            return PretokenCounts(
+                run=merge_runs(runs),
+                pretokenizer=manifest.pretokenizer,
+                special_tokens=manifest.special_tokens,
+                totals=manifest.totals,
+                order_span=manifest.order_span,
+                inputs=manifest.inputs,
+                prune=manifest.prune,
+                scale=manifest.scale,
+            )
+        except (CountsError, ValueError) as error:
+            raise CountsError(f"{self.path}: {error}") from error
+
+
 def read_counts_manifest(directory: str) -> CountsManifest:
-    """The manifest of a counts directory on any filesystem.
+    """The manifest of a counts directory on any filesystem; of a watch, that of all sets.
 
     Raises:
         InputError: there is none.
         CountsError: it is damaged.
     """
+    return _manifest_of(read_counts_sets(directory))
+
+
+def read_counts_sets(directory: str) -> list[CountsSet]:
+    """The sets of a counts directory on any filesystem, in the order of their inputs.
+
+    Raises:
+        InputError: there are none, or nothing was counted yet.
+        CountsError: a manifest is damaged.
+    """
     root = storage.located(directory)
     manifest = _read_manifest(root, directory)
-    return of_sets(root, _manifest_of_sets) if manifest is None else manifest
+    if manifest is not None:
+        return [CountsSet(root, manifest, join(root, MANIFEST))]
+    entries = standing((), read_log(root)).entries.values()
+    if all(one.failed is not None for entry in entries for one in entry.taken):
+        raise InputError(f"{root}: nothing was counted yet: no file has arrived")
+    return [set_of(root, entry) for entry in sorted(entries, key=lambda entry: entry.taken[0].name)]
+
+
+def set_of(root: str, entry: Entry) -> CountsSet:
+    """The counts that an entry in the log of a directory is of.
+
+    Raises:
+        CountsError: its manifest is damaged.
+    """
+    path = join(root, LOG, f"{entry.id}.json")
+    manifest = CountsManifest.from_json(json.dumps(entry.manifest), where=path, inputs=bytes)
+    return CountsSet(root, manifest, path, entry.taken)
 
 
 def load_counts(directory: str) -> PretokenCounts:
     """Read and check a counts directory on any filesystem.
 
     Raises:
-        InputError: a file is missing.
+        InputError: a file is missing, or nothing was counted yet.
         CountsError: a file is damaged or of another run.
     """
-    root = storage.located(directory)
-    manifest = _read_manifest(root, directory)
-    if manifest is None:
-        return of_sets(root, counts_of_sets)
-    runs = []
-    for shard, part in enumerate(manifest.parts):
-        path = join(root, part.file)
-        data = storage.read_if_there(path)
-        if data is None:
-            raise InputError(f"{path} is missing, the manifest names it: count again")
-        runs.append(read_part(data, part, shard=shard, shards=len(manifest.parts), where=path))
-    try:
-        return PretokenCounts(
-            run=merge_runs(runs),
-            pretokenizer=manifest.pretokenizer,
-            special_tokens=manifest.special_tokens,
-            totals=manifest.totals,
-            order_span=manifest.order_span,
-            inputs=manifest.inputs,
-            prune=manifest.prune,
-            scale=manifest.scale,
-        )
-    except (CountsError, ValueError) as error:
-        raise CountsError(f"{directory}: {error}") from error
+    return steadily(directory, added_up)
 
 
 def load_watched_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]:
@@ -85,11 +133,37 @@ def load_watched_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]
         InputError: nothing was counted yet, or a file is missing.
         CountsError: a file is damaged or of another run.
     """
+    return steadily(directory, lambda sets: (_manifest_of(sets), added_up(sets)))
 
-    def read(root: str, entries: Sequence[Entry]) -> tuple[CountsManifest, PretokenCounts]:
-        return _manifest_of_sets(root, entries), counts_of_sets(root, entries)
 
-    return of_sets(storage.located(directory), read)
+def steadily(directory: str, read: Callable[[Sequence[CountsSet]], _Read]) -> _Read:
+    """What is read of the sets of a directory; again, where they were added up meanwhile."""
+    return read_steadily(
+        lambda: read_counts_sets(directory), lambda sets: [one.path for one in sets], read
+    )
+
+
+def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
+    """The counts of all sets; documents in the order given."""
+    return combine([(one.load(), 1) for one in sets], names=[one.path for one in sets])
+
+
+def _manifest_of(sets: Sequence[CountsSet]) -> CountsManifest:
+    """The manifest that sets have together."""
+    first, *others = sets
+    if not others:
+        return first.manifest
+    for other in others:
+        check_agreement(first.manifest, other.manifest, titles=(first.path, other.path))
+    manifests = [one.manifest for one in sets]
+    spans = [one.order_span for one in manifests if one.order_span is not None]
+    return replace(
+        first.manifest,
+        order_span=sum(spans) if spans else None,
+        totals=sum((one.totals for one in manifests), Totals()),
+        inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
+        parts=tuple(part for one in manifests for part in one.parts),
+    )
 
 
 def _read_manifest(root: str, directory: str) -> CountsManifest | None:
@@ -104,7 +178,13 @@ def _read_manifest(root: str, directory: str) -> CountsManifest | None:
     if data is None:
         complete(directory, "counts")
         raise InputError(f"{path} was removed while it was read: try again")
-    return None if _is_watched(data) else CountsManifest.from_json(data, where=path)
+    return (
+        None
+        if _is_watched(data)
+        else CountsManifest.from_json(
+            data, where=path, inputs=lambda: storage.read(join(root, INPUTS))
+        )
+    )
 
 
 def _is_watched(manifest: bytes) -> bool:
@@ -112,55 +192,4 @@ def _is_watched(manifest: bytes) -> bool:
         value = json.loads(manifest)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and value.get("kind") == log.COUNTS_KIND
-
-
-def of_sets(root: str, read: Callable[[str, Sequence[Entry]], _Read]) -> _Read:
-    """What is read from all shard sets that the log names, given in the order of their inputs.
-
-    Sets may be brought together while they are read; then they are read again.
-
-    Args:
-        root: a directory that is watched.
-        read: is given the directory, and the entries whose sets are to be read.
-    """
-
-    def entries() -> list[Entry]:
-        found = [entry for entry in log.read_log(root).values() if entry["set"] is not None]
-        if not found:
-            raise InputError(f"{root}: nothing was counted yet: no file has arrived")
-        return sorted(found, key=lambda entry: str(entry["inputs"][0]["name"]))
-
-    return read_steadily(
-        entries, lambda found: [entry["set"] for entry in found], lambda found: read(root, found)
-    )
-
-
-def _manifest_of_sets(root: str, entries: Sequence[Entry]) -> CountsManifest:
-    """The manifest that sets have together; it says what `counts_of_sets` does."""
-    paths = _paths(root, entries)
-    first, *others = manifests = [read_counts_manifest(path) for path in paths]
-    for path, other in zip(paths[1:], others, strict=True):
-        check_agreement(first, other, titles=(paths[0], path))
-    spans = [one.order_span for one in manifests if one.order_span is not None]
-    return replace(
-        first,
-        order_span=sum(spans) if spans else None,
-        totals=sum((one.totals for one in manifests), Totals()),
-        inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
-        parts=tuple(
-            replace(part, file=f"{log.SETS}/{name}/{part.file}")
-            for name, one in zip((entry["set"] for entry in entries), manifests, strict=True)
-            for part in one.parts
-        ),
-    )
-
-
-def counts_of_sets(root: str, entries: Sequence[Entry]) -> PretokenCounts:
-    """The counts of the sets of these entries, added up."""
-    paths = _paths(root, entries)
-    return combine([(load_counts(path), 1) for path in paths], names=paths)
-
-
-def _paths(root: str, entries: Sequence[Entry]) -> list[str]:
-    return [join(root, log.SETS, entry["set"]) for entry in entries]
+    return isinstance(value, dict) and value.get("kind") == COUNTS_KIND

@@ -1,4 +1,4 @@
-"""Counting documents, without Beam: what the steps of `pipelines.count.transform` do.
+"""Counting documents, without Beam: what the steps of `pipelines.count.job` do.
 
 What leaves a counter are sorted runs by shard, as Arrow IPC bytes. Runs of a shard add up in any
 order to the same run, and a run has one file.
@@ -16,38 +16,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import merge_runs
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 from bpe.counts.files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
 from bpe.counts.manifest import (
     CountedInput,
     CountsManifest,
     CountsPart,
+    DeadLetters,
     Totals,
     check_shards,
     shard_file,
 )
 from bpe.counts.pruning import Losses, prune
-from bpe.special import check_special_tokens
+from bpe.special_tokens import check_special_tokens
 from pipelines import storage
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import DEAD_LETTERS, MANIFEST, Plan, parse_part
+from pipelines.output.names import Plan
 from pipelines.settings import SHARDS
 from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from bpe.pretokenize import Pretokenizer
+    from bpe._native import CountRun
+    from bpe.pretokenizer import Pretokenizer
     from pipelines.corpus.documents import Block
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
     from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
 
+Result = CountsPart | Losses | Totals | DeadLetters  # of the steps, for the manifest
 FLUSH_BYTES = 256 << 20  # of a counter in memory
 # Where order is tracked, a document's place is its file's number and its place in the file.
 FILE_BITS, _PLACE_BITS = 22, 40
@@ -64,6 +67,7 @@ class CountJob:
         track_order: keep where each pre-token was first seen.
         prune_below: pre-tokens that the whole corpus has fewer times are dropped.
         shards: files of counts.
+        key: in their names, as `bpe.counts.manifest.shard_file` takes it.
         flush_bytes: a counter that holds more is emptied.
     """
 
@@ -73,6 +77,7 @@ class CountJob:
     track_order: bool = False
     prune_below: int = 1
     shards: int = SHARDS
+    key: str = ""
     flush_bytes: int = FLUSH_BYTES
 
     def __post_init__(self) -> None:
@@ -100,11 +105,12 @@ class CountJob:
 
 def count_split(
     split: Split, job: CountJob, reading: Reading, failures: Failures, counts: PretokenCounter
-) -> Iterator[tuple[int, bytes] | Totals]:
+) -> Iterator[tuple[int, bytes] | Totals | DeadLetters]:
     """Count the documents of a split into ``counts``.
 
     Yields:
-        (shard, run) each time the counter is emptied; at the end the totals of the split.
+        (shard, run) each time the counter is emptied; at the end the totals of the split, and its
+        dead letters if there are any.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
@@ -124,9 +130,11 @@ def count_split(
         documents=reader.documents,
         bytes=size,
         pretokens=pretokens,
-        failures=dead.records if dead else 0,
+        failures=reader.bad_records,
         formats={split.pieces[0].format: reader.documents},  # a split has one
     )
+    if dead is not None:
+        yield dead
 
 
 def count_block(block: Block, job: CountJob, counts: PretokenCounter) -> int:
@@ -151,7 +159,12 @@ def _places(block: Block) -> pa.Int64Array:
 
 def drained(counts: PretokenCounter, job: CountJob) -> Iterator[tuple[int, bytes]]:
     """Empty a counter into one run a shard; shards that have none are left out."""
-    for shard, run in enumerate(counts.drain(job.shards)):
+    return shard_messages(counts.drain(job.shards))
+
+
+def shard_messages(runs: Iterable[CountRun]) -> Iterator[tuple[int, bytes]]:
+    """(shard, Arrow IPC) of each run that is not empty; runs are given in the order of shards."""
+    for shard, run in enumerate(runs):
         if len(run):
             yield shard, run_to_ipc(run)
 
@@ -177,15 +190,64 @@ def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | 
         counts, losses = prune(counts, job.prune_below)
         yield losses
     data = shard_bytes(counts)
-    storage.write(join(job.directory, shard_file(shard, job.shards)), data)
+    storage.write(join(job.directory, shard_file(shard, job.shards, job.key)), data)
     counter("distinct_pretokens_written").inc(len(counts))
     counter("parquet_bytes_written").inc(len(data))
     counter("parts_written").inc()
-    yield counts_part(data, rows=len(counts), shard=shard, shards=job.shards)
+    yield counts_part(data, rows=len(counts), shard=shard, shards=job.shards, key=job.key)
+
+
+def manifest_of(
+    results: Iterable[Result],
+    job: CountJob,
+    *,
+    files: Sequence[CountedInput] = (),
+    splits: int | None = None,
+) -> CountsManifest:
+    """The manifest of counts, once everything is there.
+
+    Args:
+        results: the parts, what they lost, and the totals and dead letters of all splits or
+            bundles, in any order.
+        job: that made them.
+        files: that were read.
+        splits: how many totals there must be, where that is known.
+
+    Raises:
+        JobError: the runner lost something.
+    """
+    parts: list[CountsPart] = []
+    totals: list[Totals] = []
+    lost: list[Losses] = []
+    dead: list[DeadLetters] = []
+    for result in results:
+        if isinstance(result, CountsPart):
+            parts.append(result)
+        elif isinstance(result, Losses):
+            lost.append(result)
+        elif isinstance(result, DeadLetters):
+            dead.append(result)
+        else:
+            totals.append(result)
+    if len(parts) != job.shards or (splits is not None and len(totals) != splits):
+        raise JobError(
+            f"the runner returned {len(parts)} shards of {job.shards} and the totals of "
+            f"{len(totals)} splits of {splits}: use another runner"
+        )
+    return CountsManifest(
+        pretokenizer=job.pretokenizer,
+        special_tokens=job.special_tokens,
+        order_span=len(files) << _PLACE_BITS if job.track_order else None,
+        totals=sum(totals, Totals()),
+        inputs=tuple(files),
+        dead_letters=tuple(sorted(dead, key=lambda letters: letters.file)),
+        parts=tuple(sorted(parts, key=lambda part: part.file)),
+        prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
+    )
 
 
 def write_manifest(
-    results: Iterable[CountsPart | Losses | Totals],
+    results: Iterable[Result],
     job: CountJob,
     *,
     reading: Reading | None = None,
@@ -196,7 +258,7 @@ def write_manifest(
     """Check that everything is there, and write the manifest.
 
     Args:
-        results: the parts, what they lost, and the totals of all splits or bundles, in any order.
+        results: as `manifest_of` takes them.
         job: that made them.
         reading: where files were read: says how many bad records there may be.
         files: that were read.
@@ -207,45 +269,19 @@ def write_manifest(
         RecordError: over all splits, more bad records than the job may set aside.
         JobError: the runner lost something.
     """
-    parts: list[CountsPart] = []
-    totals: list[Totals] = []
-    lost: list[Losses] = []
-    for result in results:
-        if isinstance(result, CountsPart):
-            parts.append(result)
-        elif isinstance(result, Losses):
-            lost.append(result)
-        else:
-            totals.append(result)
-    if len(parts) != job.shards or (splits is not None and len(totals) != splits):
-        raise JobError(
-            f"the runner returned {len(parts)} shards of {job.shards} and the totals of "
-            f"{len(totals)} splits of {splits}: use another runner"
-        )
-    manifest = CountsManifest(
-        pretokenizer=job.pretokenizer,
-        special_tokens=job.special_tokens,
-        order_span=len(files) << _PLACE_BITS if job.track_order else None,
-        totals=sum(totals, Totals()),
-        inputs=tuple(files),
-        parts=tuple(sorted(parts, key=lambda part: part.file)),
-        prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
-    )
-    if reading is not None and manifest.totals.failures:
-        entries = storage.entries(join(job.directory, DEAD_LETTERS))
-        dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in entries]
-        counted = manifest.totals
+    manifest = manifest_of(results, job, files=files, splits=splits)
+    if reading is not None:
         check_failures(
-            counted.failures,
+            manifest.totals.failures,
             reading,
-            [file for file in dead if parse_part(file)],
-            documents=counted.documents,
+            [letters.file for letters in manifest.dead_letters],
+            documents=manifest.totals.documents,
         )
     check()
     remove_temporaries(job.directory)
-    text = manifest.to_json()
-    storage.write(join(job.directory, MANIFEST), text.encode("utf-8"))
-    value: dict[str, Any] = json.loads(text)
+    for name, data in manifest.files().items():
+        storage.write(join(job.directory, name), data)
+    value: dict[str, Any] = json.loads(manifest.to_json())
     return value
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe import CacheUse
 from bpe.errors import UnknownCharacterError
+from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import without
 from pipelines.encode.rows import Documents, with_ends

@@ -20,6 +20,7 @@ from pipelines.corpus.documents.lines import whole_lines
 from pipelines.corpus.documents.parquet_columns import kept_type
 from pipelines.corpus.documents.stored import StoredFile
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
+from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import reserved
 from pipelines.errors import ConfigError
@@ -59,20 +60,21 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
             raise ConfigError(f"`keep` {name}: the output has a column of that name already")
     sources = [whole_file(file, index) for index, file in enumerate(files)]
     for source in sources:
-        if source.format in ("text", "lines"):
+        if not FILE_FORMATS[source.format].has_columns:
+            with_columns = [name for name, traits in FILE_FORMATS.items() if traits.has_columns]
             raise ConfigError(
                 f"`keep` {keep[0]}: {source.path} is read as {source.format}, which has no "
-                "columns: only jsonl and parquet have"
+                f"columns: only {' and '.join(with_columns)} have"
             )
     found = _Found(wanted)
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        parquet = [source for source in sources if source.format == "parquet"]
+        typed = [source for source in sources if FILE_FORMATS[source.format].has_types]
         for source, types in zip(
-            parquet, pool.map(lambda one: _column_types(one, wanted), parquet), strict=True
+            typed, pool.map(lambda one: _column_types(one, wanted), typed), strict=True
         ):
             for name, kind in types.items():
                 found.add(name, kind, source)
-    found.sample([source for source in sources if source.format == "jsonl"])
+    found.sample([source for source in sources if not FILE_FORMATS[source.format].has_types])
     return tuple(KeptColumn(name=name, type=_written(name, found.settled(name))) for name in wanted)
 
 

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from bpe._checksum import CHECKSUM, with_checksum
-from bpe.counts.manifest import add_formats
+from bpe._codec import decode, encode
+from bpe._inputs_file import INPUTS, put_back, take_out
+from bpe.counts.manifest import DeadLetters, add_formats
+from bpe.files import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
-from pipelines.encode.parts import DeadLetters
 from pipelines.encode.rows import Dropped
 from pipelines.errors import InputError
+from pipelines.output.entries import (
+    COUNTS_KIND,
+    LOG,
+    WATCH,
+    Entry,
+    Watch,
+    key_of,
+    read_folded,
+    read_log,
+    standing,
+)
 from pipelines.output.names import (
     MANIFEST,
-    TOKENIZER,
     dead_letters_file,
+    json_bytes,
     parse_part,
     part_file,
     read_manifest_object,
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
-from pipelines.watch import log
+from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pipelines.encode.parts import FinishedPart
+    from pipelines.output.entries import Taken
 
 KIND = "encoded"
 VERSION = 4  # 3 had its parts beside the manifest
@@ -86,40 +99,67 @@ class Totals:
     bytes: int
     failures: int
 
+    @classmethod
+    def of(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
+        """The sums over these parts, and over these files of bad records."""
+        names = ("documents", "rows", "tokens", "unknown", "text_bytes", "bytes")
+        return cls(
+            **{name: sum(getattr(part, name) for part in parts) for name in names},
+            dropped=sum((part.dropped for part in parts), Dropped()),
+            failures=sum(letters.records for letters in dead_letters),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile:
+    """The tokenizer beside the manifest: SHA-256 (hex), and one more than its greatest id."""
+
+    file: Literal["tokenizer.json"] = "tokenizer.json"
+    sha256: str
+    vocab_size: int
+
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedManifest:
-    """What an encoded corpus is made of.
+    """What an encoded corpus is made of: the fields of the file, in its order.
 
     Attributes:
-        tokenizer_sha256: of ``tokenizer.json`` beside the manifest (hex).
-        vocab_size: one more than the greatest id of the tokenizer.
+        kind: `KIND`.
+        version: `VERSION`.
+        tokenizer: whose ids the rows hold.
         id_type: ``uint16`` or ``uint32``.
-        reading: how the inputs were read.
+        settings: how the inputs were read.
         rows: how documents became rows.
         totals: sums over the parts.
         inputs: every file that was read, in order.
-        parts: in order.
         dead_letters: the files of bad records.
-        failed: where files are encoded as they arrive, those that could not be read; None where
-            all were there when the job began.
+        parts: in order.
+        watch: where files are encoded as they arrive, what is known of each; else None.
     """
 
-    tokenizer_sha256: str
-    vocab_size: int
+    kind: str = KIND
+    version: int = VERSION
+    tokenizer: TokenizerFile
     id_type: str
-    reading: ReadOptions
+    settings: ReadOptions
     rows: RowSettings
     totals: Totals
     inputs: tuple[Source, ...]
-    parts: tuple[Part, ...]
     dead_letters: tuple[DeadLetters, ...]
-    failed: tuple[str, ...] | None = None
+    parts: tuple[Part, ...]
+    watch: Watch | None = None
 
     @property
     def watched(self) -> bool:
         """Whether files are encoded as they arrive, each to parts of its own."""
-        return self.failed is not None
+        return self.watch is not None
+
+    @property
+    def failed(self) -> tuple[str, ...] | None:
+        """Of a watch, the inputs that could not be read; else None."""
+        if self.watch is None:
+            return None
+        return tuple(one.name for one in self.watch.inputs if one.failed is not None)
 
     @property
     def formats(self) -> dict[str, int]:
@@ -128,70 +168,68 @@ class EncodedManifest:
         parts = [part for part in self.parts if part.inputs]
         return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
 
-    @classmethod
-    def of(
-        cls,
-        parts: Iterable[FinishedPart],
-        *,
-        tokenizer_sha256: str,
-        vocab_size: int,
-        id_type: str,
-        reading: ReadOptions,
-        rows: RowSettings,
-    ) -> EncodedManifest:
-        """The manifest of finished parts, given in any order."""
-        ordered = sorted(parts, key=lambda part: part.split.part)
-        sources = {
-            piece.file_index: Source(
-                name=piece.name,
-                size=piece.file_size,
-                format=piece.format,
-                compression=piece.compression,
-            )
-            for part in ordered
-            for piece in part.split.pieces
-        }
-        dead = tuple(p.contents.dead_letters for p in ordered if p.contents.dead_letters)
-        return cls(
-            tokenizer_sha256=tokenizer_sha256,
-            vocab_size=vocab_size,
-            id_type=id_type,
-            reading=reading,
-            rows=rows,
-            totals=Totals(
-                documents=sum(part.contents.documents for part in ordered),
-                rows=sum(part.contents.rows for part in ordered),
-                tokens=sum(part.contents.tokens for part in ordered),
-                unknown=sum(part.contents.unknown for part in ordered),
-                text_bytes=sum(part.contents.text_bytes for part in ordered),
-                dropped=sum((part.contents.dropped for part in ordered), Dropped()),
-                bytes=sum(part.written.bytes for part in ordered),
-                failures=sum(letters.records for letters in dead),
-            ),
-            inputs=tuple(source for _, source in sorted(sources.items())),
-            parts=tuple(part_of(part) for part in ordered),
-            dead_letters=dead,
-        )
+    def files(self) -> dict[str, bytes]:
+        """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
+        value, inputs = take_out(self.to_json())
+        before = {} if inputs is None else {INPUTS: inputs}
+        return {**before, MANIFEST: json_bytes(value)}
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
-        value = {
-            "kind": KIND,
-            "version": VERSION,
-            "tokenizer": {
-                "file": TOKENIZER,
-                "sha256": self.tokenizer_sha256,
-                "vocab_size": self.vocab_size,
-            },
-            "id_type": self.id_type,
-            "settings": self.reading.to_json(),
-            "rows": self.rows.to_json(),
-            "totals": asdict(self.totals),
-            "inputs": [asdict(source) for source in self.inputs],
-            "dead_letters": [asdict(letters) for letters in self.dead_letters],
-            "parts": [asdict(part) for part in self.parts],
-        }
+        value = encode(self)
+        if self.watch is None:
+            del value["watch"]
         return with_checksum(value)
+
+
+def together(manifests: Sequence[EncodedManifest], taken: Iterable[Taken]) -> EncodedManifest:
+    """One manifest of all inputs that were ``taken``, in the order of their names.
+
+    Args:
+        manifests: of one input or of several each, and made by the same settings. Where several
+            are of one input, its parts are those that have its key.
+        taken: the inputs.
+    """
+    inputs = {one.key: one for one in taken}
+    failed = {one.name for one in inputs.values() if one.failed is not None}
+    parts = [part for one in manifests for part in one.parts if key_of(part.file) in inputs]
+    dead = [one for of in manifests for one in of.dead_letters if key_of(one.file) in inputs]
+    sources = {source.name: source for one in manifests for source in one.inputs}
+    names = {one.name for one in inputs.values()} - failed
+    ordered = tuple(sorted(parts, key=lambda part: inputs[key_of(part.file)].name))
+    return replace(
+        manifests[0],
+        totals=Totals.of(ordered, dead),
+        inputs=tuple(source for name, source in sorted(sources.items()) if name in names),
+        parts=ordered,
+        dead_letters=tuple(sorted(dead, key=lambda one: inputs[key_of(one.file)].name)),
+    )
+
+
+def read_watched(directory: str) -> Entry:
+    """What was made of all inputs that a watch has encoded so far, as one entry.
+
+    Raises:
+        InputError: something is damaged.
+    """
+    log = read_log(directory)
+    return folded(directory, read_folded(directory), log)
+
+
+def folded(directory: str, before: Entry, log: Mapping[str, Entry]) -> Entry:
+    """The entry that holds what an earlier one of ``manifest.json`` does, and what a log does.
+
+    Raises:
+        InputError: something is damaged.
+    """
+    holds = standing(before.taken, log)
+    taken = tuple(one for _, one in sorted(holds.taken.items()))
+    manifests = [encoded_of(before.to_json(), directory)]
+    manifests += [
+        encoded_of(one.to_json(), directory, file=f"{LOG}/{id_}.json")
+        for id_, one in holds.entries.items()
+    ]
+    return Entry(together(manifests, taken).to_json(), taken)
 
 
 def part_of(part: FinishedPart) -> Part:
@@ -223,7 +261,7 @@ def read_kind(directory: str) -> tuple[str, bool]:
     """
     value = _read(directory)
     kind, has_checksum = value.get("kind"), CHECKSUM in value
-    if kind == log.COUNTS_KIND:
+    if kind == COUNTS_KIND:
         return "counts", has_checksum
     if kind not in ("counts", KIND):
         raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
@@ -249,19 +287,30 @@ def read_encoded_json(directory: str) -> dict[str, Any]:
         InputError: there is none, or it is damaged.
     """
     value = _read(directory)
-    if value.get("kind") == KIND and log.WATCH in value:
-        value = log.read_manifest(storage.located(directory))
-        value.pop(CHECKSUM, None)
-    return value
+    if value.get("kind") == KIND and WATCH in value:
+        value = read_watched(storage.located(directory)).to_json()
+        del value[CHECKSUM]
+        return value
+    try:
+        return put_back(value, lambda: storage.read(join(storage.located(directory), INPUTS)))
+    except ValueError as error:
+        raise InputError(f"{_path(directory)}: {error}: encode the corpus again") from error
 
 
-def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
-    """The manifest that `read_encoded_json` has read in ``directory``, every value checked.
+def encoded_of(
+    value: Mapping[str, Any], directory: str, *, file: str = MANIFEST
+) -> EncodedManifest:
+    """The manifest that was read in ``directory``, every value checked.
+
+    Args:
+        value: what `read_encoded_json` has read, or an entry of a watch.
+        directory: of the corpus.
+        file: that it was read from, for errors.
 
     Raises:
         InputError: something in it is missing or of the wrong type.
     """
-    path = _path(directory)
+    path = storage.join(storage.located(directory), file)
     kind, version = value.get("kind"), value.get("version")
     if kind != KIND:
         raise InputError(f"{path}: kind {kind!r}: not the manifest of an encoded corpus")
@@ -271,23 +320,10 @@ def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
             "beam-bpe that wrote it, or encode the corpus again to another directory"
         )
     try:
-        manifest = EncodedManifest(
-            tokenizer_sha256=_text(value["tokenizer"], "sha256"),
-            vocab_size=_number(value["tokenizer"], "vocab_size"),
-            id_type=_text(value, "id_type"),
-            reading=_reading(value["settings"]),
-            rows=_rows(value["rows"]),
-            totals=_record(Totals, value["totals"], dropped=_dropped(value["totals"])),
-            inputs=tuple(_record(Source, source) for source in value["inputs"]),
-            dead_letters=tuple(_record(DeadLetters, letters) for letters in value["dead_letters"]),
-            parts=tuple(_read_part(part) for part in value["parts"]),
-            failed=_failed(value.get(log.WATCH)),
-        )
-        _check_names(manifest, _text(value["tokenizer"], "file"))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path}: damaged: {type(error).__name__}: {error}: encode the corpus again"
-        ) from error
+        manifest = decode(EncodedManifest, value)
+        _check_names(manifest)
+    except ValueError as error:
+        raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
     return manifest
 
 
@@ -299,10 +335,8 @@ def watched_files(manifest: EncodedManifest) -> set[str]:
     return parts | {letters.file for letters in manifest.dead_letters}
 
 
-def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
+def _check_names(manifest: EncodedManifest) -> None:
     """Refuse names that a job never gives: no manifest leads out of its directory."""
-    if tokenizer != TOKENIZER:
-        raise ValueError(f"tokenizer {tokenizer!r}")
     if manifest.id_type not in ("uint16", "uint32"):
         raise ValueError(f"id_type {manifest.id_type!r}")
     if manifest.watched:
@@ -321,74 +355,8 @@ def _check_names(manifest: EncodedManifest, tokenizer: str) -> None:
         raise ValueError(f"dead letters {min(unknown)!r}")
 
 
-def _failed(watched: Any) -> tuple[str, ...] | None:
-    if watched is None:
-        return None
-    return tuple(_text(one["inputs"][0], "name") for one in watched if one["failed"] is not None)
-
-
-def _read_part(value: Any) -> Part:
-    ranges = tuple(_record(SourceRange, source) for source in value["inputs"])
-    return _record(Part, value, dropped=_dropped(value), inputs=ranges)
-
-
-def _reading(value: Any) -> ReadOptions:
-    _check_types(value, text_field=str, id_field=(str, type(None)), keep=list)
-    _check_types(value, max_record_bytes=int, block_bytes=int)
-    for column in value["keep"]:
-        _check_types(column, name=str, type=str)
-    options = ReadOptions.from_json(value)
-    for kept in options.keep:
-        _ = kept.field  # its type is one
-    return options
-
-
-def _rows(value: Any) -> RowSettings:
-    _check_types(value, prepend_token=(str, type(None)), append_token=(str, type(None)))
-    _check_types(value, max_tokens=(int, type(None)), pack=(int, type(None)), allow_special=list)
-    _check_types(value, dropout=(int, float), dropout_seed=int)
-    for token in value["allow_special"]:
-        if not isinstance(token, str):
-            raise TypeError(f"allow_special {token!r:.80} is not text")
-    return RowSettings.from_json(value)
-
-
-def _check_types(value: Any, **kinds: type | tuple[type, ...]) -> None:
-    for key, kind in kinds.items():
-        if not isinstance(value[key], kind) or isinstance(value[key], bool):
-            raise TypeError(f"{key} {value[key]!r:.80} is of the wrong kind")
-
-
-def _dropped(value: Any) -> Dropped:
-    return _record(Dropped, value["dropped"])
-
-
-_Record = TypeVar("_Record", Source, SourceRange, Part, Totals, DeadLetters, Dropped)
-
-
-def _record(kind: type[_Record], value: Any, **read: Any) -> _Record:
-    """A record of the manifest: what was ``read`` of it, and texts and numbers of these names."""
-    for field in fields(kind):
-        if field.name not in read:
-            take = _text if field.type in ("str", str) else _number
-            read[field.name] = take(value, field.name)
-    return kind(**read)
-
-
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value[key], str):
-        raise TypeError(f"{key} {value[key]!r} is not text")
-    return str(value[key])
-
-
-def _number(value: Any, key: str) -> int:
-    if type(value[key]) is not int or value[key] < 0:
-        raise TypeError(f"{key} {value[key]!r} is not a whole number")
-    return int(value[key])
-
-
 def _path(directory: str) -> str:
-    return storage.join(storage.located(directory), MANIFEST)
+    return join(storage.located(directory), MANIFEST)
 
 
 def _read(directory: str) -> dict[str, Any]:

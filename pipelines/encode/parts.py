@@ -8,7 +8,6 @@ with zeros in its own place: damage anywhere is found, and before any of the fil
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import io
@@ -20,6 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from bpe._codec import decode
+from bpe.counts.manifest import DeadLetters
 from pipelines import storage
 from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_COLUMNS, Dropped
 from pipelines.errors import InputError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Self
 
-    from pipelines.corpus.documents import BadRecord
     from pipelines.corpus.splits import Split
     from pipelines.storage import HashingFile
 
@@ -44,28 +44,6 @@ ROW_GROUP_TOKENS = 4 << 20
 ROW_GROUP_ROWS = 1 << 17
 ROW_GROUP_BYTES = 64 << 20  # in memory, of all columns: those that pass through may be large
 _WITH_STATISTICS = (ID, CHUNK_INDEX, NUM_TOKENS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeadLetters:
-    """The file of the bad records of one split.
-
-    Attributes:
-        file: its name below the output directory.
-        records: how many there are in it.
-        bytes: its size.
-        sha256: of its contents (hex).
-    """
-
-    file: str
-    records: int
-    bytes: int
-    sha256: str
-
-    @classmethod
-    def of(cls, file: str, *, records: int, written: Written) -> DeadLetters:
-        """What the manifest says of dead letters that were written."""
-        return cls(file=file, records=records, bytes=written.bytes, sha256=written.sha256)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,22 +208,6 @@ def count_id(ids: pa.Array, wanted: int | None) -> int:
     return pc.sum(pc.equal(ids, pa.scalar(wanted, ids.type))).as_py() or 0
 
 
-def dead_letter(bad: BadRecord) -> bytes:
-    """A bad record as a line of JSON; ``raw_base64`` where the record is not UTF-8 text."""
-    line: dict[str, Any] = {
-        "file": bad.name,
-        "place": bad.place,
-        "unit": bad.unit,
-        "reason": bad.reason,
-        "size": bad.size,
-    }
-    try:
-        line["raw"] = bad.raw.decode("utf-8")
-    except UnicodeDecodeError:
-        line["raw_base64"] = base64.b64encode(bad.raw).decode("ascii")
-    return json.dumps(line, ensure_ascii=False).encode("utf-8") + b"\n"
-
-
 def read_contents(file: pq.ParquetFile) -> Contents:
     """What a part says is in it.
 
@@ -263,18 +225,8 @@ def read_contents(file: pq.ParquetFile) -> Contents:
 def _contents(meta: bytes) -> Contents:
     try:
         value, _ = json.JSONDecoder().raw_decode(meta.decode("ascii", "replace"))
-        dead = value["dead_letters"]
-        return Contents(
-            fingerprint=str(value["fingerprint"]),
-            documents=int(value["documents"]),
-            rows=int(value["rows"]),
-            tokens=int(value["tokens"]),
-            unknown=int(value["unknown"]),
-            text_bytes=int(value["text_bytes"]),
-            dropped=Dropped(**value["dropped"]),
-            dead_letters=None if dead is None else DeadLetters(**dead),
-        )
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        return decode(Contents, value)
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             "its footer does not say that it is a part of an encoded corpus"
         ) from error

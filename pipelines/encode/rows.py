@@ -17,8 +17,6 @@ from pipelines.errors import RecordError
 from pipelines.settings import MAX_PACK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipelines.settings import RowSettings
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -47,29 +45,6 @@ class RowLayout:
     kept: tuple[pa.Field, ...] = ()
     prepend: int | None = None
     append: int | None = None
-
-    @classmethod
-    def of(
-        cls,
-        settings: RowSettings,
-        *,
-        id_type: str,
-        kept: tuple[pa.Field, ...],
-        special_tokens: Mapping[str, int],
-    ) -> RowLayout:
-        """The layout that ``settings`` ask of a tokenizer with these special tokens.
-
-        Raises:
-            KeyError: a token is not among them.
-        """
-        prepend, append = settings.prepend_token, settings.append_token
-        return cls(
-            settings=settings,
-            id_type=id_type,
-            kept=kept,
-            prepend=None if prepend is None else special_tokens[prepend],
-            append=None if append is None else special_tokens[append],
-        )
 
     @property
     def schema(self) -> pa.Schema:

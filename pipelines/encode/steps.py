@@ -1,90 +1,39 @@
-"""Encoding documents, without Beam: what the steps of `pipelines.encode.transform` do."""
+"""Encoding documents, without Beam: what the steps of `pipelines.encode.job` do."""
 
 from __future__ import annotations
 
 import hashlib
-import tempfile
-import uuid
-import zlib
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import EncodingError
 from pipelines import storage
-from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.inputs import describe_inputs, find_inputs
-from pipelines.corpus.planned import (
-    absolute,
-    changed_inputs,
-    parts_with,
-    plan_of_run,
-    read_splits,
-    write_splits,
-)
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
-from pipelines.corpus.splits import plan_splits
 from pipelines.encode.encoder import SplitEncoder
-from pipelines.encode.kept import find_kept
-from pipelines.encode.manifest import EncodedManifest
+from pipelines.encode.manifest import EncodedManifest, Source, TokenizerFile, Totals, part_of
 from pipelines.encode.parts import FinishedPart, PartWriter
 from pipelines.encode.rows import RowLayout, row_maker
-from pipelines.encode.tokenizer_files import load_tokenizer, sent_tokenizer, tokenizer_json
+from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
-from pipelines.output.directory import prepare, remove_temporaries
-from pipelines.output.names import MANIFEST, TOKENIZER, Plan, fingerprint, json_bytes, part_file
-from pipelines.settings import EncodeSettings, RowSettings
+from pipelines.output.directory import plan_of_run, remove_temporaries
+from pipelines.output.names import TOKENIZER, fingerprint, part_file
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.documents import KeptColumn
-    from pipelines.corpus.inputs import InputFile, PassedOver
+    from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
+    from pipelines.encode.rows import Documents
     from pipelines.failures import Failures
-    from pipelines.settings import InputSettings, OutputSettings
+    from pipelines.settings import EncodeSettings, RowSettings
 
-# Of a part: another number makes parts of an earlier release be written again. Verifying goes by
-# it too, so it changes together with the version of the manifest.
+# The version of a part's content, in its fingerprint. Raise it, and the manifest's VERSION with it,
+# when the same settings make other bytes than before: `--resume` writes such parts again.
 LAYOUT = 4
-
-
-def part_settings(
-    *, tokenizer_sha256: str, id_type: str, reading: ReadOptions, rows: RowSettings
-) -> dict[str, Any]:
-    """What the bytes of every part depend on, beside its split; JSON values."""
-    return {
-        "layout": LAYOUT,
-        "tokenizer": tokenizer_sha256,
-        "id_type": id_type,
-        **reading.to_json(),
-        **rows.to_json(),
-    }
-
-
-def row_layout(
-    rows: RowSettings, *, id_type: str, reading: ReadOptions, tokenizer: Tokenizer
-) -> RowLayout:
-    """What the rows of an encoded corpus look like.
-
-    Raises:
-        ConfigError: a token to put at the ends of documents is none of the tokenizer's.
-    """
-    check_special_tokens(tuple(tokenizer.special_tokens), rows)
-    kept = tuple(column.field for column in reading.keep)
-    return RowLayout.of(rows, id_type=id_type, kept=kept, special_tokens=tokenizer.special_tokens)
-
-
-def part_fingerprint(split: Split, settings: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) of what the bytes of a split's part depend on."""
-    pieces = [asdict(piece) for piece in split.pieces]
-    for piece in pieces:
-        del piece["path"], piece["version"]  # where a corpus lies, and since when, do not matter
-    return fingerprint([split.part, split.parts, pieces, dict(settings)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +58,18 @@ class EncodeJob:
     parts: int
     run: str = ""
 
+    @classmethod
+    def of(cls, manifest: EncodedManifest, directory: str) -> EncodeJob:
+        """The job that made an encoded corpus, to read or make it again; sets nothing aside."""
+        return cls(
+            reading=Reading(directory=directory, options=manifest.settings, sets_aside=False),
+            tokenizer_sha256=manifest.tokenizer.sha256,
+            vocab_size=manifest.tokenizer.vocab_size,
+            id_type=manifest.id_type,
+            rows=manifest.rows,
+            parts=len(manifest.parts),
+        )
+
     @property
     def directory(self) -> str:
         """The output directory."""
@@ -117,172 +78,65 @@ class EncodeJob:
     @property
     def settings(self) -> dict[str, Any]:
         """What the bytes of every part depend on, beside its split; JSON values."""
-        return part_settings(
-            tokenizer_sha256=self.tokenizer_sha256,
+        return {
+            "layout": LAYOUT,
+            "tokenizer": self.tokenizer_sha256,
+            "id_type": self.id_type,
+            **self.reading.options.to_json(),
+            **self.rows.to_json(),
+        }
+
+    def layout(self, tokenizer: Tokenizer) -> RowLayout:
+        """Of the rows of all parts.
+
+        Raises:
+            ConfigError: a token to put at the ends of documents is none of the tokenizer's.
+        """
+        rows, special_tokens = self.rows, tokenizer.special_tokens
+        check_special_tokens(tuple(special_tokens), rows)
+        return RowLayout(
+            settings=rows,
             id_type=self.id_type,
-            reading=self.reading.options,
+            kept=tuple(column.field for column in self.reading.options.keep),
+            prepend=None if rows.prepend_token is None else special_tokens[rows.prepend_token],
+            append=None if rows.append_token is None else special_tokens[rows.append_token],
+        )
+
+    def manifest(
+        self, parts: Iterable[FinishedPart], dead_letters: Sequence[DeadLetters] = ()
+    ) -> EncodedManifest:
+        """The manifest of finished parts, given in any order; ``dead_letters`` are of no part."""
+        ordered = sorted(parts, key=lambda part: part.split.part)
+        sources = {
+            piece.file_index: Source(
+                name=piece.name,
+                size=piece.file_size,
+                format=piece.format,
+                compression=piece.compression,
+            )
+            for part in ordered
+            for piece in part.split.pieces
+        }
+        dead = [p.contents.dead_letters for p in ordered if p.contents.dead_letters]
+        named, letters = tuple(map(part_of, ordered)), (*dead, *dead_letters)
+        return EncodedManifest(
+            tokenizer=TokenizerFile(sha256=self.tokenizer_sha256, vocab_size=self.vocab_size),
+            id_type=self.id_type,
+            settings=self.reading.options,
             rows=self.rows,
+            totals=Totals.of(named, letters),
+            inputs=tuple(source for _, source in sorted(sources.items())),
+            parts=named,
+            dead_letters=letters,
         )
 
     def fingerprint(self, split: Split) -> str:
         """SHA-256 (hex) of what the bytes of a split's part depend on."""
-        return part_fingerprint(split, self.settings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encoding:
-    """A job, planned.
-
-    Attributes:
-        job: for the workers.
-        tokenizer_json: the tokenizer, as it goes to the workers.
-        files: the inputs.
-        passed_over: what else the patterns match.
-        splits: the work.
-        plan: what the job is, for its output directory.
-        not_applied: what the tokenizer's file asks for that is left out.
-    """
-
-    job: EncodeJob
-    tokenizer_json: str
-    files: tuple[InputFile, ...]
-    passed_over: tuple[PassedOver, ...]
-    splits: tuple[Split, ...]
-    plan: Plan
-    not_applied: tuple[str, ...]
-
-    def changed(self) -> list[InputFile]:
-        """The inputs that changed since an earlier run of this job: their parts are made again."""
-        indexes = changed_inputs(self.job.directory, self.files)
-        return [self.files[index] for index in indexes]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncodeRequest:
-    """What an encoding carries in its graph: patterns and settings, no files.
-
-    Attributes:
-        inputs: the corpus.
-        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
-        tokenizer_json: the tokenizer itself, deflated, where workers may not see that file.
-        output: the directory.
-        encoding: what the rows hold.
-        run: the id of this run of the job, once it has one (`started`): who finds it in the
-            directory is of the same run.
-        counters_path: the file of progress slots on this machine; None where nobody watches.
-    """
-
-    inputs: InputSettings
-    tokenizer: str
-    output: OutputSettings
-    encoding: EncodeSettings
-    tokenizer_json: bytes = b""
-    run: str = ""
-    counters_path: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        inputs: InputSettings,
-        tokenizer: str | Tokenizer,
-        output: OutputSettings,
-        encoding: EncodeSettings,
-    ) -> EncodeRequest:
-        """A request that means the same in every process, whatever its working directory.
-
-        Raises:
-            ConfigError: the filesystem of the output cannot be used here.
-            InputError: no tokenizer.json holds the tokenizer.
-        """
-        sent = b""
-        if not isinstance(tokenizer, str):
-            sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
-        return cls(
-            inputs=replace(inputs, patterns=tuple(map(absolute, inputs.patterns))),
-            tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
-            tokenizer_json=sent,
-            output=replace(output, directory=storage.located(output.directory)),
-            encoding=encoding,
-        )
-
-    def started(self) -> EncodeRequest:
-        """The request of one run, with an id."""
-        return self if self.run else replace(self, run=uuid.uuid4().hex)
-
-    def load(self) -> Tokenizer:
-        """The tokenizer.
-
-        Raises:
-            InputError: it cannot be read.
-        """
-        if not self.tokenizer_json:
-            return load_tokenizer(self.tokenizer)
-        with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
-            path = Path(folder, TOKENIZER)
-            path.write_bytes(zlib.decompress(self.tokenizer_json))
-            return load_tokenizer(str(path))
-
-
-def begin_encoding(request: EncodeRequest) -> list[Split]:
-    """Plan a job, prepare its directory, and return its splits.
-
-    Where the directory holds the splits of this run, the runner has started the job anew: they
-    are returned, and nothing is listed, refused or removed.
-
-    Raises:
-        JobError: the job cannot be done; the class says why.
-    """
-    directory = request.output.directory
-    if (splits := read_splits(directory, request.run)) is not None:
-        return splits
-    tokenizer = request.load()
-    encoding = plan_encoding(
-        inputs=request.inputs,
-        tokenizer=tokenizer,
-        name=request.tokenizer or "the tokenizer",
-        output=request.output,
-        encoding=request.encoding,
-        run=request.run,
-    )
-
-    def outdated() -> list[str]:
-        return parts_with(encoding.splits, changed_inputs(directory, encoding.files))
-
-    reads = [file.path for file in encoding.files]
-    reads += [request.tokenizer] if request.tokenizer else []
-    prepare(request.output, encoding.plan, reads=reads, outdated=outdated)
-    storage.write(join(directory, TOKENIZER), encoding.tokenizer_json.encode("utf-8"))
-    write_splits(directory, request.run, encoding.splits)
-    return list(encoding.splits)
-
-
-def job_of(request: EncodeRequest) -> EncodeJob:
-    """The job that the first step has planned, in a worker.
-
-    Raises:
-        OutputError: another job has taken the directory over.
-    """
-    plan = plan_of_run(request.output.directory, request.run)
-    settings = plan["settings"]
-    return EncodeJob(
-        reading=Reading(
-            directory=request.output.directory,
-            options=ReadOptions.from_json(_fields(ReadOptions, settings)),
-            max_failures=request.inputs.max_failures,
-            counters_path=request.counters_path,
-        ),
-        tokenizer_sha256=settings["tokenizer"],
-        vocab_size=settings["vocab_size"],
-        id_type=settings["id_type"],
-        rows=RowSettings.from_json(_fields(RowSettings, settings)),
-        parts=plan["parts"][0],
-        run=request.run,
-    )
-
-
-def _fields(kind: type[ReadOptions | RowSettings], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {one.name: values[one.name] for one in fields(kind)}
+        pieces = [asdict(piece) for piece in split.pieces]
+        for piece in pieces:
+            # Where a corpus lies, and since when, does not matter.
+            del piece["path"], piece["version"]
+        return fingerprint([split.part, split.parts, pieces, self.settings])
 
 
 def encode_split(
@@ -306,37 +160,71 @@ def encode_split(
         RecordError: one bad record more than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    layout = row_layout(
-        job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
-    )
+    layout = job.layout(tokenizer)
     encoder = SplitEncoder(tokenizer, split, layout=layout)
+    with SplitReader(split, job.reading, failures) as reader:
+
+        def documents() -> Iterator[tuple[Documents, int]]:
+            for block in reader:
+                encoded = encoder.encode(block)
+                for bad in encoded.bad:
+                    reader.set_aside(bad)
+                if observe is not None:
+                    observe(encoded)
+                yield encoded.documents, text_bytes(encoded.texts)
+
+        part = write_part(
+            *(split, job, documents()),
+            layout=layout,
+            tokenizer=tokenizer,
+            dead_letters=reader.finish,
+        )
+    use = encoder.cache_use
+    counter("cache_hits").inc(use.hits)
+    counter("cache_misses").inc(use.misses)
+    return part
+
+
+def write_part(
+    split: Split,
+    job: EncodeJob,
+    documents: Iterable[tuple[Documents, int]],
+    *,
+    layout: RowLayout,
+    tokenizer: Tokenizer,
+    dead_letters: Callable[[], DeadLetters | None] = lambda: None,
+) -> FinishedPart:
+    """Write the part of a split.
+
+    Args:
+        split: that the part is of.
+        job: that makes it.
+        documents: in the order of the part, with the bytes of their texts.
+        layout: of the rows.
+        tokenizer: of the job.
+        dead_letters: says, after all documents, where the bad records of the split are.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
     maker = row_maker(layout)
+    size = count = 0
     with (
         replacing(join(job.directory, split.file)) as sink,
         PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
-        SplitReader(split, job.reading, failures) as reader,
     ):
-        size = count = 0
-        for block in reader:
-            encoded = encoder.encode(block)
-            for bad in encoded.bad:
-                reader.set_aside(bad)
-            size += text_bytes(encoded.texts)
-            count += len(encoded.texts)
-            if observe is not None:
-                observe(encoded)
-            writer.add(maker.add(encoded.documents))
+        for batch, text_size in documents:
+            writer.add(maker.add(batch))
+            size += text_size
+            count += len(batch.ids)
         writer.add(maker.finish())
         contents = writer.finish(
             fingerprint=job.fingerprint(split),
             documents=count,
             text_bytes=size,
             dropped=maker.dropped,
-            dead_letters=reader.finish(),
+            dead_letters=dead_letters(),
         )
-    use = encoder.cache_use
-    counter("cache_hits").inc(use.hits)
-    counter("cache_misses").inc(use.misses)
     return FinishedPart(split=split, contents=contents, written=sink.written())
 
 
@@ -367,14 +255,7 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
         RecordError: over all parts, more bad records than the job may set aside.
         JobError: the runner lost a part.
     """
-    manifest = EncodedManifest.of(
-        parts,
-        tokenizer_sha256=job.tokenizer_sha256,
-        vocab_size=job.vocab_size,
-        id_type=job.id_type,
-        reading=job.reading.options,
-        rows=job.rows,
-    )
+    manifest = job.manifest(parts)
     check_failures(
         manifest.totals.failures,
         job.reading,
@@ -387,99 +268,44 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
             f"the runner returned {len(manifest.parts)} parts of {job.parts}: "
             "use another runner; parts that are there can be kept with `resume`"
         )
-    value = manifest.to_json()
     if job.run:
         plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
-    storage.write(join(job.directory, MANIFEST), json_bytes(value))
-    return value
-
-
-def plan_encoding(
-    *,
-    inputs: InputSettings,
-    tokenizer: Tokenizer,
-    output: OutputSettings,
-    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-    name: str = "the tokenizer",
-    run: str = "",
-) -> Encoding:
-    """Find the inputs and plan the job; nothing is written.
-
-    Args:
-        inputs: the corpus.
-        tokenizer: whose ids are made.
-        output: the directory.
-        encoding: what the rows hold.
-        name: what errors call the tokenizer.
-        run: the id of the job's run.
-
-    Raises:
-        InputError: there are no inputs.
-        ConfigError: a setting is wrong.
-    """
-    check_tokens(tokenizer, encoding)
-    found = find_inputs(inputs)
-    files = found.files
-    splits = plan_splits(files, inputs.split_size)
-    text = tokenizer_json(tokenizer, name)
-    job = encode_job(
-        tokenizer,
-        text,
-        inputs=inputs,
-        output=output,
-        encoding=encoding,
-        keep=find_kept(files, encoding),
-        parts=len(splits),
-    )
-    return Encoding(
-        job=job,
-        tokenizer_json=text,
-        files=files,
-        passed_over=found.passed_over,
-        splits=tuple(splits),
-        plan=Plan(
-            kind="encoded",
-            parts=(len(splits),),
-            settings={**job.settings, "vocab_size": job.vocab_size},
-            inputs=describe_inputs(files),
-            run=run,
-        ),
-        not_applied=tokenizer.not_applied,
-    )
+    for name, data in manifest.files().items():
+        storage.write(join(job.directory, name), data)
+    return manifest.to_json()
 
 
 def encode_job(
     tokenizer: Tokenizer,
     text: str,
     *,
-    inputs: InputSettings,
-    output: OutputSettings,
+    reading: Reading,
     encoding: EncodeSettings,
-    keep: tuple[KeptColumn, ...],
     parts: int,
+    run: str = "",
 ) -> EncodeJob:
     """The job that these settings mean.
 
     Args:
         tokenizer: whose ids are made.
         text: its ``tokenizer.json``.
-        inputs: how documents are read.
-        output: the directory.
+        reading: how documents are read, and the output directory.
         encoding: what the rows hold.
-        keep: the columns that pass through, with their types.
         parts: number of splits.
+        run: the id of the job's run, where it has one.
 
     Raises:
         ConfigError: the type of the ids that is asked for does not hold them.
     """
     return EncodeJob(
-        reading=Reading.of(inputs, storage.located(output.directory), keep=keep),
+        reading=reading,
         tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
         vocab_size=tokenizer.max_id + 1,
         id_type=id_type(tokenizer, encoding),
         rows=encoding.rows,
         parts=parts,
+        run=run,
     )
 
 

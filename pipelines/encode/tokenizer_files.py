@@ -10,6 +10,7 @@ from bpe import Tokenizer
 from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.errors import InputError
+from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
 from pipelines.storage import join
 
@@ -60,6 +61,18 @@ def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
         return tokenizer.to_json(dialect="beam-bpe")
     except BpeError as error:
         raise InputError(f"{path}: workers are sent a tokenizer.json, but {error}") from error
+
+
+def loads(data: bytes) -> Tokenizer:
+    """The tokenizer in the contents of a ``tokenizer.json``.
+
+    Raises:
+        InputError: there is none in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
+        path = Path(folder, TOKENIZER)
+        path.write_bytes(data)
+        return load_tokenizer(str(path))
 
 
 def sent_tokenizer(path: str, *, sha256: str) -> Tokenizer:

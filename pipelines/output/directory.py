@@ -10,14 +10,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bpe._inputs_file import INPUTS
+from bpe.counts.manifest import CountsManifest
+from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.errors import InputError, OutputError
+from pipelines.output.entries import FOLDERS, is_watched, remove_watched
 from pipelines.output.names import (
     COUNTS,
     DATA,
@@ -26,7 +31,6 @@ from pipelines.output.names import (
     MANIFEST,
     PLAN,
     PLAN_VERSION,
-    PROGRAM,
     REPORT,
     REPORT_MARK,
     RUN,
@@ -34,13 +38,12 @@ from pipelines.output.names import (
     TIMINGS,
     TOKENIZER,
     TRAINING,
-    is_ours,
     json_bytes,
     parse_part,
     read_json_object,
+    read_plan,
 )
 from pipelines.storage import join
-from pipelines.watch.remove import FOLDERS, is_watched, remove_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,12 +54,103 @@ if TYPE_CHECKING:
 # The files of a job beside its parts. The last one that it writes makes the output complete.
 _LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
 _FILES: dict[str, tuple[str, ...]] = {
-    "counts": (PLAN, SPLITS, MANIFEST, TIMINGS),
+    "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, TOKENIZER, TIMINGS),
-    "encoded": (PLAN, SPLITS, TOKENIZER, MANIFEST, TIMINGS),
+    "encoded": (PLAN, SPLITS, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
 }
 _COMMANDS = {"counts": "bpe count", "tokenizer": "bpe train", "encoded": "bpe encode"}
 _FOLDERS = (DATA, DEAD_LETTERS)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of the files that lie in the directory of a job.
+
+    Attributes:
+        action: ``replace`` what an earlier job left there, if anything; ``resume`` that job;
+            ``own``: this very run began there, and its runner has started it anew.
+        training: the directory of a failed training whose counts these are.
+    """
+
+    action: Literal["replace", "resume", "own"]
+    training: str | None = None
+
+
+def decide(
+    output: OutputSettings,
+    plan: Plan | None,
+    *,
+    reads: Iterable[str] = (),
+    keep: Iterable[str] = (),
+) -> Decision:
+    """Decide what a job may do with its output directory; change nothing.
+
+    The first step of a job goes by it (`prepare`), and so does the command before it sends the job.
+
+    Args:
+        output: the directory, and what may be done with what is in it.
+        plan: of the job; None where it is not known yet.
+        reads: files the job reads; none of them may lie in the directory.
+        keep: names in the directory that the job reads or manages itself, such as ``counts``.
+
+    Raises:
+        OutputError: the directory holds something and neither overwriting nor resuming was asked
+            for, or cannot be done.
+    """
+    directory = storage.located(output.directory)
+    refuse_inputs_inside(directory, reads)
+    if plan is not None and plan.kind != "tokenizer":
+        refuse_links(directory, _FOLDERS)
+    refuse_earlier_layout(directory)
+    if plan is not None and plan.run and run_of(directory) == plan.run:
+        return Decision("own")
+    found = [entry for entry in _contents(directory, keep) if not _is_leftover(entry)]
+    if not found or _is_only_begun(directory, found):
+        return Decision("replace")
+    decision = _over_failed_training(directory, output, plan)
+    if decision is None:
+        if not (output.resume or output.overwrite):
+            raise occupied(directory, found)
+        decision = Decision("resume" if output.resume else "replace")
+    if plan is not None:
+        if decision.action == "resume":
+            _check_same_job(directory, plan)
+        _refuse_what_is_foreign(directory, plan, keep={*keep}, resume=decision.action == "resume")
+    return decision
+
+
+def _over_failed_training(
+    directory: str, output: OutputSettings, plan: Plan | None
+) -> Decision | None:
+    """Let a count replace the counts of a training that failed, where nobody can miss them.
+
+    These are counts that the same job makes again, and counts that hold nothing to train on. All
+    others are work that may be wanted.
+
+    Raises:
+        OutputError: there are such others.
+    """
+    training, _, name = directory.rpartition("/")
+    of_training = name == COUNTS and is_folder(training, COUNTS) and training_failed(training)
+    if plan is None or plan.kind != "counts" or output.overwrite or not of_training:
+        return None
+    different = plan.differences(read_plan(directory))
+    if not different:
+        return Decision("resume" if output.resume else "replace", training)
+    path = join(directory, MANIFEST)
+    try:
+        parts = CountsManifest.from_json(
+            storage.read(path), where=path, inputs=lambda: storage.read(join(directory, INPUTS))
+        ).parts
+    except (CountsError, InputError):
+        return None
+    if not any(part.rows for part in parts):
+        return Decision("replace", training)
+    raise OutputError(
+        f"{directory} holds complete counts of another job, left there by a training that failed "
+        f"({'; '.join(different[:3])}): train on them with `counts` {directory}, replace them "
+        "with `overwrite`, or choose another directory"
+    )
 
 
 def prepare(
@@ -72,90 +166,56 @@ def prepare(
     Args:
         output: the directory, and what may be done with what is in it.
         plan: of the job that is about to run.
-        reads: files the job reads; none of them may lie in the directory.
-        keep: names in the directory that the job reads or manages itself, such as ``counts``.
+        reads: as for `decide`.
+        keep: as for `decide`.
         outdated: names the parts that are of inputs which changed since the run that is resumed:
             they are removed, and made again.
 
-    A directory that holds the plan of the same run is the job's own: a runner has started it anew.
-
     Raises:
-        OutputError: the directory holds something and neither overwriting nor resuming was asked
-            for, or cannot be done.
+        OutputError: the directory cannot be used (`decide`), or not be written to.
     """
     directory = storage.located(output.directory)
-    refuse_inputs_inside(directory, reads)
-    if plan.kind != "tokenizer":
-        refuse_links(directory, _FOLDERS)
+    decision = decide(output, plan, reads=reads, keep=keep)
     storage.make_directory(directory)
-    refuse_earlier_layout(directory)
     remove_temporaries(directory)
-    found = _contents(directory, keep)
-    is_own = bool(plan.run) and _run_in(directory) == plan.run
-    if not is_own and _is_only_begun(directory, found):
+    if decision.action == "replace":
         remove_ours(directory)
-        found = []
-    stale: Iterable[str] = ()
-    if is_own:
-        stale = outdated()
-    elif found:
-        if output.resume:
-            _check_same_job(directory, plan)
-            stale = outdated()
-        elif output.overwrite:
-            remove_ours(directory)
-        else:
-            raise occupied(directory, found)
-        _refuse_what_is_foreign(directory, plan, keep=set(keep), resume=output.resume)
     if plan.kind != "tokenizer":
-        storage.remove(join(directory, MANIFEST))
-    for name in stale:  # before the versions of the inputs are stored: a kill must not lie
-        storage.remove(join(directory, name))
+        for name in (MANIFEST, INPUTS):
+            storage.remove(join(directory, name))
+    if decision.action != "replace":  # before the plan is stored: a kill must not lie
+        for name in outdated():
+            storage.remove(join(directory, name))
     if plan.kind == "counts":  # everything is counted again, and bad records found again
         for entry in _inside(directory, DEAD_LETTERS):
             storage.remove(join(directory, entry.name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
 
 
-def check_output(output: OutputSettings, plan: Plan, *, reads: Iterable[str] = ()) -> None:
-    """Refuse, before a job is sent anywhere, what `prepare` would refuse then; change nothing.
+def run_of(directory: str) -> str | None:
+    """The id of the run whose plan lies in a directory; None where there is none."""
+    run = read_plan(directory).get(RUN)
+    return run if isinstance(run, str) else None
+
+
+def plan_of_run(directory: str, run: str) -> dict[str, Any]:
+    """The plan in an output directory, as the run of this id has left it.
 
     Raises:
-        OutputError: the directory cannot be used.
+        OutputError: it is of another run, or not there.
     """
-    directory = storage.located(output.directory)
-    refuse_inputs_inside(directory, reads)
-    refuse_links(directory, _FOLDERS)
-    refuse_occupied(output)
-    if output.resume:
-        found = _contents(directory)
-        if found and not _is_only_begun(directory, found):
-            _check_same_job(directory, plan)
-
-
-def _run_in(directory: str) -> object:
-    return (read_json_object(join(directory, PLAN)) or {}).get(RUN)
-
-
-def refuse_occupied(output: OutputSettings, *, keep: Iterable[str] = ()) -> None:
-    """Refuse a directory that holds something, unless it is to be overwritten or resumed.
-
-    Args:
-        output: the directory, and what may be done with what is in it.
-        keep: names in the directory that are somebody else's to judge, such as ``counts``.
-
-    Raises:
-        OutputError: it holds something, or cannot be listed.
-    """
-    directory = storage.located(output.directory)
-    refuse_earlier_layout(directory)
-    found = [
-        entry
-        for entry in _contents(directory, keep)
-        if storage.is_temporary(entry.name.rpartition("/")[2]) is None
-    ]
-    if found and not (_is_only_begun(directory, found) or output.overwrite or output.resume):
-        raise occupied(directory, found)
+    plan = read_plan(directory)
+    if not plan:
+        raise OutputError(
+            f"{join(directory, PLAN)} cannot be read: the first step of this job wrote it; where "
+            "workers are on several machines, use a directory that all of them see"
+        )
+    if plan.get(RUN) != run:
+        raise OutputError(
+            f"{directory}: another job has been started there since this one began, so this one "
+            "ends: let one job at a time write to a directory"
+        )
+    return plan
 
 
 def refuse_earlier_layout(directory: str) -> None:
@@ -164,9 +224,9 @@ def refuse_earlier_layout(directory: str) -> None:
     Raises:
         OutputError: they are.
     """
-    plan = read_json_object(join(directory, PLAN)) or {}
-    laid_out = plan.get("program") == PROGRAM and plan.get("kind") in ("counts", "encoded")
+    plan = read_plan(directory)
     version = plan.get("version")
+    laid_out = plan.get("kind") in ("counts", "encoded")
     if laid_out and isinstance(version, int) and version != PLAN_VERSION:
         raise OutputError(
             f"{directory} holds the output of another release of beam-bpe, in layout {version} "
@@ -177,8 +237,7 @@ def refuse_earlier_layout(directory: str) -> None:
 
 def training_failed(directory: str) -> bool:
     """Whether a training began in ``directory`` and has made no tokenizer there."""
-    plan = read_json_object(join(directory, PLAN)) or {}
-    begun = plan.get("program") == PROGRAM and plan.get("kind") == "tokenizer"
+    begun = read_plan(directory).get("kind") == "tokenizer"
     return begun and not storage.exists(join(directory, TOKENIZER))
 
 
@@ -189,9 +248,8 @@ def _is_only_begun(directory: str, found: Iterable[storage.Entry]) -> bool:
     are not complete.
     """
     kinds = {entry.name: entry.kind for entry in found}
-    plan = (read_json_object(join(directory, PLAN)) or {}) if PLAN in kinds else {}
-    kind = str(plan.get("kind"))
-    if plan.get("program") != PROGRAM or kind not in _FILES or _LAST_FILE[kind] in kinds:
+    kind = str(read_plan(directory).get("kind")) if PLAN in kinds else ""
+    if kind not in _FILES or _LAST_FILE[kind] in kinds:
         return False
     if kind != "counts":
         return kinds.keys() <= set(_FILES[kind])
@@ -226,24 +284,28 @@ def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
 
 def _made_by(directory: str, names: set[str]) -> tuple[str | None, bool]:
     """The command that left its output here (None: none did), and whether it was finished."""
-    plan = read_json_object(join(directory, PLAN)) or {}
-    says = plan if plan.get("program") == PROGRAM else read_json_object(join(directory, MANIFEST))
-    kind = str((says or {}).get("kind"))
+    says = read_plan(directory) or read_json_object(join(directory, MANIFEST)) or {}
+    kind = str(says.get("kind"))
     if kind == "tokenizer" and ENCODED in names:
         return "bpe run", storage.exists(join(directory, ENCODED, MANIFEST))
     if kind in _COMMANDS:
         return _COMMANDS[kind], _LAST_FILE[kind] in names
-    counting = COUNTS in names and is_ours(join(directory, COUNTS))
+    counting = COUNTS in names and bool(read_plan(join(directory, COUNTS)))
     return "bpe run" if counting else None, False
 
 
 def remove_temporaries(directory: str) -> None:
     """Remove the temporary files of writers that were killed."""
     for entry in _contents(directory):
-        folder, slash, base = entry.name.rpartition("/")
-        name = storage.is_temporary(base)
-        if entry.kind == "file" and name is not None and _is_name_of_ours(folder + slash + name):
+        if _is_leftover(entry):
             storage.remove(join(directory, entry.name))
+
+
+def _is_leftover(entry: storage.Entry) -> bool:
+    """Whether this is a temporary file of a writer of ours."""
+    folder, slash, base = entry.name.rpartition("/")
+    name = storage.is_temporary(base)
+    return entry.kind == "file" and name is not None and _is_name_of_ours(folder + slash + name)
 
 
 def remove_ours(directory: str) -> None:
@@ -283,8 +345,8 @@ def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
 
 
 def _check_same_job(directory: str, plan: Plan) -> None:
-    then = read_json_object(join(directory, PLAN))
-    if then is None:
+    then = read_plan(directory)
+    if not then:
         raise OutputError(
             f"{directory}: cannot resume: it holds files but no {PLAN} of an earlier run: "
             "use `overwrite`, or another directory"
@@ -304,8 +366,9 @@ class _Claims:
         self._directory = directory
         self._files: set[str] = set()
         self._parts: set[int] = set()
-        plan = read_json_object(join(directory, PLAN)) or {}
-        if plan.get("program") == PROGRAM and plan.get("kind") in _FILES:
+        self._watched = is_watched(directory)
+        plan = read_plan(directory)
+        if plan.get("kind") in _FILES:
             self._files.update(_FILES[plan["kind"]])
             parts = plan.get("parts")
             if isinstance(parts, list):
@@ -322,7 +385,7 @@ class _Claims:
         part = parse_part(name)
         if part is None:
             return name in self._files
-        if part.parts in self._parts:
+        if part.parts in self._parts or (part.key and self._watched):
             return True
         return _is_dead_letters(path) if name.startswith(f"{DEAD_LETTERS}/") else _is_part(path)
 
@@ -357,13 +420,14 @@ def _is_dead_letters(path: str) -> bool:
 
 
 def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resume: bool) -> None:
-    """Refuse what a reader of the directory would take for output of this job."""
-    foreign = []
+    """Refuse what stays, and what a reader of the directory would take for output of this job."""
+    foreign, claims = [], _Claims(directory)
     for entry in _contents(directory):
         name = entry.name
         part = parse_part(name)
         of_this_job = name in _FILES[plan.kind] or (part and part.parts in plan.parts)
-        if name in keep or (resume and entry.kind == "file" and of_this_job):
+        ours = of_this_job if resume else claims.hold(name)
+        if name in keep or _is_leftover(entry) or (entry.kind == "file" and ours):
             continue
         in_data = name.endswith(".parquet") or name.startswith(f"{DATA}/")
         like_a_part = plan.kind != "tokenizer" and in_data

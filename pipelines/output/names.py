@@ -13,8 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bpe._checksum import is_intact, with_checksum
 from bpe.counts import manifest as counts_manifest
+from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.storage import join
@@ -22,7 +22,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["counts", "tokenizer", "encoded"]
+Kind = Literal["counts", "tokenizer", "encoded", "comparison"]
 
 PLAN = ".plan.json"
 SPLITS = ".splits.arrow"  # of the job that the plan is of
@@ -153,9 +153,20 @@ class Plan:
         return found
 
 
-def is_ours(directory: str) -> bool:
-    """Whether a job of this package writes, or wrote, to ``directory``."""
-    return (read_json_object(join(directory, PLAN)) or {}).get("program") == PROGRAM
+def dead_letters_in(directory: str) -> list[str]:
+    """The files of bad records that lie below an output directory, whatever wrote them there."""
+    listed = storage.entries(join(directory, DEAD_LETTERS))
+    names = (f"{DEAD_LETTERS}/{entry.name}" for entry in listed)
+    return [name for name in names if parse_part(name)]
+
+
+def read_plan(directory: str) -> dict[str, Any]:
+    """The plan that a job left in ``directory``, as JSON values; empty where there is none.
+
+    Nothing in it is checked but that this package wrote it.
+    """
+    plan = read_json_object(join(directory, PLAN)) or {}
+    return plan if plan.get("program") == PROGRAM else {}
 
 
 def fingerprint(value: Any) -> str:
@@ -188,8 +199,8 @@ def read_manifest_object(path: str) -> dict[str, Any]:
         raise InputError(f"{path}: not a manifest: it holds no JSON object")
     if not is_intact(value):
         raise InputError(
-            f"{path}: damaged: its checksum says that it was changed: make it again by running its "
-            "job with `resume` (a watch with `overwrite`)"
+            f"{path}: checksum mismatch: the file is corrupt or was edited: make it again by "
+            "running its job with `resume` (a watch with `overwrite`)"
         )
     return value
 

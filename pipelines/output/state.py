@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError
+from pipelines.output.entries import COUNTS_KIND, WATCH
 from pipelines.output.names import (
     COUNTS,
     DATA,
@@ -15,17 +16,14 @@ from pipelines.output.names import (
     ENCODED,
     MANIFEST,
     PLAN,
-    PROGRAM,
     THEN,
     TOKENIZER,
     TRAINING,
     parse_part,
-    read_json_object,
     read_manifest_object,
+    read_plan,
 )
 from pipelines.storage import join
-from pipelines.watch import log
-from pipelines.watch.remove import WATCH_KEY
 
 if TYPE_CHECKING:
     from pipelines.output.names import Kind
@@ -108,8 +106,8 @@ def complete_outputs(directory: str) -> tuple[Output, ...]:
 
 
 def _plan(root: str) -> dict[str, Any]:
-    plan = read_json_object(join(root, PLAN)) or {}
-    return plan if plan.get("program") == PROGRAM and plan.get("kind") in _KINDS else {}
+    plan = read_plan(root)
+    return plan if plan.get("kind") in _KINDS else {}
 
 
 def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
@@ -195,14 +193,14 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
 def _kind_of(manifest: dict[str, Any]) -> tuple[Kind | None, bool]:
     """What a manifest is of, and whether files are taken as they arrive."""
     kind = manifest.get("kind")
-    if kind in ("counts", log.COUNTS_KIND):
-        return "counts", kind == log.COUNTS_KIND
-    return ("encoded", log.WATCH in manifest) if kind == "encoded" else (None, False)
+    if kind in ("counts", COUNTS_KIND):
+        return "counts", kind == COUNTS_KIND
+    return ("encoded", WATCH in manifest) if kind == "encoded" else (None, False)
 
 
 def _watches(plan: dict[str, Any]) -> bool:
     settings = plan.get("settings")
-    return isinstance(settings, dict) and WATCH_KEY in settings
+    return isinstance(settings, dict) and WATCH in settings
 
 
 def _parts(root: str) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bpe._codec import FieldError, decode
 from pipelines import storage
 from pipelines.errors import OutputError
 from pipelines.output.names import PROGRAM, TIMINGS, json_bytes, read_json_object
@@ -86,19 +87,7 @@ def save_timing(
 
 def read_timing(directory: str) -> Timing | None:
     """That of the job whose directory it is; None where it is not known."""
-    value: dict[str, Any] = read_json_object(join(directory, TIMINGS)) or {}
     try:
-        return Timing(
-            stage=str(value["stage"]),
-            seconds=float(value["seconds"]),
-            documents=int(value["documents"]),
-            bytes=int(value["bytes"]),
-            items=int(value["items"]),
-            unit=str(value["unit"]),
-            runner=str(value["runner"]),
-            workers=int(value["workers"]),
-            cache_hits=int(value.get("cache_hits", 0)),
-            cache_misses=int(value.get("cache_misses", 0)),
-        )
-    except (KeyError, TypeError, ValueError):
+        return decode(Timing, read_json_object(join(directory, TIMINGS)))
+    except FieldError:
         return None

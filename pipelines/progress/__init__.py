@@ -4,10 +4,9 @@ Workers (threads or processes of this machine) write what they have done of each
 file of slots; the driver adds the slots up, and shows what they come to.
 """
 
-from pipelines.progress.live import Snapshot
 from pipelines.progress.shown import BarProgress, LineProgress, draws_on, progress_on
 from pipelines.progress.slots import SlotWriter
-from pipelines.progress.stage import JobLog, NoProgress, Progress, Stage
+from pipelines.progress.steps import JobLog, NoProgress, Progress, Snapshot, Stage
 from pipelines.progress.text import duration, many, size_text
 
 __all__ = [

@@ -1,37 +1,42 @@
-"""Showing how far a job is, on a stream such as stderr: as a bar, or as lines."""
+"""Showing how far a job is on a stream such as stderr: as lines, as a bar, or as JSON."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import os
 import threading
-from abc import abstractmethod
-from typing import TYPE_CHECKING, TextIO
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, TextIO
 
-from pipelines.progress.live import LiveStage, Snapshot
-from pipelines.progress.stage import Progress
+from pipelines.progress.steps import LiveStage, Progress, Snapshot
 from pipelines.progress.text import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.progress import Progress as Bar
+
 LINE_SECONDS = 10.0  # between two lines where there is no terminal
 BAR_SECONDS = 0.25  # between two drawings of the bar
 
 
-class Watched(Progress):
-    """Looks at the step under way from a thread of its own, and says how each step ended."""
+class LineProgress(Progress):
+    """A line every ten seconds, and one when a step ends: for log files and pipes.
 
-    interval: float
+    Args:
+        stream: to write to.
+        interval: seconds between two looks at a step, from a thread of its own.
+    """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, interval: float = LINE_SECONDS) -> None:
         self._stream = stream
+        self.interval = interval
 
     def log(self, message: str) -> None:
         """Write one line."""
-        with contextlib.suppress(OSError):  # whoever read the stream may be gone
-            self._stream.write(f"bpe: {message}\n")
-            self._stream.flush()
+        self._write(f"bpe: {message}\n")
 
     @contextlib.contextmanager
     def stage(
@@ -43,79 +48,51 @@ class Watched(Progress):
 
         def watch() -> None:
             while not over.wait(self.interval):
-                self._show(stage, stage.snapshot())
+                self._tell(stage, stage.snapshot(), "running")
 
         watcher = threading.Thread(target=watch, name=f"progress-{name}", daemon=True)
-        word = "stopped"
-        self._begin(stage)
+        event = "stopped"
+        self._tell(stage, stage.snapshot(), "begun")
         watcher.start()
         try:
             yield stage
-            word = "done"
+            event = "done"
         finally:
             over.set()
             watcher.join()
             last = stage.snapshot()
             stage.close()
-            self._end()
-            self._ended(stage, last, word)
+            self._tell(stage, last, event)
 
-    def _begin(self, stage: LiveStage) -> None:
-        """Get ready to show a step."""
+    def _tell(self, stage: LiveStage, now: Snapshot, event: str) -> None:
+        """Show a step that has ``begun``, is ``running``, or has ended: ``done`` or ``stopped``."""
+        if event == "running":
+            self.log(f"{stage.name}: {now.running()}")
+        elif event != "begun":
+            what = [f"{event} in {duration(now.seconds)}", now.measures()]
+            self.log(f"{stage.name}: " + ": ".join(filter(None, what)))
 
-    def _end(self) -> None:
-        """Take away what was drawn."""
-
-    def _ended(self, stage: LiveStage, last: Snapshot, word: str) -> None:
-        """Say how a step ended: ``done`` or ``stopped``."""
-        what = [f"{word} in {duration(last.seconds)}", last.measures()]
-        self.log(f"{stage.name}: " + ": ".join(filter(None, what)))
-
-    @abstractmethod
-    def _show(self, stage: LiveStage, now: Snapshot) -> None: ...
+    def _write(self, line: str) -> None:
+        with contextlib.suppress(OSError):  # whoever read the stream may be gone
+            self._stream.write(line)
+            self._stream.flush()
 
 
-class LineProgress(Watched):
-    """A line every ten seconds: for log files and pipes."""
-
-    def __init__(self, stream: TextIO, *, interval: float = LINE_SECONDS) -> None:
-        super().__init__(stream)
-        self.interval = interval
-
-    def _show(self, stage: LiveStage, now: Snapshot) -> None:
-        self.log(f"{stage.name}: {now.running()}")
-
-
-class BarProgress(Watched):
-    """A bar that is drawn in place: for terminals."""
-
-    interval = BAR_SECONDS
+class BarProgress(LineProgress):
+    """A bar that is drawn in place, and a line when a step ends: for terminals."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        # Imported where it is used: a tenth of a second that `bpe --help` does not pay.
-        from rich.console import Console
+        super().__init__(stream, interval=BAR_SECONDS)
 
-        self._console = Console(file=stream)
-
-    def _begin(self, stage: LiveStage) -> None:
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
-            console=self._console,
-            transient=True,
-            auto_refresh=False,
-            redirect_stdout=False,  # results go where they belong
-        )
-        self._task = self._bar.add_task(stage.name, total=None, text="")
-        self._bar.start()
-        self._show(stage, stage.snapshot())
-
-    def _show(self, stage: LiveStage, now: Snapshot) -> None:  # noqa: ARG002 - the interface
+    def _tell(self, stage: LiveStage, now: Snapshot, event: str) -> None:
+        if event == "begun":
+            self._bar = _bar(self._stream)
+            self._task = self._bar.add_task(stage.name, total=None, text="")
+            self._bar.start()
+        elif event != "running":
+            self._bar.stop()
+            super()._tell(stage, now, event)
+            return
         share = now.fraction
         self._bar.update(
             self._task,
@@ -125,8 +102,64 @@ class BarProgress(Watched):
             refresh=True,
         )
 
-    def _end(self) -> None:
-        self._bar.stop()
+
+def _bar(stream: TextIO) -> Bar:
+    # Imported where it is used: a tenth of a second that `bpe --help` does not pay.
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[text]}"),
+        console=Console(file=stream),
+        transient=True,
+        auto_refresh=False,
+        redirect_stdout=False,  # results go where they belong
+    )
+
+
+class JsonProgress(LineProgress):
+    """A JSON object a line: when a step begins, every ten seconds, and when it ends.
+
+    Each has ``time`` (UTC, ISO 8601), ``level`` and ``message``; what tells of a step has its
+    figures beside them. ``docs/metrics.md`` lists the fields.
+    """
+
+    def log(self, message: str) -> None:
+        """Write one line."""
+        self._write(json_line("INFO", message))
+
+    def _tell(self, stage: LiveStage, now: Snapshot, event: str) -> None:
+        fields: dict[str, Any] = {"stage": stage.name, "event": event}
+        fields |= {"seconds": round(now.seconds, 3), "documents": now.documents}
+        fields |= {"bytes": now.bytes, "total_bytes": now.total_bytes}
+        fields["bytes_per_second"] = round(now.speed)
+        if now.total:
+            fields |= {now.unit: now.done, f"total_{now.unit}": now.total}
+        left = now.seconds_left if event == "running" else None
+        fields["seconds_left"] = None if left is None else round(left, 1)
+        said = ": ".join(filter(None, [event, now.measures(), now.stall()]))
+        self._write(json_line("INFO", f"{stage.name}: {said}", **fields))
+
+
+def json_line(level: str, message: str, **fields: Any) -> str:
+    """One line of a log, with the end of line."""
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    value = {"time": now, "level": level, "message": message, **fields}
+    return json.dumps(value, ensure_ascii=True, default=str) + "\n"
+
+
+class JsonFormatter(logging.Formatter):
+    """Records of ``logging`` as JSON lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        fields = {"logger": record.name}
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json_line(record.levelname, record.getMessage(), **fields).rstrip("\n")
 
 
 def draws_on(stream: TextIO) -> bool:

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from types import TracebackType
 
-_SLOT = struct.Struct("=qqq")  # documents, bytes of input, of these bytes of an earlier run
+# Documents, bytes of input, of these bytes of an earlier run; steps done and to do, of other work.
+_SLOT = struct.Struct("=qqqqq")
+_NOTHING = (0, 0, 0, 0, 0)
 
 
 def make_slots(parts: int) -> str:
@@ -38,20 +40,15 @@ def make_slots(parts: int) -> str:
     return path
 
 
-def add_slots(path: str) -> tuple[int, int, int]:
-    """Documents, bytes of input, and of these bytes of an earlier run, over all slots.
+def add_slots(path: str) -> tuple[int, ...]:
+    """What the slots of a file hold, over all of them, in the order of their fields.
 
     Raises:
         OSError: the file cannot be read.
     """
-    documents = size = kept = 0
     data = Path(path).read_bytes()
     whole = len(data) - len(data) % _SLOT.size
-    for slot in _SLOT.iter_unpack(data[:whole]):
-        documents += slot[0]
-        size += slot[1]
-        kept += slot[2]
-    return documents, size, kept
+    return tuple(map(sum, zip(_NOTHING, *_SLOT.iter_unpack(data[:whole]), strict=True)))
 
 
 @final
@@ -73,11 +70,15 @@ class SlotWriter:
 
     def update(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
         """Set what is done of the part so far: documents, and bytes of input as stored."""
-        self._write(documents, bytes, 0)
+        self._write(documents, bytes, 0, 0, 0)
 
     def keep(self, *, documents: int, bytes: int) -> None:  # noqa: A002
         """Set what an earlier run did of the part: it is done, but says nothing about speed."""
-        self._write(documents, bytes, bytes)
+        self._write(documents, bytes, bytes, 0, 0)
+
+    def advance(self, done: int, total: int) -> None:
+        """Set what is done of work that is not measured in bytes."""
+        self._write(0, 0, 0, done, total)
 
     def _write(self, *values: int) -> None:
         if self._file is None:

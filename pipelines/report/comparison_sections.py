@@ -34,7 +34,7 @@ def comparison(result: Mapping[str, Any], *, number: int = 1) -> Section:
     """A comparison as a section.
 
     Args:
-        result: of `pipelines.jobs.compare`, or of its file.
+        result: of `pipelines.compare.job.compare`, or of its file.
         number: of the comparison, where the page has several.
     """
     names = [one["name"] for one in result["tokenizers"]]

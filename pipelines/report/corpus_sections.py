@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipelines.output.entries import WATCH
 from pipelines.progress import duration, many, size_text
 from pipelines.report import charts
 from pipelines.report.facts import MOST_READ, Reason
@@ -272,6 +273,8 @@ def manifest(name: str, value: Mapping[str, Any], *, watched: bool) -> Section:
         value: the manifest, as JSON values.
         watched: whether files are taken as they arrive, so that it grows.
     """
+    if isinstance(watch := value.get(WATCH), dict):
+        value = {**value, WATCH: watch["inputs"]}
     simple = {one: of for one, of in value.items() if not isinstance(of, list) or not of}
     simple |= {one: of for one, of in value.items() if one == "special_tokens"}
     blocks = [facts(_flat(simple))]

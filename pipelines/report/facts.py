@@ -17,7 +17,7 @@ from pipelines import storage
 from pipelines.encode.parts import open_part
 from pipelines.errors import InputError
 from pipelines.output.names import DEAD_LETTERS
-from pipelines.report.scripts import kind_of
+from pipelines.report.writing_systems import kind_of
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def read_encoded_facts(
     Raises:
         InputError: a part is missing or damaged.
     """
-    tokens = np.zeros(manifest.vocab_size, np.int64)
+    tokens = np.zeros(manifest.tokenizer.vocab_size, np.int64)
     lengths = np.zeros(_LONGEST_ROW + 1, np.int64)
     chosen = _spread(len(manifest.parts), sample_parts)
     for done, number in enumerate(chosen):

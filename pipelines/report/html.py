@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from bpe.visible import visible
+from bpe.explain import visible
 from pipelines.output.names import REPORT_MARK
 from pipelines.report import browser
 

@@ -7,17 +7,18 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from bpe._checksum import CHECKSUM
 from bpe.errors import BpeError
-from bpe.training import Training
+from bpe.files import CHECKSUM
+from bpe.training_report import Training
 from pipelines import storage
-from pipelines.compare.result import read_comparison
+from pipelines.compare.steps import read_comparison
 from pipelines.count.directory import load_watched_counts, read_counts_manifest
 from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, OutputError
 from pipelines.failures import job_errors
 from pipelines.output.directory import is_report
+from pipelines.output.entries import is_watched_counts, read_steadily
 from pipelines.output.names import REPORT
 from pipelines.output.timings import read_timing
 from pipelines.progress import NoProgress
@@ -34,8 +35,6 @@ from pipelines.report.sources import find_sources
 from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.storage import join
-from pipelines.watch import log
-from pipelines.watch.reading import read_steadily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,8 +139,7 @@ def report(
         paths = [*filter(None, [sources.comparison]), *comparisons]
         with progress.stage("page", None):
             compared = [
-                comparison(read_comparison(storage.located(one)), number=number)
-                for number, one in enumerate(paths, 1)
+                _comparison(storage.located(one), number) for number, one in enumerate(paths, 1)
             ]
             sections, data = _sections(material, [*compared, *more])
             text = page(
@@ -177,6 +175,16 @@ def _target(output: str | None, sources: Sources, *, overwrite: bool) -> str:
     return target
 
 
+def _comparison(path: str, number: int) -> Section:
+    result = read_comparison(path)
+    try:
+        return comparison(result, number=number)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: damaged: {type(error).__name__}: {error}: make it again with bpe compare"
+        ) from error
+
+
 def _gather(
     sources: Sources, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
 ) -> _Material:
@@ -194,7 +202,7 @@ def _gather(
 
 def _gather_counts(material: _Material, directory: str, progress: Progress) -> None:
     with progress.stage("counts", None, unit="parts") as stage:
-        material.counts_are_watched = log.is_watched_counts(directory)
+        material.counts_are_watched = is_watched_counts(directory)
         if material.counts_are_watched:  # one pre-token may be in each set of them
             material.counts, counts = load_watched_counts(directory)
             material.counted = counted_facts(counts)
@@ -217,7 +225,7 @@ def _gather_encoded(
     ) -> tuple[dict[str, Any], EncodedManifest, EncodedFacts]:
         if tokenizer is None:
             raise InputError(f"{directory}: no tokenizer.json beside the manifest")
-        if tokenizer.sha256 != manifests[1].tokenizer_sha256:
+        if tokenizer.sha256 != manifests[1].tokenizer.sha256:
             raise InputError(
                 f"{directory} was encoded with another tokenizer than "
                 f"{material.sources.tokenizer}: report on it alone, or encode again"
@@ -348,10 +356,6 @@ def _dead_letters(material: _Material) -> Section | None:
         "encode": material.manifest.totals.failures if material.manifest else 0,
     }
     places = {"count": material.sources.counts, "encode": material.sources.encoded}
-    if material.counts_are_watched and material.sources.counts is not None:
-        # Files that cannot be read at all are in no set of counts.
-        entries = log.read_log(material.sources.counts).values()
-        failures["count"] = sum(entry["bad"] for entry in entries)
     letters = [
         (stage, failures[stage], read_reasons(directory))
         for stage, directory in places.items()

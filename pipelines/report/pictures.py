@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from bpe._text import utf8
+from bpe._arrow import utf8
+from bpe.explain import columns, visible
 from bpe.files import write_atomically
-from bpe.visible import columns, visible
 from pipelines.errors import PictureError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import io
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from bpe.visible import visible
+from bpe.explain import visible
 from pipelines.errors import PictureError
 from pipelines.report.pictures import BOX, FONT, MARK
 
@@ -48,7 +48,7 @@ def _drawable(char: str) -> bool:
 
 
 def spell(data: bytes) -> str:
-    """As `bpe.visible.visible`; a character that no font here has as U+1F600."""
+    """As `bpe.explain.visible`; a character that no font here has as U+1F600."""
     return "".join(char if _drawable(char) else f"U+{ord(char):04X}" for char in visible(data))
 
 

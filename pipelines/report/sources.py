@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from bpe.formats import ENDINGS
 from pipelines import storage
-from pipelines.compare.result import is_comparison
+from pipelines.compare.steps import is_comparison
 from pipelines.output.names import TOKENIZER, TRAINING
 from pipelines.output.state import complete_outputs
 from pipelines.storage import join
@@ -63,7 +65,8 @@ def find_sources(path: str) -> Sources:
 def _is_file(path: str) -> bool:
     """Whether it is a file that says by its name to be a tokenizer."""
     name = path.rpartition("/")[2]
-    return name.endswith((".json", ".tiktoken")) and storage.exists(path)
+    is_folder = storage.is_local(path) and Path(path).is_dir()
+    return name.endswith(ENDINGS) and not is_folder and storage.exists(path)
 
 
 def _present(path: str | None) -> str | None:

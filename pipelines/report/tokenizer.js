@@ -50,7 +50,7 @@ function makeUnicode(tables) {
   };
 }
 
-// Normalizers: bpe/normalize.py has what each step does.
+// Normalizers: bpe/normalizer.py has what each step does.
 function makeNormalizer(steps, unicode) {
   const byCharacter = (change) => (text) => Array.from(text, change).join("");
   const drop = (isDropped) => byCharacter((char) => (isDropped(char.codePointAt(0)) ? "" : char));
@@ -87,8 +87,8 @@ function makeNormalizer(steps, unicode) {
   return (text) => steps.reduce((changed, step) => known[step](changed), text);
 }
 
-// Pre-tokenizers: scanners that cut where the patterns of bpe/pretokenize.py do, with the same
-// reasoning as bpe/native/text/scanner.h. A piece is [begin, end) of an array of code points.
+// Pre-tokenizers: scanners that cut where the patterns of bpe/native/text/patterns/ do, with the
+// same reasoning. browser.py lists their names. A piece is [begin, end) of an array of code points.
 function makeScanner(scheme, unicode) {
   const ANY_CASE = scheme !== "gpt2";
   const kind = (text, at) => unicode.classes[text[at]];

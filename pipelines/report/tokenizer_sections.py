@@ -21,11 +21,11 @@ from pipelines.report.html import (
     table,
     token,
 )
-from pipelines.report.scripts import kind_of
+from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
-    from bpe.training import TrainedMerge, Training
+    from bpe.training_report import TrainedMerge, Training
     from pipelines.report.facts import EncodedFacts
 
 _LONGEST = 30

@@ -1,10 +1,9 @@
-"""This package for workers that lack it: who brings it, and a wheel of it to bring."""
+"""A wheel of this package, for workers that lack it."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import shutil
 import subprocess
@@ -12,65 +11,12 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from apache_beam.options.pipeline_options import SetupOptions
-
-from pipelines.errors import ConfigError, JobError
-
-if TYPE_CHECKING:
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    from pipelines.settings import Staging
-    from pipelines.submission.workers import Workers
+from pipelines.errors import JobError
 
 DISTRIBUTION = "beam-bpe"
-_SOURCES = ("bpe", "pipelines", "configs")
+_SOURCES = ("bpe", "pipelines")
 _FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
-
-
-def check_package(made: PipelineOptions, workers: Workers, *, how: Staging) -> None:
-    """Refuse a job whose workers lack this package, as far as the options tell.
-
-    Raises:
-        ConfigError: nothing brings it to them; the message says what does.
-    """
-    if how == "auto" and needs_package(made, workers):
-        raise ConfigError(
-            f"the {workers} lack beam-bpe: make a wheel with bpe package --output DIR, which "
-            "prints the option of Beam that brings it; or name an image that has it "
-            "(--sdk_container_image), or use `stage` none if they have it"
-        )
-
-
-def needs_package(made: PipelineOptions, workers: Workers) -> bool:
-    """Whether workers lack this package, as far as the options tell."""
-    setup = made.view_as(SetupOptions)
-    brought = (
-        setup.setup_file,
-        any(map(is_ours, setup.extra_packages or ())),
-        setup.requirements_file and _requires_us(setup.requirements_file),
-        workers.has_own_image,
-    )
-    return not workers.here and not any(brought)
-
-
-def is_ours(path: str) -> bool:
-    """Whether a file of a package is one of this package, by its name.
-
-    >>> is_ours("dist/beam_bpe-0.1.0-cp311-cp311-linux_x86_64.whl"), is_ours("other-1.0.tar.gz")
-    (True, False)
-    """
-    name = os.path.basename(path).lower().replace("-", "_")  # noqa: PTH119 - it may be a URL
-    return name.startswith(DISTRIBUTION.replace("-", "_") + "_")
-
-
-def _requires_us(path: str) -> bool:
-    try:
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return False  # Beam says what is wrong with it
-    return any(line.strip().lower().replace("_", "-").startswith("beam-bpe") for line in lines)
 
 
 def fits() -> str:
@@ -105,9 +51,9 @@ def make_wheel(directory: Path) -> Path:
             copied = Path(folder, "tree")
             _copy(tree, copied)
             what = str(copied)
-        made = Path(folder, "wheel")
+        wheels = Path(folder, "wheels")
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
-        command += ["--no-deps", "--wheel-dir", str(made), what]
+        command += ["--no-deps", "--wheel-dir", str(wheels), what]
         if tree is not None and _builds_here():
             command.append("--no-build-isolation")
         done = subprocess.run(
@@ -117,7 +63,7 @@ def make_wheel(directory: Path) -> Path:
             lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
             last = " / ".join([line for line in lines if line][-3:])[:500]
             raise JobError(f"pip wheel {DISTRIBUTION}: {last or f'exit status {done.returncode}'}")
-        (wheel,) = made.glob("*.whl")
+        (wheel,) = wheels.glob("*.whl")
         directory.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(wheel, directory))
 

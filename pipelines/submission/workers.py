@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -70,51 +69,47 @@ class Workers:
         return f"{self.kind.upper()} workers of {self.runner}{place}"
 
 
-def workers_of(made: PipelineOptions) -> Workers:
+def workers_of(beam_options: PipelineOptions) -> Workers:
     """Read from Beam's options where the workers will be."""
-    runner = str(made.view_as(StandardOptions).runner)
+    runner = str(beam_options.view_as(StandardOptions).runner)
     name = runner.rpartition(".")[2]
     if name in ("DataflowRunner", "TestDataflowRunner"):
-        image = made.view_as(WorkerOptions).sdk_container_image or ""
+        image = beam_options.view_as(WorkerOptions).sdk_container_image or ""
         return Workers(runner=name, kind="dataflow", address="Dataflow", image=image)
     if name not in _PORTABLE:
         return Workers(runner=name, kind="local")
-    kind = _environment(name, made)
+    kind = _environment(name, beam_options)
     return Workers(
         runner=name,
         kind=kind,
-        address=_address(name, made),
-        image=_image(made) if kind == "docker" else "",
+        address=_address(name, beam_options),
+        image=_image(beam_options) if kind == "docker" else "",
     )
 
 
-def _environment(name: str, made: PipelineOptions) -> Kind:
-    asked = made.view_as(PortableOptions).environment_type
+def _environment(name: str, beam_options: PipelineOptions) -> Kind:
+    asked = beam_options.view_as(PortableOptions).environment_type
     if asked:
         match = _URN.fullmatch(asked)
-        kind = (match[1] or match[2]) if match else asked.lower()
-        known: dict[str, Kind] = {
-            "loopback": "loopback",
-            "process": "process",
-            "external": "external",
-        }
-        return known.get(kind, "docker")
-    flink = made.view_as(FlinkRunnerOptions).flink_master
-    spark = made.view_as(SparkRunnerOptions).spark_master_url
-    looped = {
-        "PrismRunner": True,
-        "FlinkRunner": flink in FLINK_HERE,
-        "SparkRunner": bool(_SPARK_HERE.fullmatch(spark)),
-    }
-    return "loopback" if looped.get(name) else "docker"
+        asked = (match[1] or match[2]) if match else asked.lower()
+        known: tuple[Kind, ...] = ("loopback", "process", "external")
+        return next((kind for kind in known if kind == asked), "docker")
+    flink = beam_options.view_as(FlinkRunnerOptions).flink_master
+    spark = beam_options.view_as(SparkRunnerOptions).spark_master_url
+    looped = (
+        name == "PrismRunner"
+        or (name == "FlinkRunner" and flink in FLINK_HERE)
+        or (name == "SparkRunner" and _SPARK_HERE.fullmatch(spark))
+    )
+    return "loopback" if looped else "docker"
 
 
-def _address(name: str, made: PipelineOptions) -> str:
-    endpoint = made.view_as(PortableOptions).job_endpoint
+def _address(name: str, beam_options: PipelineOptions) -> str:
+    endpoint = beam_options.view_as(PortableOptions).job_endpoint
     if endpoint:
         return "" if endpoint == "embed" else str(endpoint)
-    flink = made.view_as(FlinkRunnerOptions).flink_master
-    spark = made.view_as(SparkRunnerOptions)
+    flink = beam_options.view_as(FlinkRunnerOptions).flink_master
+    spark = beam_options.view_as(SparkRunnerOptions)
     if name == "FlinkRunner" and flink not in FLINK_HERE:
         return _host_and_port(flink)
     if name == "SparkRunner" and not _SPARK_HERE.fullmatch(spark.spark_master_url):
@@ -126,29 +121,14 @@ def _host_and_port(address: str) -> str:
     return urlsplit(address if "://" in address else f"//{address}").netloc
 
 
-def _image(made: PipelineOptions) -> str:
-    portable = made.view_as(PortableOptions)
+def _image(beam_options: PipelineOptions) -> str:
+    portable = beam_options.view_as(PortableOptions)
     config = portable.environment_config or ""
     if config.lstrip().startswith("{"):  # of a PROCESS environment, or of none
         config = ""
     named = portable.lookup_environment_option("docker_container_image")
-    image = made.view_as(WorkerOptions).sdk_container_image
+    image = beam_options.view_as(WorkerOptions).sdk_container_image
     return str(named or config or image or "")
-
-
-def process_command(made: PipelineOptions) -> str:
-    """The program that starts a PROCESS worker; empty where none is named.
-
-    Raises:
-        ValueError: ``--environment_config`` is no JSON object.
-    """
-    portable = made.view_as(PortableOptions)
-    if portable.environment_config:
-        config = json.loads(portable.environment_config)
-        if not isinstance(config, dict):
-            raise ValueError("it is not a JSON object")
-        return str(config.get("command") or "")
-    return str(portable.lookup_environment_option("process_command") or "")
 
 
 def is_loopback(address: str) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pyarrow as pa
 
 from bpe._native import merge_runs
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_to_ipc
 from bpe.errors import CountsError
-from bpe.special import check_special_tokens
+from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
     RunBatch,
     TextCounters,
@@ -22,74 +21,50 @@ from pipelines.batches import (
     split_nulls,
     text_of,
 )
+from pipelines.count.job import MergeRuns
 from pipelines.count.steps import FLUSH_BYTES
-from pipelines.count.transform import MergeRuns
-from pipelines.errors import RecordError
-from pipelines.failures import Failures, job_errors
-from pipelines.metrics import counter
-from pipelines.option import several
-from pipelines.settings import SHARDS, PretokenSettings
-from pipelines.transforms.elements import (
+from pipelines.elements import (
     BadElement,
     ExceptionHandling,
     bad_outputs,
     check_field,
     in_window,
 )
+from pipelines.errors import RecordError
+from pipelines.failures import Failures, job_errors
+from pipelines.metrics import counter
+from pipelines.option import split_arguments, takes
+from pipelines.settings import SHARDS, PretokenSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 _GATHERED = 1 << 16
 
 
-@dataclass(eq=False, kw_only=True)
-class Cutting:
-    """How text is cut, as arguments of a transform.
+def checked_pretokens(arguments: Mapping[str, Any]) -> PretokenSettings:
+    """How text is cut, from arguments of a transform.
 
-    Attributes:
-        pretokenizer: a name of ``bpe.PRETOKENIZERS``.
-        pattern: a regular expression in its place, or several, applied one after the other.
-        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
-        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: matches stay whole.
-        special_tokens: cut out of the text before, and not counted.
+    Raises:
+        ConfigError: one is wrong.
     """
-
-    pretokenizer: str = "gpt2"
-    pattern: str | Sequence[str] | None = None
-    normalizer: Sequence[str] = ()
-    never_split: Sequence[str] = ()
-    special_tokens: Sequence[str] = ()
-
-    def settings(self) -> PretokenSettings:
-        """The arguments, checked.
-
-        Raises:
-            ConfigError: one is wrong.
-        """
-        with job_errors():
-            pattern = self.pattern
-            settings = PretokenSettings(
-                pretokenizer=self.pretokenizer,
-                pattern=pattern if pattern is None or isinstance(pattern, str) else tuple(pattern),
-                normalizer=several("normalizer", self.normalizer),
-                never_split=several("never_split", self.never_split),
-                special_tokens=several("special_tokens", self.special_tokens),
-            )
-            check_special_tokens(settings.special_tokens)
-            _ = settings.cut
-            return settings
-
-    def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
-        return {
-            "pretokenizer": str(self.settings().cut),
-            "special_tokens": " ".join(self.special_tokens) or "none",
-        }
+    with job_errors():
+        settings = PretokenSettings(**arguments)
+        check_special_tokens(settings.special_tokens)
+        _ = settings.cut
+        return settings
 
 
-@dataclass(eq=False, kw_only=True)
-class CountPretokens(Cutting, ExceptionHandling):
+def shown_pretokens(settings: PretokenSettings) -> dict[str, Any]:
+    """What a runner's page shows of how text is cut."""
+    return {
+        "pretokenizer": str(settings.cut),
+        "special_tokens": " ".join(settings.special_tokens) or "none",
+    }
+
+
+@takes(PretokenSettings)
+class CountPretokens(ExceptionHandling):
     """Counts pre-tokens: documents in, ``(pre-token, count)`` out, once each in every window.
 
     Elements are str, bytes, dicts, Rows (of `ReadDocuments`, for example) or tables of pyarrow.
@@ -103,11 +78,7 @@ class CountPretokens(Cutting, ExceptionHandling):
 
     Args:
         text_field: the field or column that holds the text.
-        pretokenizer: a name of ``bpe.PRETOKENIZERS``.
-        pattern: a regular expression in its place, or several, applied one after the other.
-        normalizer: steps of ``bpe.NORMALIZERS``, applied before text is cut.
-        never_split: names of ``bpe.NEVER_SPLIT`` or regular expressions: matches stay whole.
-        special_tokens: cut out of the text before, and not counted.
+        **arguments: options, as below.
 
     An element without a text, or whose text is no Unicode, fails the pipeline;
     ``with_exception_handling()`` makes the result a pair of counts and bad elements.
@@ -116,16 +87,19 @@ class CountPretokens(Cutting, ExceptionHandling):
         ConfigError: an argument is wrong.
     """
 
-    text_field: str = "text"
+    def __init__(self, *, text_field: str = "text", **arguments: Any) -> None:
+        super().__init__()
+        self._settings = checked_pretokens(*split_arguments(arguments, PretokenSettings))
+        check_field("text_field", text_field)
+        self._text_field = text_field
 
-    def __post_init__(self) -> None:
-        beam.PTransform.__init__(self)
-        self._settings = self.settings()
-        check_field("text_field", self.text_field)
+    def display_data(self) -> dict[str, Any]:
+        """What a runner's page shows."""
+        return shown_pretokens(self._settings)
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Count in bundles, merge by shard, and yield each pre-token."""
-        dofn = _CountTexts(self._settings, self.text_field, collects=self._collects)
+        dofn = _CountTexts(self._settings, self._text_field, collects=self._collects)
         runs = self.apply_dofn(
             documents, dofn, label="Count", types=tuple[int, bytes], bad=BadElement
         )

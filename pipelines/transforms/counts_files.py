@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
+import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
 from bpe._native import merge_runs
-from bpe.counts.files import read_part, run_from_ipc
-from bpe.counts.manifest import MAX_SHARDS, Totals
-from pipelines import storage
+from bpe.counts.files import run_from_ipc
+from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
-from pipelines.count.directory import read_counts_manifest
+from pipelines.count.check_parts import read_stored, stored_parts, stored_sets
 from pipelines.count.steps import count_job, count_plan, write_manifest, write_shard
-from pipelines.elements import pack, unpack, with_storage
+from pipelines.elements import pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
-from pipelines.output.directory import prepare
-from pipelines.settings import SHARDS, CountSettings, OutputSettings
-from pipelines.storage import join
-from pipelines.transforms.counting import Cutting, gathered
-from pipelines.transforms.elements import require_global_window
+from pipelines.option import split_arguments, takes
+from pipelines.output.directory import plan_of_run, prepare
+from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
+from pipelines.transforms.counting import checked_pretokens, gathered, shown_pretokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from bpe.counts.manifest import CountsPart
     from pipelines.count.steps import CountJob
 
-_PART = re.compile(r"-(\d{5})-of-(\d{5})\.parquet$")
+_UNORDERED = ("track_order",)  # elements have no order
 
 
-@dataclass(eq=False, kw_only=True)
-class WriteCounts(Cutting, beam.PTransform):  # type: ignore[misc]  # Beam has no types
+@takes(PretokenSettings, CountSettings, leave_out=_UNORDERED)
+class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Writes ``(pre-token, count)`` as a directory of counts; yields its manifest, one dict.
 
     Counts of one pre-token are added up. ``bpe train --counts``, ``bpe.PretokenCounts.load`` and
     `ReadCounts` read the directory. Counts do not say how text was cut, so it is said again here;
-    training and encoding go by it.
+    training and encoding go by it. A runner that starts the job anew finds its own directory and
+    goes on; where another job has taken it over, this one ends.
 
     Example::
 
@@ -47,50 +45,52 @@ class WriteCounts(Cutting, beam.PTransform):  # type: ignore[misc]  # Beam has n
 
     Args:
         path: a directory that is empty, or not there yet.
-        pretokenizer, pattern, normalizer, never_split, special_tokens: how the text was cut, as
-            `CountPretokens` has them.
         documents: that were counted, an int or a side input (``AsSingleton``); 0 if not known.
         text_bytes: of their text in UTF-8, the same; None for the bytes of all pre-tokens.
-        prune_below: pre-tokens that occur fewer times are dropped; the manifest says what that was.
-        shards: files to write.
         overwrite: replace what an earlier job left in the directory.
+        **arguments: options, as below; those of the text as `CountPretokens` had them.
 
     Raises:
         ConfigError: an argument is wrong.
     """
 
-    path: str = field(kw_only=False)
-    documents: Any = 0
-    text_bytes: Any = None
-    prune_below: int = 1
-    shards: int = SHARDS
-    overwrite: bool = False
-
-    def __post_init__(self) -> None:
-        beam.PTransform.__init__(self)
-        self._output = OutputSettings(directory=self.path, overwrite=self.overwrite)
-        if not 1 <= self.shards <= MAX_SHARDS:
-            raise ConfigError(f"shards {self.shards} is not between 1 and {MAX_SHARDS}")
+    def __init__(
+        self,
+        path: str,
+        *,
+        documents: Any = 0,
+        text_bytes: Any = None,
+        overwrite: bool = False,
+        **arguments: Any,
+    ) -> None:
+        super().__init__()
+        self._totals = documents, text_bytes
+        self._output = OutputSettings(directory=path, overwrite=overwrite)
+        pretokens, counting = split_arguments(
+            arguments, PretokenSettings, CountSettings, leave_out=_UNORDERED
+        )
+        self._pretokens = checked_pretokens(pretokens)
         with job_errors():
-            self._job = count_job(
-                self.settings(),
-                self._output,
-                CountSettings(prune_below=self.prune_below, shards=self.shards),
-            )
+            self._job = count_job(self._pretokens, self._output, CountSettings(**counting))
+        self._output = replace(self._output, directory=self._job.directory)
+
+    def display_data(self) -> dict[str, Any]:
+        """What a runner's page shows."""
+        return {"path": self._output.directory, **shown_pretokens(self._pretokens)}
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
         """Merge the counts by shard, write the shards and the manifest."""
         require_global_window(counts, "WriteCounts writes one directory")
-        begin = counts.pipeline
+        begin, run = counts.pipeline, uuid.uuid4().hex
         prepared = (
             begin
             | "Start" >> beam.Create([None], reshuffle=False)
-            | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, self._job)
+            | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, self._job, run)
         )
         parts = gathered(
-            counts, shards=self.shards, label="WriteCounts", every_shard=True
+            counts, shards=self._job.shards, label="WriteCounts", every_shard=True
         ) | "Write shards" >> beam.FlatMap(
-            with_storage(_write_shard), self._job, beam.pvalue.AsSingleton(prepared)
+            with_storage(_write_shard), self._job, run, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)
         return (
             begin
@@ -99,21 +99,22 @@ class WriteCounts(Cutting, beam.PTransform):  # type: ignore[misc]  # Beam has n
             >> beam.Map(
                 with_storage(_write_manifest),
                 self._job,
+                run,
                 beam.pvalue.AsIter(parts),
-                self.documents,
-                self.text_bytes,
+                *self._totals,
             ).with_output_types(dict[str, Any])
         )
 
 
-def _prepare(_: None, output: OutputSettings, job: CountJob) -> None:
-    prepare(output, count_plan(job))
+def _prepare(_: None, output: OutputSettings, job: CountJob, run: str) -> None:
+    prepare(output, replace(count_plan(job), run=run))
 
 
-def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> Iterator[bytes]:
-    run = run_from_ipc(element[1])
+def _write_shard(element: tuple[int, bytes], job: CountJob, run: str, _: None) -> Iterator[bytes]:
+    plan_of_run(job.directory, run)  # of another job by now: this one ends
+    counts = run_from_ipc(element[1])
     try:
-        totals = Totals(bytes=pretoken_bytes(run), pretokens=run.total())
+        totals = Totals(bytes=pretoken_bytes(counts), pretokens=counts.total())
     except OverflowError as error:
         raise InputError(f"{error}: the counts do not fit 64 bits") from error
     yield pack(totals)
@@ -121,15 +122,23 @@ def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> Iterator
 
 
 def _write_manifest(
-    _: None, job: CountJob, results: Iterable[bytes], documents: int, text_bytes: int | None
+    _: None,
+    job: CountJob,
+    run: str,
+    results: Iterable[bytes],
+    documents: int,
+    text_bytes: int | None,
 ) -> dict[str, Any]:
     found = [unpack(result) for result in results]
     if text_bytes is not None:
         found = [replace(one, bytes=0) if isinstance(one, Totals) else one for one in found]
-    return write_manifest([*found, Totals(documents=documents, bytes=text_bytes or 0)], job)
+    return write_manifest(
+        [*found, Totals(documents=documents, bytes=text_bytes or 0)],
+        job,
+        check=lambda: plan_of_run(job.directory, run),
+    )
 
 
-@dataclass(eq=False, kw_only=True)
 class ReadCounts(beam.PTransform):  # type: ignore[misc]
     """Reads a directory of counts as ``(pre-token, count)``, each pre-token once.
 
@@ -148,22 +157,21 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
         ConfigError: the path is empty.
     """
 
-    path: str = field(kw_only=False)
-
-    def __post_init__(self) -> None:
-        beam.PTransform.__init__(self)
-        if not self.path:
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        if not path:
             raise ConfigError("ReadCounts: the path is empty: name a directory of counts")
+        self._path = path
 
     def display_data(self) -> dict[str, Any]:
         """What a runner's page shows."""
-        return {"path": self.path}
+        return {"path": self._path}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
         """List the shards, deal them to workers, and yield their pre-tokens."""
         return (
             begin
-            | "Directory" >> beam.Create([self.path], reshuffle=False)
+            | "Directory" >> beam.Create([self._path], reshuffle=False)
             | "List shards" >> beam.FlatMap(with_storage(_shards)).with_output_types(bytes)
             | "Deal shards" >> beam.Reshuffle()
             | "Read" >> beam.FlatMap(with_storage(_read_shard)).with_output_types(tuple[bytes, int])
@@ -171,31 +179,24 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
 
 
 def _shards(directory: str) -> Iterator[bytes]:
-    """The files of each shard: several where a watch counts each input by itself."""
-    manifest = read_counts_manifest(directory)
-    if manifest.scale != 1:
+    """The files of each shard: of a watch, some of each set, which may have fewer shards."""
+    sets = stored_sets(directory)
+    if (scale := sets[0].manifest.scale) != 1:
         raise InputError(
-            f"{directory}: these counts are weighted, in units of 1/{manifest.scale}, which plain "
+            f"{directory}: these counts are weighted, in units of 1/{scale}, which plain "
             "counts cannot say: read the directories they were made of, or use bpe train --counts"
         )
-    root = storage.located(directory)
-    shards: dict[tuple[int, int], list[CountsPart]] = {}
-    for part in manifest.parts:
-        match = _PART.search(part.file)
-        if match is None:
-            raise InputError(f"{directory}: {part.file!r} is not the name of a shard: count again")
-        shards.setdefault((int(match[1]), int(match[2])), []).append(part)
-    for (shard, of), parts in shards.items():
-        yield pack((root, shard, of, tuple(parts)))
+    parts = stored_parts(sets)
+    shards = max(one.shards for one in parts)
+    for shard in range(shards):
+        holding = [one for one in parts if one.shards != shards or one.shard == shard]
+        yield pack((shard, shards, holding))
 
 
 def _read_shard(element: bytes) -> Iterator[tuple[bytes, int]]:
-    root, shard, shards, parts = unpack(element)
+    shard, shards, parts = unpack(element)
     runs = []
     for part in parts:
-        path = join(root, part.file)
-        data = storage.read_if_there(path)
-        if data is None:
-            raise InputError(f"{path} is missing, the manifest names it: count again")
-        runs.append(read_part(data, part, shard=shard, shards=shards, where=path))
+        run, _ = read_stored(part)
+        runs.append(run if part.shards == shards else run.split(shards)[shard])
     yield from count_pairs(merge_runs(runs))

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional
 
 import apache_beam as beam
 import pyarrow as pa
 
 from pipelines.corpus.documents import BadRecord, Block, KeptColumn, ReadOptions, read_split
+from pipelines.corpus.documents.json_values import python_type
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import describe
 from pipelines.corpus.splits import plan_splits
-from pipelines.elements import StorageDoFn, pack, unpack, with_storage
+from pipelines.elements import (
+    BAD,
+    ExceptionHandling,
+    StorageDoFn,
+    pack,
+    row_type,
+    unpack,
+    with_storage,
+)
 from pipelines.encode.kept import find_kept, name_and_type
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
-from pipelines.option import several
-from pipelines.settings import MAX_RECORD, EncodeSettings, InputSettings
-from pipelines.transforms.elements import BAD, ExceptionHandling, row_type
+from pipelines.option import several, split_arguments, takes
+from pipelines.settings import EncodeSettings, InputSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipelines.settings import Format
-
 ID, TEXT = "id", "text"
+_COLLECTED = ("max_failures",)  # by `with_exception_handling`
 
 
-@dataclass(eq=False, kw_only=True)
+@takes(InputSettings, leave_out=_COLLECTED)
 class ReadDocuments(ExceptionHandling):
     """Reads files as documents: ``beam.Row(id=..., text=...)`` and the columns to keep.
 
@@ -44,15 +50,10 @@ class ReadDocuments(ExceptionHandling):
 
     Args:
         patterns: files, directories or globs; a list.
-        format: ``auto`` (by the names of the files), ``text``, ``lines``, ``jsonl`` or ``parquet``.
-        text_field: the field (jsonl) or column (parquet) that holds the text.
-        id_field: the field that holds the id; None takes ``id`` where a record has one, else its
-            place, ``name:position``.
         keep: fields or columns to keep, each ``NAME`` or ``NAME:TYPE`` with a type of Arrow;
             without one it is found in the files, and Beam's schema says Any.
-        split_size: bytes of input that one worker takes at a time; None follows the corpus.
-        max_record_size: bytes a record may have; a longer one is bad, and read in bounded memory.
         as_tables: whether elements are tables.
+        **arguments: options, as below.
 
     A bad record fails the pipeline; ``with_exception_handling()`` makes the result a pair of
     documents and bad records, each with ``name`` of its file, ``place``, ``reason`` and the record
@@ -62,34 +63,27 @@ class ReadDocuments(ExceptionHandling):
         ConfigError: an argument is wrong.
     """
 
-    patterns: Sequence[str] = field(kw_only=False)
-    format: Format = "auto"
-    text_field: str = "text"
-    id_field: str | None = None
-    keep: Sequence[str] = ()
-    split_size: int | None = None
-    max_record_size: int = MAX_RECORD
-    as_tables: bool = False
-
-    def __post_init__(self) -> None:
-        beam.PTransform.__init__(self)
-        self._inputs = InputSettings.of(
-            self.patterns,
-            format=self.format,
-            text_field=self.text_field,
-            id_field=self.id_field,
-            split_size=self.split_size,
-            max_record_size=self.max_record_size,
-        )
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        *,
+        keep: Sequence[str] = (),
+        as_tables: bool = False,
+        **arguments: Any,
+    ) -> None:
+        super().__init__()
+        (reading,) = split_arguments(arguments, InputSettings, leave_out=_COLLECTED)
+        self._inputs = InputSettings.of(patterns, **reading)
         ReadOptions.of(self._inputs)
-        self._keep = EncodeSettings(keep=several("keep", self.keep)).keep
+        self._as_tables = as_tables
+        self._keep = EncodeSettings(keep=several("keep", keep)).keep
         for name, _ in map(name_and_type, self._keep):
             if name in (ID, TEXT):
                 raise ConfigError(f"keep {name}: a document has a field {name!r} of its own")
 
     def display_data(self) -> dict[str, Any]:
         """What a runner's page shows."""
-        return {"patterns": " ".join(self._inputs.patterns), "format": self.format}
+        return {"patterns": " ".join(self._inputs.patterns), "format": self._inputs.format}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
         """List the files, deal splits to workers, and read them."""
@@ -104,9 +98,9 @@ class ReadDocuments(ExceptionHandling):
         document = row_type("Document", [(ID, str), (TEXT, str), *columns])
         return self.apply_dofn(
             splits,
-            _Read(as_tables=self.as_tables, collects=self._collects),
+            _Read(as_tables=self._as_tables, collects=self._collects),
             label="Read",
-            types=pa.Table if self.as_tables else document,
+            types=pa.Table if self._as_tables else document,
             bad=BadRecord,
         )
 
@@ -161,13 +155,7 @@ def rows_of(table: pa.Table) -> Iterator[beam.Row]:
 
 def _python_type(kind: pa.DataType | None) -> Any:
     """The type that a schema of Beam has for values of a column."""
-    for is_kind, python in (
-        (pa.types.is_boolean, bool),
-        (pa.types.is_integer, int),
-        (pa.types.is_floating, float),
-        (pa.types.is_string, str),
-        (pa.types.is_large_string, str),
-    ):
-        if kind is not None and is_kind(kind):
-            return Optional[python]  # noqa: UP045 - Beam's schemas do not know `X | None`
-    return Any
+    python = None if kind is None else python_type(kind)
+    if python is None:
+        return Any
+    return Optional[python]  # noqa: UP045 - Beam's schemas do not know `X | None`

@@ -13,6 +13,7 @@ from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
 import bpe
+from bpe.tokenizer import CacheUse
 from pipelines.batches import (
     IdEncoder,
     TextBatch,
@@ -22,21 +23,23 @@ from pipelines.batches import (
     id_arrays,
     with_ids,
 )
-from pipelines.elements import StorageDoFn, pack, unpack
+from pipelines.elements import (
+    BAD,
+    BadElement,
+    ExceptionHandling,
+    StorageDoFn,
+    bad_outputs,
+    check_field,
+    pack,
+    raise_bad,
+    row_type,
+    unpack,
+)
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
 from pipelines.option import several
 from pipelines.settings import EncodeSettings
-from pipelines.transforms.elements import (
-    BAD,
-    BadElement,
-    ExceptionHandling,
-    bad_outputs,
-    check_field,
-    raise_bad,
-    row_type,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -224,7 +227,7 @@ class _Encode(StorageDoFn):
 
     def start_bundle(self) -> None:
         self._batch: TextBatch[tuple[Any, dict[str, Any], Any, Any, Any]] = TextBatch()
-        self._use = bpe.CacheUse()
+        self._use = CacheUse()
         self._documents = self._ids = 0
 
     def process(

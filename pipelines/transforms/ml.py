@@ -12,10 +12,10 @@ import apache_beam as beam
 from apache_beam.ml.transforms.base import MLTransformProvider
 
 import bpe
+from pipelines.elements import check_field
 from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import several
-from pipelines.transforms.elements import check_field
 from pipelines.transforms.encoding import EncodeDocuments
 
 if TYPE_CHECKING:

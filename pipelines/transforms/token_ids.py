@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import uuid
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import utf8
 from bpe._native import stable_hash
-from bpe._text import utf8
 from pipelines import storage
 from pipelines.batches import as_table, column_of, fields_of
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
-from pipelines.corpus.reading import Reading
+from pipelines.corpus.reading import Reading, text_bytes
 from pipelines.corpus.splits import Split
-from pipelines.elements import pack, unpack, with_storage
+from pipelines.elements import (
+    check_field,
+    in_window,
+    pack,
+    require_global_window,
+    unpack,
+    with_storage,
+)
 from pipelines.encode.kept import name_and_type
-from pipelines.encode.parts import FinishedPart, PartWriter
-from pipelines.encode.rows import ID, INPUT_IDS, Documents, Dropped, reserved, row_maker
+from pipelines.encode.rows import ID, INPUT_IDS, Documents, reserved
 from pipelines.encode.steps import (
     EncodeJob,
     count_written,
-    id_type,
-    row_layout,
+    encode_job,
     tokenizer_of,
-    unknown_id,
     write_manifest,
+    write_part,
 )
 from pipelines.encode.tokenizer_files import tokenizer_json
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import several
-from pipelines.output.directory import prepare
+from pipelines.output.directory import plan_of_run, prepare
 from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
+from pipelines.planned import absolute
 from pipelines.settings import MAX_ROW_TOKENS, EncodeSettings, IdType, OutputSettings
-from pipelines.storage import join, replacing
-from pipelines.transforms.elements import check_field, in_window, require_global_window
+from pipelines.storage import join
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
 
 if TYPE_CHECKING:
@@ -61,9 +67,11 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     Elements are those of `EncodeDocuments`: dicts, Rows or tables with ``id`` and ``input_ids``.
     The directory holds a row a document in ``data/train-…parquet``, the tokenizer, and last
-    ``manifest.json``; ``bpe verify``, ``bpe decode`` and ``bpe export`` take it. A document goes to
+    ``manifest.json``; ``bpe verify`` and ``bpe decode`` take it. A document goes to
     the part that its id's hash says, where rows stand in the order of their ids: the same documents
-    are the same bytes, in whatever order they come. A worker holds all rows of a part in memory.
+    are the same bytes, in whatever order they come. A worker holds all rows of a part in memory. A
+    runner that starts the job anew finds its own directory and goes on; where another job has taken
+    it over, this one ends.
 
     Example::
 
@@ -101,7 +109,8 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             check_field(name, getattr(self, name))
         if not 1 <= self.parts <= MAX_PARTS:
             raise ConfigError(f"parts {self.parts} is not between 1 and {MAX_PARTS}")
-        self._output = OutputSettings(directory=self.path, overwrite=self.overwrite)
+        output = OutputSettings(directory=self.path, overwrite=self.overwrite)
+        self._output = replace(output, directory=absolute(self.path))
         self._settings = EncodeSettings(keep=several("keep", self.keep), id_type=self.id_type)
         self._keep = tuple(map(self._kept, self._settings.keep))
         self._source, self._side_input = given_tokenizer(self.tokenizer)
@@ -134,6 +143,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
                 self._settings,
                 self._keep,
                 self.parts,
+                uuid.uuid4().hex,
             ).with_output_types(bytes)
         )
         gather = _Gather(
@@ -168,24 +178,29 @@ def _prepare(
     settings: EncodeSettings,
     keep: tuple[KeptColumn, ...],
     parts: int,
+    run: str,
 ) -> bytes:
     """Prepare the directory, put the tokenizer into it, and say what the job is."""
     loaded = source.load() if source is not None else tokenizer
     if loaded is None:
         raise ConfigError("WriteTokenIds: the side input holds no tokenizer")
     text = tokenizer_json(loaded, "the tokenizer")
-    job = EncodeJob(
-        reading=Reading(
-            directory=storage.located(output.directory), options=ReadOptions(keep=keep)
-        ),
-        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        vocab_size=loaded.max_id + 1,
-        id_type=id_type(loaded, settings),
-        rows=settings.rows,
+    directory = storage.located(output.directory)
+    job = encode_job(
+        *(loaded, text),
+        reading=Reading(directory=directory, options=ReadOptions(keep=keep)),
+        encoding=settings,
         parts=parts,
+        run=run,
     )
-    inputs = {"files": 0, "bytes": 0, "sha256": ""}
-    prepare(output, Plan(kind="encoded", parts=(parts,), settings=job.settings, inputs=inputs))
+    plan = Plan(
+        kind="encoded",
+        parts=(parts,),
+        settings=job.settings,
+        inputs={"files": 0, "bytes": 0, "sha256": ""},
+        run=run,
+    )
+    prepare(output, plan)
     storage.write(join(job.directory, TOKENIZER), text.encode("utf-8"))
     return pack(job)
 
@@ -259,14 +274,23 @@ def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]
             f"WriteTokenIds: field {id_field!r} is {id_!r:.60}, where a document's id, str or int, "
             f"is needed — element {element!r:.200} — name the field, id_field=..."
         )
-    if isinstance(ids, str) or ids is None or not hasattr(ids, "__len__"):
+    array = _one_dimensional(ids)
+    if array is None or (array.size and array.dtype.kind not in "iu"):
         raise RecordError(
             f"WriteTokenIds: field {ids_field!r} is {ids!r:.60}, where token ids are needed — "
             f"element {element!r:.200} — encode it first, or name the field, ids_field=..."
         )
     size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
     kept = {column.name: values.get(column.name) for column in keep}
-    return {ID: str(id_), INPUT_IDS: ids, _TEXT_BYTES: size, **kept}
+    return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **kept}
+
+
+def _one_dimensional(ids: Any) -> npt.NDArray[Any] | None:
+    try:
+        array = np.asarray(ids)
+    except (ValueError, OverflowError):
+        return None
+    return array if array.ndim == 1 else None
 
 
 def rows_of_table(
@@ -293,40 +317,30 @@ def rows_of_table(
         columns.append(table[column.name] if there else pa.nulls(rows, column.field.type))
     schema = schema_of(keep)
     try:
-        return pa.Table.from_arrays(columns, names=schema.names).cast(schema)
+        made = pa.Table.from_arrays(columns, names=schema.names).cast(schema)
     except (pa.ArrowException, ValueError) as error:
         raise RecordError(f"WriteTokenIds: a table has not the types asked for: {error}") from error
+    if pc.list_flatten(made[INPUT_IDS]).null_count:
+        raise RecordError(f"WriteTokenIds: column {ids_field!r} has nulls among the token ids")
+    return made
 
 
 def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     """Sort the rows of a part and write its file."""
     number, messages = element
     job: EncodeJob = unpack(packed)
+    plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     tokenizer = tokenizer_of(job)
     tables = [pa.ipc.open_stream(message).read_all() for message in messages if message]
     schema = schema_of(job.reading.options.keep)
     rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
     _check_ids(rows, job)
     split = Split(part=number, parts=job.parts, pieces=())
-    layout = row_layout(
-        job.rows, id_type=job.id_type, reading=job.reading.options, tokenizer=tokenizer
+    done = write_part(
+        *(split, job, _documents(rows, tokenizer)),
+        layout=job.layout(tokenizer),
+        tokenizer=tokenizer,
     )
-    maker = row_maker(layout)
-    with (
-        replacing(join(job.directory, split.file)) as sink,
-        PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
-    ):
-        for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
-            ids, input_ids, _, *kept = batch.columns
-            writer.add(maker.add(Documents(ids=ids, kept=tuple(kept), input_ids=input_ids)))
-        contents = writer.finish(
-            fingerprint=job.fingerprint(split),
-            documents=len(rows),
-            text_bytes=_text_bytes(rows, tokenizer),
-            dropped=Dropped(),
-            dead_letters=None,
-        )
-    done = FinishedPart(split=split, contents=contents, written=sink.written())
     count_written(done)
     return pack(done)
 
@@ -360,11 +374,14 @@ def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
             )
 
 
-def _text_bytes(rows: pa.Table, tokenizer: bpe.Tokenizer) -> int:
-    known = pc.sum(rows[_TEXT_BYTES]).as_py() or 0
-    without = rows.filter(pc.is_null(rows[_TEXT_BYTES]))
-    decoded = (tokenizer.decode_arrow(chunk) for chunk in without[INPUT_IDS].chunks)
-    return known + sum(pc.sum(pc.binary_length(texts)).as_py() or 0 for texts in decoded)
+def _documents(rows: pa.Table, tokenizer: bpe.Tokenizer) -> Iterator[tuple[Documents, int]]:
+    for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        ids, input_ids, sizes, *kept = batch.columns
+        without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
+        yield (
+            Documents(ids=ids, kept=tuple(kept), input_ids=input_ids),
+            (pc.sum(sizes).as_py() or 0) + text_bytes(without),
+        )
 
 
 def _write_manifest(_: None, packed: bytes, parts: Iterable[bytes]) -> dict[str, Any]:

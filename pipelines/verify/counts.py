@@ -1,155 +1,304 @@
-"""Are counts what their manifest says, and what their input says?"""
+"""Are counts what their manifest says, and what their input says?
+
+Every part is read in full: its size and SHA-256, its rows, their order, the shard of each key.
+Given the inputs, they are counted again, and each shard is compared with what is stored.
+"""
 
 from __future__ import annotations
 
 import functools
+import operator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import merge_runs
-from bpe.counts.files import run_table
-from bpe.counts.pruning import prune
-from bpe.errors import CountsError
+from bpe.counts.files import run_from_ipc, run_table, run_to_ipc
+from bpe.counts.manifest import Totals
+from bpe.counts.pretokens import shifted
+from bpe.counts.pruning import Losses, Pruned, prune
 from pipelines import storage
-from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.places import watched_inputs
+from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import plan_splits
-from pipelines.count.directory import counts_of_sets, load_counts, of_sets, read_counts_manifest
-from pipelines.count.steps import CountJob, count_block, counted_inputs
-from pipelines.errors import InputError, VerificationError
-from pipelines.output.names import DEAD_LETTERS, is_ours
+from pipelines.count.check_parts import (
+    SetTotals,
+    StoredLetters,
+    check_letters,
+    check_totals,
+    read_stored,
+    stored_letters,
+    stored_parts,
+    stored_totals,
+)
+from pipelines.count.steps import CountJob, counted_inputs, merged
+from pipelines.errors import VerificationError
+from pipelines.output.check_files import Finding, raise_first
+from pipelines.output.names import fingerprint
 from pipelines.progress import SlotWriter
-from pipelines.storage import join
-from pipelines.verify.encoded import check_names
-from pipelines.watch import log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from bpe.counts import PretokenCounts
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.splits import Split
+    from pipelines.count.check_parts import StoredPart
+    from pipelines.count.directory import CountsSet
     from pipelines.settings import InputSettings
-    from pipelines.watch.log import Entry
 
 
-def verify_counts(
-    directory: str, *, inputs: InputSettings | None = None, counters_path: str | None = None
-) -> PretokenCounts:
-    """Check a counts directory; return its counts.
+@dataclass(frozen=True, kw_only=True)
+class VerifyCountsJob:
+    """Everything a worker must know to check counts; small, and picklable.
+
+    Attributes:
+        count: how they were counted, into as many shards as the largest set has.
+        reading: how the inputs are read, to count them again; None where they are not.
+        counters_path: the file of progress slots.
+    """
+
+    count: CountJob
+    reading: Reading | None
+    counters_path: str | None = None
+
+    @property
+    def directory(self) -> str:
+        """Of the counts."""
+        return self.count.directory
+
+    def with_counters(self, counters_path: str | None) -> VerifyCountsJob:
+        """The same, whose workers tell their progress to a file of slots."""
+        reading = self.reading and replace(self.reading, counters_path=counters_path)
+        return replace(self, reading=reading, counters_path=counters_path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedCounts:
+    """What the manifests say of all parts taken together.
+
+    Attributes:
+        directory: of the counts.
+        parts: how many there are.
+        letters: files of dead letters.
+        splits: of the inputs, where they are counted again.
+        sets: what the parts of each set add up to.
+        totals: of all sets.
+        failed: files of a watch that cannot be read, each of which is a bad record.
+        pruned: what was dropped.
+    """
+
+    directory: str
+    parts: int
+    letters: int
+    splits: int
+    sets: tuple[SetTotals, ...]
+    totals: Totals
+    failed: int
+    pruned: Pruned | None
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """What they hold, as `VerifySummary` and formats are named."""
+        return {
+            "parts": self.parts,
+            "documents": self.totals.documents,
+            "bytes": self.totals.bytes,
+            "tokens": self.totals.pretokens,
+            "unknown_tokens": 0,
+            "failures": self.totals.failures,
+            **self.totals.formats,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyingCounts:
+    """A verification of counts, planned.
+
+    Attributes:
+        job: for the workers.
+        manifest: its fingerprint; empty where files are still counted as they arrive.
+        parts: files to check, dead letters after the parts.
+        splits: to count again.
+        files: that they are of.
+        stated: what the parts are to add up to.
+    """
+
+    job: VerifyCountsJob
+    manifest: str
+    parts: tuple[StoredPart | StoredLetters, ...]
+    splits: tuple[Split, ...]
+    files: tuple[InputFile, ...]
+    stated: StatedCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedPart(Finding):
+    """What was found of a part.
+
+    Attributes:
+        manifest: of its set.
+        pretokens: the sum of its counts.
+    """
+
+    manifest: str
+    pretokens: int = 0
+
+
+class CheckedLetters(Finding):
+    """What was found of dead letters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedShard(Finding):
+    """What was found of a shard that was counted again.
+
+    Attributes:
+        lost: to pruning.
+    """
+
+    lost: Losses | None = None
+
+
+def plan_counts(
+    directory: str, sets: Sequence[CountsSet], *, inputs: InputSettings | None = None
+) -> VerifyingCounts:
+    """Check a counts directory but for its parts and their sums, and plan the checks of the parts.
 
     Args:
         directory: that holds it.
+        sets: that are in it.
         inputs: what was counted, to count it again, with the settings it was read with.
-        counters_path: the file of progress slots; one is used.
 
     Raises:
-        VerificationError: something is not as it must be, or there is no manifest.
-        InputError: an input cannot be read.
+        VerificationError: something is not as it must be.
+        InputError: the inputs cannot be listed.
     """
     root = storage.located(directory)
-    try:
-        if log.is_watched_counts(root):
-            counts, dead, records = of_sets(root, _of_sets)
-        else:
-            counts, dead, records = _of_parts(root)
-    except (CountsError, InputError) as error:
-        raise VerificationError(str(error)) from error
-    if dead and records != counts.totals.failures:
+    first, parts, letters = sets[0].manifest, stored_parts(sets), stored_letters(root, sets)
+    totals = sum((one.manifest.totals for one in sets), Totals())
+    taken = [file for one in sets for file in one.taken or ()]
+    failed = {file.name for file in taken if file.failed is not None}
+    files: tuple[InputFile, ...] = ()
+    if inputs:
+        files = watched_inputs(root, inputs, failed) if taken else find_inputs(inputs).files
+        _check_inputs(root, sets, files)
+    splits = tuple(plan_splits(files, inputs.split_size)) if inputs else ()
+    pruned = first.prune  # those of a watch have none
+    job = VerifyCountsJob(
+        count=CountJob(
+            directory=root,
+            pretokenizer=first.pretokenizer,
+            special_tokens=first.special_tokens,
+            track_order=first.order_span is not None,
+            prune_below=pruned.below if pruned else 1,
+            shards=max(len(one.manifest.parts) for one in sets),
+        ),
+        reading=Reading(directory=root, options=ReadOptions.of(inputs), sets_aside=False)
+        if inputs
+        else None,
+    )
+    return VerifyingCounts(
+        job=job,
+        manifest="" if taken else fingerprint(first.to_json()),
+        parts=(*parts, *letters),
+        splits=splits,
+        files=files,
+        stated=StatedCounts(
+            directory=root,
+            parts=len(parts),
+            letters=len(letters),
+            splits=len(splits),
+            sets=stored_totals(sets),
+            totals=totals,
+            failed=len(failed),
+            pruned=pruned,
+        ),
+    )
+
+
+def _check_inputs(root: str, sets: Sequence[CountsSet], files: Sequence[InputFile]) -> None:
+    counted = sorted(file for one in sets for file in one.manifest.inputs)
+    if sorted(counted_inputs(files)) != counted:
         raise VerificationError(
-            f"{join(root, DEAD_LETTERS)} holds {records} bad records, the manifest says "
-            f"{counts.totals.failures}"
-        )
-    if inputs is not None:
-        _compare(root, counts, inputs, counters_path)
-    return counts
-
-
-_Found = tuple["PretokenCounts", list[str], int]  # and files of bad records, and how many they hold
-
-
-def _of_parts(root: str) -> _Found:
-    manifest = read_counts_manifest(root)
-    dead: list[str] = []
-    if manifest.totals.failures:
-        found = storage.entries(join(root, DEAD_LETTERS))
-        dead = [f"{DEAD_LETTERS}/{entry.name}" for entry in found]
-        # Counts that were added up in memory and saved have failures, but no dead letters.
-        if not dead and is_ours(root):
-            raise VerificationError(
-                f"{join(root, DEAD_LETTERS)} is missing: the manifest says that "
-                f"{manifest.totals.failures} bad records were set aside: count again"
-            )
-    check_names(root, expected={part.file for part in manifest.parts}, dead=set(dead))
-    return load_counts(root), dead, _records(root, dead)
-
-
-def _of_sets(root: str, entries: Sequence[Entry]) -> _Found:
-    dead = [letters["file"] for entry in entries for letters in entry["dead_letters"]]
-    check_names(root, expected=set(), dead=set(dead), watched=True)
-    return counts_of_sets(root, entries), dead, _records(root, dead)
-
-
-def _records(root: str, dead: Sequence[str]) -> int:
-    return sum(storage.read(join(root, name)).count(b"\n") for name in dead)
-
-
-def _compare(
-    directory: str, counts: PretokenCounts, inputs: InputSettings, counters_path: str | None
-) -> None:
-    """Count the inputs again, in this process."""
-    files = find_inputs(inputs).files
-    if counted_inputs(files) != counts.inputs:
-        raise VerificationError(
-            f"{directory}: the files given are not those that were counted (by name and size): "
+            f"{root}: the files given are not those that were counted (by name and size): "
             "give the same `input` patterns as for bpe count"
         )
-    if counts.scale != 1:
+    if (scale := sets[0].manifest.scale) != 1:
         raise VerificationError(
-            f"{directory}: these counts are weighted, in units of 1/{counts.scale}: they can be "
-            "compared with no input; verify those they were made of"
+            f"{root}: these counts are weighted, in units of 1/{scale}: they can be compared with "
+            "no input; verify those they were made of"
         )
-    job = CountJob(
-        directory=directory,
-        pretokenizer=counts.pretokenizer,
-        special_tokens=counts.special_tokens,
-        track_order=counts.order_span is not None,
-    )
-    options = ReadOptions.of(inputs)
-    counter = job.counter()
-    documents = size = failures = 0
-    with SlotWriter(counters_path, 0) as slot:
-        for split in plan_splits(files, inputs.split_size):
-            for block in read_split(split, options):
-                count_block(block, job, counter)
-                documents += len(block)
-                failures += len(block.bad)
-                size += block.input_bytes
-                slot.update(documents=documents, bytes=size)
-    totals = counts.totals
-    for name, stated, found in (
-        ("documents", totals.documents, documents),
-        ("bad records", totals.failures, failures),
-    ):
-        if stated != found:
-            raise VerificationError(
-                f"{directory}: the counts are of {stated} {name}, the input has {found}"
-            )
-    run = merge_runs(counter.drain(1))
-    if counts.prune is not None:
-        run, losses = prune(run, counts.prune.below)
-        pruned = losses.pruned(counts.prune.below)
-        if pruned != counts.prune:
-            raise VerificationError(
-                f"{directory}: the manifest says that {counts.prune} was dropped; counting again "
-                f"gives {pruned}"
-            )
-    again, before = run_table(run), run_table(counts.run)
-    if not again.equals(before):
-        raise VerificationError(f"{directory}: {_difference(again, before)}")
 
 
-def _difference(again: pa.Table, before: pa.Table) -> str:
+def check_stored(
+    stored: StoredPart | StoredLetters, job: VerifyCountsJob
+) -> Iterator[Finding | tuple[int, bytes]]:
+    """Check a file; yield what was found and, for the comparison, (shard, run) as Arrow IPC.
+
+    The run of a part that is wrong is empty bytes: its shards are not compared.
+    """
+    if job.reading is None:
+        with SlotWriter(job.counters_path, stored.number) as slot:
+            slot.update(documents=0, bytes=stored.size)
+    if isinstance(stored, StoredLetters):
+        wrong = None
+        try:
+            check_letters(stored)
+        except VerificationError as caught:
+            wrong = caught
+        yield CheckedLetters(number=stored.number, error=wrong)
+        return
+    try:
+        run, pretokens = read_stored(stored)
+    except VerificationError as error:
+        yield CountedPart(number=stored.number, manifest=stored.manifest, error=error)
+        if job.reading is not None:
+            yield from ((shard, b"") for shard in range(job.count.shards))
+        return
+    yield CountedPart(number=stored.number, manifest=stored.manifest, pretokens=pretokens)
+    if job.reading is None:
+        return
+    run = shifted(run, stored.first_place)
+    if stored.shards == job.count.shards:
+        yield stored.shard, run_to_ipc(run)
+    else:
+        yield from (
+            (shard, run_to_ipc(one)) for shard, one in enumerate(run.split(job.count.shards))
+        )
+
+
+def compare_shard(
+    shard: int, *, stored: Iterable[bytes], counted: Iterable[bytes], job: CountJob
+) -> ComparedShard:
+    """Compare what is stored of a shard with what counting again gives.
+
+    Args:
+        shard: its number.
+        stored: its runs in the files.
+        counted: its runs that were counted again.
+        job: how that was done.
+    """
+    messages = list(stored)
+    if not all(messages):
+        return ComparedShard(number=shard)
+    again, lost = run_from_ipc(merged(list(counted))), None
+    if job.prune_below > 1:
+        again, lost = prune(again, job.prune_below)
+    before = run_from_ipc(merged(messages))
+    error = None
+    if (difference := _difference(run_table(again), run_table(before))) is not None:
+        place = f"shard {shard} of {job.shards}"
+        error = VerificationError(f"{job.directory}, {place}: {difference}")
+    return ComparedShard(number=shard, error=error, lost=lost)
+
+
+def _difference(again: pa.Table, before: pa.Table) -> str | None:
+    if again.equals(before):
+        return None
     rows = min(len(again), len(before))
     same = functools.reduce(
         pc.and_,
@@ -161,4 +310,51 @@ def _difference(again: pa.Table, before: pa.Table) -> str:
         repr(table.slice(row, 1).to_pylist()[0]) if row < len(table) else "no more"
         for table in (before, again)
     )
-    return f"in byte order, the pre-token of row {row} is {stated}; counting again gives {found}"
+    return (
+        f"in byte order, the pre-token of row {row} is {stated}; counting again gives {found}: "
+        "the input was changed, or read otherwise: count again"
+    )
+
+
+def conclude_counts(
+    results: Iterable[Finding | Totals | StatedCounts], job: VerifyCountsJob
+) -> Mapping[str, int]:
+    """What counts hold, where all of their parts are right, and so are their sums.
+
+    Raises:
+        VerificationError: of the first part that is wrong, of the sums, or of the first shard that
+            counting again gives otherwise.
+        JobError: the runner lost some.
+    """
+    found = list(results)
+    (stated,) = (one for one in found if isinstance(one, StatedCounts))
+    parts = [one for one in found if isinstance(one, CountedPart)]
+    raise_first(parts, stated.parts, "parts")
+    letters = [one for one in found if isinstance(one, CheckedLetters)]
+    raise_first(letters, stated.letters, "files of dead letters")
+    check_totals(stated.sets, ((one.manifest, one.pretokens) for one in parts))
+    if job.reading is None:
+        return stated.numbers
+    splits = [one for one in found if isinstance(one, Totals)]
+    raise_first([Finding(number=0)] * len(splits), stated.splits, "splits")
+    again = sum(splits, Totals())
+    for name, before, now in (
+        ("documents", stated.totals.documents, again.documents),
+        ("bad records", stated.totals.failures - stated.failed, again.failures),
+    ):
+        if before != now:
+            raise VerificationError(
+                f"{stated.directory}: the counts are of {before} {name}, the input has {now}"
+            )
+    shards = [one for one in found if isinstance(one, ComparedShard)]
+    raise_first(shards, job.count.shards, "shards")
+    if stated.pruned is not None:
+        nothing = prune(merge_runs([]), 1)[1]
+        lost = [one.lost for one in shards if one.lost is not None]
+        dropped = functools.reduce(operator.add, lost, nothing).pruned(stated.pruned.below)
+        if dropped != stated.pruned:
+            raise VerificationError(
+                f"{stated.directory}: the manifest says that {stated.pruned} was dropped; counting "
+                f"again gives {dropped}"
+            )
+    return stated.numbers

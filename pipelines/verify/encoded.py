@@ -8,79 +8,59 @@ must decode to the bytes of the document, and encoding the document must give th
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bpe._inputs_file import beside
 from pipelines import storage
-from pipelines.corpus.inputs import find_inputs, input_file
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.places import watched_inputs
 from pipelines.corpus.splits import FileRange, Split
+from pipelines.encode.manifest import Totals
 from pipelines.encode.parts import open_part, read_contents
-from pipelines.encode.rows import Dropped
-from pipelines.encode.steps import (
-    part_fingerprint,
-    part_settings,
-    row_layout,
-    unknown_id,
-)
+from pipelines.encode.steps import EncodeJob, unknown_id
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
-from pipelines.output.names import DATA, DEAD_LETTERS, TOKENIZER, parse_part
+from pipelines.output.check_files import Finding, check_file, check_names, raise_first
+from pipelines.output.names import TOKENIZER, fingerprint, parse_part
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
 from pipelines.verify.rows import PartComparison, PartRows
-from pipelines.watch.arrivals import Arrivals, Place
-from pipelines.watch.settings import WatchSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.documents import ReadOptions
+    from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.inputs import InputFile
     from pipelines.encode.manifest import EncodedManifest, Part
-    from pipelines.encode.parts import Contents, DeadLetters
-    from pipelines.encode.rows import RowLayout
-    from pipelines.settings import InputSettings, RowSettings
+    from pipelines.encode.parts import Contents
+    from pipelines.settings import InputSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyJob:
+class VerifyEncodedJob:
     """Everything a worker must know to check parts; small, and picklable.
 
     Attributes:
-        directory: that holds the corpus.
-        tokenizer_sha256: of its ``tokenizer.json`` (hex).
-        vocab_size: one more than the greatest id there may be.
-        id_type: ``uint16`` or ``uint32``.
-        reading: how the inputs were read.
-        rows: how documents became rows.
+        encode: the job that made them.
         compare: whether the inputs are read again, and compared.
-        counters_path: the file of progress slots, one for each part.
     """
 
-    directory: str
-    tokenizer_sha256: str
-    vocab_size: int
-    id_type: str
-    reading: ReadOptions
-    rows: RowSettings
+    encode: EncodeJob
     compare: bool
-    counters_path: str | None = None
 
-    def layout(self, tokenizer: Tokenizer) -> RowLayout:
-        """Of the rows of all parts.
+    @property
+    def directory(self) -> str:
+        """Of the corpus."""
+        return self.encode.directory
 
-        Raises:
-            VerificationError: the tokenizer and the settings do not go together.
-        """
-        try:
-            return row_layout(
-                self.rows, id_type=self.id_type, reading=self.reading, tokenizer=tokenizer
-            )
-        except ConfigError as error:
-            raise VerificationError(f"the manifest contradicts itself: {error}") from error
+    def with_counters(self, counters_path: str | None) -> VerifyEncodedJob:
+        """The same, whose workers tell their progress to a file of slots, one for each part."""
+        reading = replace(self.encode.reading, counters_path=counters_path)
+        return replace(self, encode=replace(self.encode, reading=reading))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,22 +85,43 @@ class PartCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verifying:
-    """A verification, planned: what workers know, the parts, and the tokenizer."""
+class StatedParts:
+    """What a manifest says of all parts taken together.
 
-    job: VerifyJob
+    Attributes:
+        numbers: what they hold, as `VerifySummary` and formats are named.
+        error: what is wrong with these.
+    """
+
+    numbers: Mapping[str, int]
+    error: VerificationError | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyingEncoded:
+    """A verification of an encoded corpus, planned.
+
+    Attributes:
+        job: for the workers.
+        manifest: its fingerprint; empty where files are still encoded as they arrive.
+        parts: to check.
+        stated: what they are to add up to.
+        tokenizer: of the corpus.
+        splits: none: a part is compared with its own.
+    """
+
+    job: VerifyEncodedJob
+    manifest: str
     parts: tuple[PartCheck, ...]
+    stated: StatedParts
     tokenizer: Tokenizer
-
-    def watched(self, counters_path: str | None) -> Verifying:
-        """The same, whose workers tell their progress to a file of slots."""
-        return replace(self, job=replace(self.job, counters_path=counters_path))
+    splits: tuple[Split, ...] = ()
 
 
-def plan_verifying(
+def plan_encoded(
     directory: str, manifest: EncodedManifest, *, inputs: InputSettings | None = None
-) -> Verifying:
-    """Check an encoded corpus but for its parts and their sums, and plan the checks of the parts.
+) -> VerifyingEncoded:
+    """Check an encoded corpus but for its parts, and plan the checks of the parts.
 
     Args:
         directory: that holds it.
@@ -135,7 +136,7 @@ def plan_verifying(
     root = storage.located(directory)
     check_names(
         root,
-        expected={part.file for part in manifest.parts},
+        expected={part.file for part in manifest.parts} | beside(manifest.inputs),
         dead={letters.file for letters in manifest.dead_letters},
         watched=manifest.watched,
     )
@@ -146,23 +147,18 @@ def plan_verifying(
         tokenizer = load_tokenizer(path)
     except InputError as error:
         raise VerificationError(f"{error}: {PUT_BACK}") from error
-    if storage.digest(path).sha256 != manifest.tokenizer_sha256:
+    if storage.digest(path).sha256 != manifest.tokenizer.sha256:
         raise VerificationError(f"{path} is not the tokenizer that the manifest names: {PUT_BACK}")
-    if tokenizer.max_id + 1 != manifest.vocab_size:
+    if tokenizer.max_id + 1 != manifest.tokenizer.vocab_size:
         raise VerificationError(
-            f"the manifest says vocab_size {manifest.vocab_size}, the tokenizer has "
+            f"the manifest says vocab_size {manifest.tokenizer.vocab_size}, the tokenizer has "
             f"{tokenizer.max_id + 1}"
         )
-    job = VerifyJob(
-        directory=root,
-        tokenizer_sha256=manifest.tokenizer_sha256,
-        vocab_size=manifest.vocab_size,
-        id_type=manifest.id_type,
-        reading=manifest.reading,
-        rows=manifest.rows,
-        compare=inputs is not None,
-    )
-    job.layout(tokenizer)
+    job = EncodeJob.of(manifest, root)
+    try:
+        job.layout(tokenizer)
+    except ConfigError as error:
+        raise VerificationError(f"the manifest contradicts itself: {error}") from error
     splits = _splits(manifest, _files(root, manifest, inputs) if inputs else None)
     dead = {letters.file: letters for letters in manifest.dead_letters}
     if len(dead) < len(manifest.dead_letters):
@@ -177,8 +173,14 @@ def plan_verifying(
         for number, (part, split) in enumerate(zip(manifest.parts, splits, strict=True))
     )
     for letters in dead.values():  # of an input of a watch that made no part
-        _check_file(join(root, letters.file), letters.bytes, letters.sha256)
-    return Verifying(job=job, parts=parts, tokenizer=tokenizer)
+        check_file(join(root, letters.file), letters.bytes, letters.sha256)
+    return VerifyingEncoded(
+        job=VerifyEncodedJob(encode=job, compare=inputs is not None),
+        manifest="" if manifest.watched else fingerprint(manifest.to_json()),
+        parts=parts,
+        stated=StatedParts(numbers=_numbers(manifest), error=_wrong_total(manifest)),
+        tokenizer=tokenizer,
+    )
 
 
 def _files(
@@ -187,90 +189,37 @@ def _files(
     """The files that the manifest must be of, as the job called them."""
     if manifest.failed is None:
         return find_inputs(inputs).files
-    arrivals = Arrivals(
-        [Place.of(pattern) for pattern in inputs.patterns],
-        output=directory,
-        settings=WatchSettings(),
-        format_=inputs.format,
-    )
-    named = [
-        input_file(one.path, arrivals.name(one.path), one.size_in_bytes, inputs.format)
-        for one in arrivals.find()
-    ]
-    failed = set(manifest.failed)
-    return tuple(
-        sorted((file for file in named if file.name not in failed), key=lambda file: file.name)
-    )
+    return watched_inputs(directory, inputs, manifest.failed)
 
 
-def check_names(
-    directory: str, *, expected: set[str], dead: set[str], watched: bool = False
-) -> None:
-    """Refuse parts and dead letters that no manifest names, and half-written files.
-
-    Where files are taken as they arrive (``watched``), those of the next ones may be there already.
-
-    Raises:
-        VerificationError: there is one.
-    """
-    found = [(entry.name, entry.name) for entry in storage.entries(directory)]
-    for folder in (DATA, DEAD_LETTERS):
-        inside = {entry.name for entry in storage.entries(join(directory, folder))}
-        if not storage.is_local(directory):  # entries are objects there
-            inside |= storage.folders(join(directory, folder))
-        found += [(f"{folder}/{name}", name) for name in sorted(inside)]
-    for name, base in found:
-        named = parse_part(name)
-        if watched and ((named and named.key) or storage.is_temporary(base) is not None):
-            continue  # of a file that is taken at the moment
-        extra = name.endswith(".parquet") or "/" in name
-        if storage.is_temporary(base) is not None:
-            raise VerificationError(
-                f"{join(directory, name)} is half written: a job is at work here, or was killed"
-            )
-        if extra and name not in expected | dead:
-            raise VerificationError(
-                f"{join(directory, name)} is not named in the manifest: it is of another run, or "
-                "none of ours: move it away"
-            )
-
-
-def _check_file(path: str, size: int, sha256: str) -> None:
-    if not storage.exists(path):
-        raise VerificationError(f"{path} is missing, the manifest names it")
-    found = storage.digest(path)
-    if found.bytes != size:
-        raise VerificationError(f"{path} has {found.bytes} bytes, the manifest says {size}")
-    if found.sha256 != sha256:
-        raise VerificationError(f"{path}: its SHA-256 is not that of the manifest: it was changed")
-
-
-def check_totals(manifest: EncodedManifest) -> None:
-    """Compare the totals of a manifest with the sums over its parts.
-
-    Raises:
-        VerificationError: they differ.
-    """
+def _numbers(manifest: EncodedManifest) -> dict[str, int]:
     totals = manifest.totals
-    for name, stated, found in (
-        ("documents", totals.documents, sum(part.documents for part in manifest.parts)),
-        ("rows", totals.rows, sum(part.rows for part in manifest.parts)),
-        ("tokens", totals.tokens, sum(part.tokens for part in manifest.parts)),
-        ("unknown", totals.unknown, sum(part.unknown for part in manifest.parts)),
-        ("text_bytes", totals.text_bytes, sum(part.text_bytes for part in manifest.parts)),
-        ("bytes", totals.bytes, sum(part.bytes for part in manifest.parts)),
-        ("dropped", totals.dropped, sum((p.dropped for p in manifest.parts), Dropped())),
-        ("failures", totals.failures, sum(d.records for d in manifest.dead_letters)),
-    ):
-        if stated != found:
-            raise VerificationError(
-                f"the manifest's total of {name} is {stated}, its parts add up to {found}"
+    return {
+        "parts": len(manifest.parts),
+        "documents": totals.documents,
+        "bytes": totals.text_bytes,
+        "tokens": totals.tokens,
+        "unknown_tokens": totals.unknown,
+        "failures": totals.failures,
+        **manifest.formats,
+    }
+
+
+def _wrong_total(manifest: EncodedManifest) -> VerificationError | None:
+    """What is wrong with the totals of a manifest: they are the sums over its parts."""
+    stated, found = manifest.totals, Totals.of(manifest.parts, manifest.dead_letters)
+    for name in (field.name for field in fields(Totals)):
+        if getattr(stated, name) != getattr(found, name):
+            return VerificationError(
+                f"the manifest's total of {name} is {getattr(stated, name)}, its parts add up to "
+                f"{getattr(found, name)}"
             )
+    return None
 
 
 def check_part(
-    check: PartCheck, job: VerifyJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
-) -> None:
+    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
+) -> Finding:
     """Check the files of a part against the manifest and each other, and its rows.
 
     Args:
@@ -280,19 +229,44 @@ def check_part(
         stopped: asked between blocks, whether nobody needs the result any more.
 
     Raises:
-        VerificationError: something is not as it must be; the message names part, row, document.
-        InputError: an input cannot be read.
         StoppedError: nobody needs the result any more.
     """
+    error = None
+    try:
+        _check_part(check, job, tokenizer, stopped=stopped)
+    except (VerificationError, InputError) as caught:
+        error = caught
+    return Finding(number=check.number, error=error)
+
+
+def conclude_encoded(results: Iterable[Finding | StatedParts]) -> Mapping[str, int]:
+    """What a corpus holds, where all of its parts were checked and are right, and so are the sums.
+
+    Raises:
+        VerificationError, InputError: of the first part that is wrong; it says how many are.
+        JobError: the runner lost some.
+    """
+    found = list(results)
+    (stated,) = (one for one in found if isinstance(one, StatedParts))
+    parts = [one for one in found if isinstance(one, Finding)]
+    raise_first(parts, stated.numbers["parts"], "parts")
+    if stated.error is not None:
+        raise stated.error
+    return stated.numbers
+
+
+def _check_part(
+    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
+) -> None:
     part, path = check.part, join(job.directory, check.part.file)
-    _check_file(path, part.bytes, part.sha256)
+    check_file(path, part.bytes, part.sha256)
     if check.dead_letters is not None:
         letters = check.dead_letters
-        _check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
+        check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
     try:
         with (
             storage.open_binary(path) as source,
-            SlotWriter(job.counters_path, check.number) as slot,
+            SlotWriter(job.encode.reading.counters_path, check.number) as slot,
         ):
             file = open_part(source)
             contents = read_contents(file)
@@ -303,18 +277,21 @@ def check_part(
                         f"{getattr(part, name)}"
                     )
             _check_origin(check, job, contents, path)
-            layout = job.layout(tokenizer)
+            layout = job.encode.layout(tokenizer)
             rows = PartRows(
                 file,
                 path=path,
                 part=part,
                 layout=layout,
-                vocab_size=job.vocab_size,
+                vocab_size=job.encode.vocab_size,
                 unknown=unknown_id(tokenizer),
             )
             if job.compare:
                 comparison = PartComparison(
-                    split=check.split, reading=job.reading, layout=layout, tokenizer=tokenizer
+                    split=check.split,
+                    reading=job.encode.reading.options,
+                    layout=layout,
+                    tokenizer=tokenizer,
                 )
                 _check_failures(check, path, comparison.run(rows, part, slot, stopped=stopped))
                 return
@@ -331,15 +308,9 @@ def check_part(
         raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
 
 
-def _check_origin(check: PartCheck, job: VerifyJob, contents: Contents, path: str) -> None:
+def _check_origin(check: PartCheck, job: VerifyEncodedJob, contents: Contents, path: str) -> None:
     """What the manifest says of inputs and settings against what the part was made from."""
-    settings = part_settings(
-        tokenizer_sha256=job.tokenizer_sha256,
-        id_type=job.id_type,
-        reading=job.reading,
-        rows=job.rows,
-    )
-    if contents.fingerprint != part_fingerprint(check.split, settings):
+    if contents.fingerprint != job.encode.fingerprint(check.split):
         raise VerificationError(
             f"{path}: it was made from other inputs or with other settings than the manifest says"
         )

@@ -1,6 +1,7 @@
 """Files that appear, encoded or counted as they arrive: a job that runs day and night.
 
-`arrivals` says which files are there and complete, `log` keeps what was done with each, `encoding`
-and `counting` do it (plain functions and objects), `drift` looks at how well the tokenizer fits.
-`transform` puts them on Beam, and `job` runs them until it is told to stop.
+`work` takes a file and writes its entry (`pipelines.output.entries`). A handler, `encoding` or
+`counting`, makes the output of the file, by the functions of a batch split. `transform` puts that
+on Beam, `job` runs it. In the process that started the job, a `keeper` tells what came and has
+entries merged (`folding`); `pipelines.drift` measures how well the tokenizer fits.
 """

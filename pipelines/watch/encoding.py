@@ -3,166 +3,124 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from typing_extensions import override
-
+from bpe._codec import decode
+from bpe.counts import Totals
 from pipelines import storage
 from pipelines.corpus.documents import KeptColumn
+from pipelines.drift import Gauge
 from pipelines.encode.kept import find_kept
-from pipelines.encode.manifest import EncodedManifest, part_of
+from pipelines.encode.manifest import EncodedManifest, encoded_of, folded, read_watched
 from pipelines.encode.steps import count_written, encode_split, tokenizer_of
 from pipelines.errors import ConfigError
-from pipelines.output.names import MANIFEST, TOKENIZER, manifest_bytes
+from pipelines.output.entries import Entry, write_folded
+from pipelines.output.names import TOKENIZER
 from pipelines.settings import EncodeSettings
 from pipelines.storage import join
-from pipelines.watch import log
-from pipelines.watch.arrivals import state
-from pipelines.watch.drift import Baseline, Gauge
-from pipelines.watch.work import Task, Work, dead_letters_json, splits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bpe import Tokenizer
+    from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.inputs import InputFile
-    from pipelines.encode.parts import FinishedPart
+    from pipelines.corpus.splits import Split
     from pipelines.encode.steps import EncodeJob
     from pipelines.failures import Failures
-    from pipelines.watch.arrivals import Arrivals
-    from pipelines.watch.log import Entry
+    from pipelines.output.names import Kind
+    from pipelines.watch.work import Made, Make
 
-_LOGGER = logging.getLogger(__name__)
+_WAIT = 64  # entries at least
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeTask(Task):
-    """What a worker must know to encode files as they arrive.
+class Encoding:
+    """Makes token ids of files; a `pipelines.watch.work.Handler`.
 
     Attributes:
         job: as in a batch; its number of parts means nothing.
+        text: the tokenizer, as JSON.
         baseline: the counts that tell unseen pre-tokens, or None.
     """
 
     job: EncodeJob
+    text: str
     baseline: str | None = None
+    name: ClassVar[str] = "encode"
+    kind: ClassVar[Kind] = "encoded"
+    unit: ClassVar[str] = "token"
 
-    @override
-    def work(self, arrivals: Arrivals, failures: Failures, run: str | None) -> EncodeWork:
-        return EncodeWork(self, arrivals=arrivals, failures=failures, run=run)
+    @property
+    def directory(self) -> str:
+        """Of the output."""
+        return self.job.directory
 
+    def begin(self, *, goes_on: bool) -> None:
+        """Write the tokenizer, which may have been lost, and at first the manifest of no input."""
+        storage.write(join(self.directory, TOKENIZER), self.text.encode("utf-8"))
+        if not goes_on:
+            write_folded(self.directory, Entry(self.job.manifest(()).to_json(), ()))
 
-class EncodeWork(Work):
-    """Encodes files; the arguments are those of `Work`."""
+    def open(self, failures: Failures) -> Make:
+        """What encodes an input, in a worker."""
+        tokenizer = tokenizer_of(self.job)
+        gauge = Gauge(tokenizer, self.baseline)
+        return functools.partial(self._make, tokenizer, gauge, failures)
 
-    def __init__(
-        self, task: EncodeTask, *, arrivals: Arrivals, failures: Failures, run: str | None
-    ) -> None:
-        self._job = task.job
-        self._tokenizer: Tokenizer = tokenizer_of(task.job)
-        baseline = None if task.baseline is None else Baseline(task.baseline)
-        self._gauge = Gauge(self._tokenizer, baseline)
-        self._manifest: tuple[int, float] | None = None
-        super().__init__(task, arrivals=arrivals, failures=failures, run=run)
-
-    @override
-    def entries(self) -> Iterable[Entry]:
-        # The manifest may be a newer one when it is read, never an older one.
-        self._manifest = self._state_of_manifest()
-        found = log.read_log(self.directory).values()
-        return log.newest(log.read_compacted(self.directory), found).values()
-
-    def _state_of_manifest(self) -> tuple[int, float] | None:
-        now = state(join(self.directory, MANIFEST))
-        return None if now is None else (now.size_in_bytes, now.last_updated_in_seconds)
-
-    @override
-    def entries_for(self, name: str) -> Iterable[Entry]:
-        found = log.entries_for(self.directory, name)
-        if not found and self._state_of_manifest() != self._manifest:
-            self.load()  # it was moved there meanwhile, perhaps
-        return sorted(found, key=log.rank)
-
-    @override
-    def nothing(self, key: str) -> Entry:
-        return {
-            "key": key,
-            "revision": 0,
-            "failed": None,
-            "bad": 0,
-            "measured": self._gauge.measure().to_json(),
-            "parts": [],
-            "dead_letters": [],
-        }
-
-    @override
-    def make(self, file: InputFile, key: str) -> Entry:
-        self._check_kept(file)
-        measure = self._gauge.measure()
-        done: list[FinishedPart] = []
-        try:
-            for split in splits_of(file, key, self._task.split_size):
-                part = encode_split(
-                    split, self._job, self._tokenizer, self._failures, observe=measure.add
-                )
-                count_written(part)
-                done.append(part)
-        except Exception:
-            self.discard(self._entry(key, done))
-            raise
-        return {**self._entry(key, done), "measured": measure.finish().to_json()}
-
-    def _entry(self, key: str, done: list[FinishedPart]) -> Entry:
-        letters = [one for part in done for one in dead_letters_json(part.contents.dead_letters)]
-        return {
-            **self.nothing(key),
-            "bad": sum(one["records"] for one in letters),
-            "parts": [_part(part) for part in done],
-            "dead_letters": letters,
-        }
+    def _make(
+        self,
+        tokenizer: Tokenizer,
+        gauge: Gauge,
+        failures: Failures,
+        _key: str,
+        file: InputFile,
+        splits: Sequence[Split],
+        letters: Sequence[DeadLetters],
+    ) -> Made:
+        if splits:
+            self._check_kept(file)
+        measure = gauge.measure()
+        parts = []
+        for split in splits:
+            part = encode_split(split, self.job, tokenizer, failures, observe=measure.add)
+            count_written(part)
+            parts.append(part)
+        return self.job.manifest(parts, letters).to_json(), measure.finish()
 
     def _check_kept(self, file: InputFile) -> None:
         """Refuse a file that has not the columns that pass through."""
-        keep = self._job.reading.options.keep
+        keep = self.job.reading.options.keep
         if keep:
             names = tuple(f"{column.name}:{column.type}" for column in keep)
             find_kept([file], EncodeSettings(keep=names))
 
+    def merge(self, before: Entry, log: Mapping[str, Entry]) -> Entry:
+        """Fold the log into ``manifest.json``."""
+        now = folded(self.directory, before, log) if log else before
+        if now.taken != before.taken:
+            write_folded(self.directory, now)
+        return now
 
-def begin_encoded(job: EncodeJob, tokenizer: str) -> None:
-    """Write what a watched corpus has before any file has arrived; ``tokenizer`` is JSON."""
-    storage.write(join(job.directory, TOKENIZER), tokenizer.encode("utf-8"))
-    empty = EncodedManifest.of(
-        (),
-        tokenizer_sha256=job.tokenizer_sha256,
-        vocab_size=job.vocab_size,
-        id_type=job.id_type,
-        reading=job.reading.options,
-        rows=job.rows,
-    )
-    value = {**empty.to_json(), log.WATCH: []}
-    storage.write(join(job.directory, MANIFEST), manifest_bytes(value))
+    def max_pending(self, inputs: int) -> int:
+        """The more inputs there are, the more it takes to write the manifest."""
+        return max(_WAIT, inputs // 8)
+
+    def entries(self) -> Sequence[Entry]:
+        """All inputs, in one entry."""
+        return [read_watched(self.directory)]
+
+    def totals(self, entries: Iterable[Entry]) -> Totals:
+        """Sums over entries."""
+        manifests = [encoded_of(entry.to_json(), self.directory) for entry in entries]
+        return sum((_totals(one) for one in manifests), Totals())
 
 
-def clean(directory: str) -> None:
-    """Remove parts and dead letters that no entry names, and entries whose parts are not there.
-
-    A killed job leaves the first. A job elsewhere that has lost its command may write an entry just
-    when its parts are taken away: the input is encoded again.
-    """
-    there = set(log.files_in(directory))
-    kept = log.compact(directory).values()
-    gone = there - {file for entry in kept for file in log.files_of(entry)}
-    for file in gone:
-        storage.remove(join(directory, file))
-    there = set(log.files_in(directory))
-    kept = log.compact(directory).values()
-    lost = [entry for entry in kept if not there.issuperset(log.files_of(entry))]
-    for entry in lost:
-        _LOGGER.warning("%s: its parts are not there any more", entry["inputs"][0]["name"])
-    log.drop(directory, lost)
+def _totals(manifest: EncodedManifest) -> Totals:
+    sums = manifest.totals
+    return Totals(sums.documents, sums.text_bytes, sums.tokens, sums.failures, manifest.formats)
 
 
 def settled_columns(
@@ -181,8 +139,8 @@ def settled_columns(
     if not encoding.keep:
         return ()
     if isinstance(then, list):
-        with contextlib.suppress(KeyError, TypeError):
-            columns = tuple(KeptColumn(**column) for column in then)
+        with contextlib.suppress(ValueError):
+            columns = decode(tuple[KeptColumn, ...], then)
             if [one.name for one in columns] == [name.split(":")[0] for name in encoding.keep]:
                 return columns
     if not files and any(":" not in name for name in encoding.keep):
@@ -191,7 +149,3 @@ def settled_columns(
             "`keep` 'NAME:string'"
         )
     return find_kept(files, encoding)
-
-
-def _part(part: FinishedPart) -> dict[str, object]:
-    return asdict(part_of(part))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -23,108 +22,67 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from pipelines.elements import StorageDoFn, pack, unpack
 from pipelines.errors import STOPPED
 from pipelines.metrics import count_all
-from pipelines.watch.arrivals import Arrivals, stamp
+from pipelines.storage import is_local
+from pipelines.watch.work import Work
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
-    from apache_beam.io.filesystem import FileMetadata
-
+    from pipelines.corpus.inputs import Listed
     from pipelines.failures import Failures
-    from pipelines.watch.arrivals import Place
-    from pipelines.watch.settings import WatchSettings
-    from pipelines.watch.work import Task, Work
+    from pipelines.watch.work import Task
 
 LOCAL_TICK = 0.5  # seconds in which the local runner sees that it shall stop
 _AGAIN = 60.0  # seconds after which a file that was dealt is dealt again, if it is not done
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkFactory:
-    """Makes what takes files, in a worker; picklable.
-
-    Attributes:
-        task: what is asked for.
-        places: where files appear.
-        settings: when they are complete.
-        run: of the watch.
-    """
-
-    task: Task
-    places: tuple[Place, ...]
-    settings: WatchSettings
-    run: str
-
-    def make(self, failures: Failures) -> Work:
-        """What takes files."""
-        arrivals = Arrivals(
-            self.places,
-            output=self.task.directory,
-            settings=self.settings,
-            format_=self.task.format,
-        )
-        return self.task.work(arrivals, failures, None if failures.path else self.run)
 
 
 class StopWatch(Exception):  # noqa: N818 - no error
     """Ends the pipeline of the local runner, which nothing else does."""
 
 
-class _Tick(beam.DoFn):  # type: ignore[misc]  # Beam has no types
-    """Ticks once in each interval, and ends the local runner when it shall stop."""
-
-    def __init__(self, interval: float, failures: Failures) -> None:
-        self._interval = interval
-        self._failures = failures
-        self._next = 0.0
-
-    def process(self, _: Any) -> Iterator[None]:
-        if self._failures.stopped():
-            raise StopWatch(STOPPED)
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + self._interval
-            yield None
-
-
 class _WithWork(StorageDoFn):
     """A step that has what takes files; one for each process."""
 
-    def __init__(self, factory: WorkFactory, shared: Shared, failures: Failures) -> None:
+    def __init__(self, task: Task, shared: Shared, failures: Failures) -> None:
         super().__init__()
-        self._factory = factory
+        self._task = task
         self._shared = shared
         self._failures = failures
         self._work: Work | None = None
 
     def setup(self) -> None:
         super().setup()
+        # Only a local directory has a lock that keeps other runs out.
+        alone = self._failures.path is not None and is_local(self._task.handler.directory)
         with self._failures.reported():
             self._work = self._shared.acquire(
-                lambda: self._factory.make(self._failures), tag=self._factory.run
+                lambda: Work(self._task, self._failures, alone=alone), tag=self._task.run
             )
 
 
 class _Select(_WithWork):
-    """Finds what is complete and not yet taken."""
+    """Finds what is complete and not yet taken; ends the local runner when it shall stop."""
 
     def setup(self) -> None:
         super().setup()
+        self._next = self._forget = 0.0
         self._dealt: dict[tuple[str, int, float], float] = {}
-        self._forget = 0.0
 
-    def process(self, _: None) -> Iterator[bytes]:
-        if self._work is None or self._failures.stopped():
+    def process(self, _: Any) -> Iterator[bytes]:
+        if self._failures.stopped():
+            raise StopWatch(STOPPED)
+        local, now = self._failures.path is not None, time.monotonic()
+        if self._work is None or now < self._next:
             return
+        self._next = now + self._task.settings.interval if local else 0.0
         with self._failures.reported():
-            now = time.monotonic()
-            self._work.see_run()
-            for file in self._work.arrivals.find():
-                seen = (file.path, *stamp(file))
+            self._work.look()
+            for file in self._work.places.find():
+                seen = (file.path, *file.stamp)
                 if now < self._dealt.get(seen, 0.0) or not self._work.is_wanted(file):
                     continue
-                if self._failures.path is None:  # elsewhere files are taken one after the other
+                if not local:  # elsewhere files are taken one after the other
                     self._deal(seen, now)
                 yield pack(file)
 
@@ -138,10 +96,8 @@ class _Select(_WithWork):
 class _Take(_WithWork):
     """Takes files; those of a bundle at once, with so many threads."""
 
-    def __init__(
-        self, factory: WorkFactory, shared: Shared, failures: Failures, threads: int
-    ) -> None:
-        super().__init__(factory, shared, failures)
+    def __init__(self, task: Task, shared: Shared, failures: Failures, threads: int) -> None:
+        super().__init__(task, shared, failures)
         self._threads = threads
 
     def setup(self) -> None:
@@ -162,7 +118,7 @@ class _Take(_WithWork):
     def teardown(self) -> None:
         self._pool.shutdown()
 
-    def _take(self, file: FileMetadata) -> Counter[str] | None:
+    def _take(self, file: Listed) -> Counter[str] | None:
         if self._work is None:
             return None
         with self._failures.reported():
@@ -170,40 +126,29 @@ class _Take(_WithWork):
         return None
 
 
-def add_watching(
-    pipeline: beam.Pipeline,
-    factory: WorkFactory,
-    failures: Failures,
-    *,
-    stop_after: float | None,
-    threads: int,
-) -> None:
+def add_watching(pipeline: beam.Pipeline, task: Task, failures: Failures, *, threads: int) -> None:
     """Add a watch to a pipeline.
 
     Args:
         pipeline: of any runner that streams.
-        factory: makes what takes files.
+        task: what workers must know.
         failures: how workers report errors; on the local runner, also how they are stopped.
-        stop_after: seconds after which no more looks are taken; None: never.
         threads: that take files, on the local runner.
     """
-    local, interval = failures.path is not None, factory.settings.interval
-    now = time.time()
-    end = MAX_TIMESTAMP if stop_after is None else Timestamp(now + stop_after)
+    local, settings, now = failures.path is not None, task.settings, time.time()
+    interval, after = settings.interval, settings.stop_after
+    ends = not local and after is not None  # the local runner is told by `failures`
     shared = Shared()
     files = (
         pipeline
         | "Look again and again"
         >> PeriodicImpulse(
             start_timestamp=Timestamp(now),
-            stop_timestamp=end if not local else MAX_TIMESTAMP,
+            stop_timestamp=Timestamp(now + (after or 0.0)) if ends else MAX_TIMESTAMP,
             fire_interval=min(interval, LOCAL_TICK) if local else interval,
         )
-        | "Tick" >> beam.ParDo(_Tick(interval if local else 0.0, failures))
-        | "Select" >> beam.ParDo(_Select(factory, shared, failures))
+        | "Select" >> beam.ParDo(_Select(task, shared, failures))
     )
     if not local:
         files |= "Deal files" >> beam.Reshuffle()
-    _ = files | "Take files" >> beam.ParDo(
-        _Take(factory, shared, failures, threads if local else 1)
-    )
+    _ = files | "Take files" >> beam.ParDo(_Take(task, shared, failures, threads if local else 1))

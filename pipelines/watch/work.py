@@ -1,7 +1,7 @@
 """What is done with each file that arrived, whatever is made of it.
 
-A file is taken once: its name, size, time of change and SHA-256 stand in the log. One that looks as
-it did is not read again; one whose time changed alone is, once in each process; one with other
+A file is taken once: its name, size, time of change and SHA-256 stand in its entry. One that looks
+as it did is not read again; one whose time changed alone is, once in each process; one with other
 contents is taken again, in place of what was made before. Where several processes take files, a
 file may be taken twice at once: the files of each attempt have names of their own, and all readers
 of the log choose the same entry.
@@ -11,168 +11,194 @@ from __future__ import annotations
 
 import threading
 import uuid
-from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.corpus.documents import BadRecord
-from pipelines.corpus.inputs import input_file
-from pipelines.corpus.reading import too_many
+from pipelines.corpus.inputs import Listed, input_file
+from pipelines.corpus.reading import dead_letter, dead_letters_of, too_many
 from pipelines.corpus.splits import plan_splits, whole_file
-from pipelines.encode.parts import DeadLetters, dead_letter
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.metrics import counters_kept
-from pipelines.output.names import PLAN, dead_letters_file, read_json_object
+from pipelines.output.directory import plan_of_run
+from pipelines.output.entries import (
+    Entry,
+    Taken,
+    digest_id,
+    keyed_files,
+    read_folded,
+    read_log,
+    standing,
+    write_entry,
+)
+from pipelines.output.names import MANIFEST, dead_letters_file
 from pipelines.progress import many
 from pipelines.storage import file_version, join
-from pipelines.watch import log
-from pipelines.watch.arrivals import stamp, state
-from pipelines.watch.log import Entry, digest_id
-
-RUN = "run"  # of a plan: which run of the watch wrote it last
+from pipelines.watch.arrivals import Arrivals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from apache_beam.io.filesystem import FileMetadata
-
+    from bpe.counts import Totals
+    from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.places import Places
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
+    from pipelines.output.entries import Measured
+    from pipelines.output.names import Kind
+    from pipelines.settings import WatchSettings
     from pipelines.storage import Version
-    from pipelines.watch.arrivals import Arrivals
+
+    Made = tuple[Mapping[str, Any], Measured | None]
+    Make = Callable[[str, InputFile, Sequence[Split], Sequence[DeadLetters]], Made]
 
 
-@dataclass(frozen=True)
-class Known:
-    """An input that was taken: what it was then, and the revision of its entry.
+class Handler(Protocol):
+    """What a watch makes of files: token ids, or counts; picklable, and small.
 
-    ``bad`` are the bad records of an entry that is of this input alone.
+    Attributes:
+        name: of the job, in what it says.
+        kind: of the output.
+        unit: what it is counted in.
     """
 
-    size: int
-    mtime: float
-    sha256: str
-    revision: int
-    bad: int
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
+    unit: ClassVar[str]
 
-    def is_as(self, file: FileMetadata) -> bool:
-        """Whether a file looks as it did."""
-        return (self.size, self.mtime) == stamp(file)
+    @property
+    def directory(self) -> str:
+        """Of the output."""
 
-    def same(self, other: Known | None) -> bool:
-        """Whether both are of the same contents, taken once."""
-        mine = (self.revision, self.sha256)
-        return other is not None and mine == (other.revision, other.sha256)
+    def begin(self, *, goes_on: bool) -> None:
+        """Write what is there before any file arrives; an earlier run may have done so."""
+
+    def open(self, failures: Failures) -> Make:
+        """What makes inputs in a worker; threads share it.
+
+        It takes the key of an input, the file, its splits, and dead letters, if it is a file that
+        cannot be read: then there are no splits, and what is made stands for it. It returns the
+        manifest as JSON values, and how the tokenizer fits. It raises `RecordError` for one bad
+        record more than may be set aside, and `InputError`, `ConfigError` or `bpe.errors.BpeError`
+        where the file cannot be read.
+        """
+
+    def merge(self, before: Entry, log: Mapping[str, Entry]) -> Entry:
+        """Write what replaces several entries; return the entry of ``manifest.json`` then.
+
+        Args:
+            before: the entry of ``manifest.json``.
+            log: the entries beside it.
+        """
+
+    def max_pending(self, inputs: int) -> int:
+        """How many entries may wait until they are merged, with so many ``inputs``."""
+
+    def entries(self) -> Sequence[Entry]:
+        """Entries of all inputs so far; no input is in two of them."""
+
+    def totals(self, entries: Iterable[Entry]) -> Totals:
+        """Sums over entries; ``pretokens`` are of the ``unit``."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(ABC):
+class Task:
     """What a worker must know to take files; small, and picklable.
 
     Attributes:
-        directory: of the output.
-        format: of all files, or ``auto``.
+        handler: makes the output of them.
+        places: where they appear.
+        settings: when they are complete.
+        run: of the watch.
         max_failures: bad records that may be set aside, over the whole life of the directory.
         split_size: of large files, or None.
     """
 
-    directory: str
-    format: str
+    handler: Handler
+    places: Places
+    settings: WatchSettings
+    run: str
     max_failures: int
     split_size: int | None
 
-    @abstractmethod
-    def work(self, arrivals: Arrivals, failures: Failures, run: str | None) -> Work:
-        """What takes files, in a worker; the arguments are those of `Work`."""
 
-
-class Work(ABC):
+class Work:
     """Takes files; one for each process, shared by its threads.
 
     Args:
         task: what is asked for.
-        arrivals: the files.
         failures: says when to stop.
-        run: of the watch, where other processes take files too; None where none does.
+        alone: whether no other process can take files, of this run or of another.
     """
 
-    def __init__(
-        self, task: Task, *, arrivals: Arrivals, failures: Failures, run: str | None
-    ) -> None:
-        self.directory = task.directory
-        self.arrivals = arrivals
+    def __init__(self, task: Task, failures: Failures, *, alone: bool) -> None:
+        self.directory = task.handler.directory
+        self.places = task.places
+        self.arrivals = Arrivals(task.settings)
         self._task = task
         self._failures = failures
-        self._run = run
-        self._known: dict[str, Known] = {}
+        self._alone = alone
+        self._make = task.handler.open(failures)
+        self._log: dict[str, Entry] = {}
+        self._folded: tuple[Taken, ...] | None = None
+        self._manifest: object = None
+        self._known: dict[str, Taken] = {}
+        self._touched: dict[str, tuple[tuple[int, float], str]] = {}
         self._bad = 0
         self._busy: set[str] = set()
         self._lock = threading.Lock()
-        self.load()
+        self._look()
 
-    @property
-    def alone(self) -> bool:
-        """Whether no other process takes files."""
-        return self._run is None
-
-    @abstractmethod
-    def entries(self) -> Iterable[Entry]:
-        """All entries that there are; of those of one input, the one that holds comes last."""
-
-    @abstractmethod
-    def entries_for(self, name: str) -> Iterable[Entry]:
-        """Those of one input that another process may have written since they were loaded."""
-
-    @abstractmethod
-    def make(self, file: InputFile, key: str) -> Entry:
-        """Make of a file what it is to become; what an entry says, without ``inputs``.
+    def look(self) -> None:
+        """Take in what others have noted since the last look.
 
         Raises:
-            RecordError: one bad record more than may be set aside.
-            InputError, ConfigError, bpe.BpeError: the file cannot be read; then nothing is left.
+            OutputError: a later run has taken the directory over, and this one must end.
         """
+        if not self._alone:
+            plan_of_run(self.directory, self._task.run)
+            self._look()
 
-    def load(self) -> None:
-        """Take in what the log says."""
-        known: dict[str, Known] = {}
-        bad = 0
-        for entry in self.entries():
-            known |= _known(entry)
-            bad += entry["bad"]
+    def _look(self) -> None:
         with self._lock:
-            for name, ours in self._known.items():
-                found = known.get(name)
-                # Of the same contents, ours may have another time by now.
-                if found is None or ours.revision > found.revision or ours.same(found):
-                    known[name] = ours
-            self._known, self._bad = known, bad
+            log = read_log(self.directory, self._log)
+            # The manifest may be a newer one when it is read, never an older one.
+            manifest = Listed.at(join(self.directory, MANIFEST))
+            if self._folded is None or manifest != self._manifest:
+                self._folded, self._manifest = read_folded(self.directory).taken, manifest
+            elif log is self._log:
+                return
+            self._log = log
+            self._known = standing(self._folded, log).taken
+            self._bad = sum(one.bad for one in self._known.values())
 
-    def known(self, name: str) -> Known | None:
+    def known(self, name: str) -> Taken | None:
         """What is known of an input, whoever took it."""
-        if not self.alone and (entries := list(self.entries_for(name))):
-            found = _known(entries[-1])[name]
-            with self._lock:
-                known = self._known.get(name)
-                if known is None or (found.revision >= known.revision and not found.same(known)):
-                    self._known[name] = found
+        self.look()
         return self._known.get(name)
 
-    def is_wanted(self, file: FileMetadata) -> bool:
+    def _is_as(self, file: Listed, known: Taken | None) -> bool:
+        """Whether a file looks as it did when it was taken, or read again in vain."""
+        if known is None:
+            return False
+        is_now = file.stamp
+        return is_now == (known.size, known.mtime) or self._touched.get(known.name) == (
+            is_now,
+            known.sha256,
+        )
+
+    def is_wanted(self, file: Listed) -> bool:
         """Whether a file that matches is complete, and was not taken as it is now."""
-        name = self.arrivals.name(file.path)
-        known = self._known.get(name)
-        if known is not None and known.is_as(file):
+        if self._is_as(file, self._known.get(self.places.name(file.path))):
             self.arrivals.forget(file.path)
             return False
-        if file.path in self._busy or not self.arrivals.is_complete(file):
-            return False
-        return self.alone or (known := self.known(name)) is None or not known.is_as(file)
+        return file.path not in self._busy and self.arrivals.is_complete(file)
 
-    def take(self, file: FileMetadata) -> Counter[str] | None:
+    def take(self, file: Listed) -> Counter[str] | None:
         """Make of a file what it is to become, and note it.
 
         Returns:
@@ -194,178 +220,147 @@ class Work(ABC):
             with self._lock:
                 self._busy.discard(file.path)
 
-    def _take(self, file: FileMetadata) -> Counter[str] | None:
-        name = self.arrivals.name(file.path)
+    def _take(self, file: Listed) -> Counter[str] | None:
+        name = self.places.name(file.path)
         known = self.known(name)
-        if known is not None and known.is_as(file):
+        if self._is_as(file, known):
             return None  # another process was quicker
         try:
             version = file_version(file.path)
             found = storage.digest(file.path)
         except InputError as error:
-            if state(file.path) is None:
+            if Listed.at(file.path) is None:
                 return None  # gone again
-            return self._set_aside(file, self._key(name, repr(stamp(file)), known), "", error)
-        if found.bytes != file.size_in_bytes or not _unchanged(file, version):
+            return self._set_aside(file, self._key(name, repr(file.stamp), known), "", error)
+        if found.bytes != file.size or not _unchanged(file, version):
             return None  # somebody writes to it: later
         if known is not None and known.sha256 == found.sha256:
-            self._touched(name, file, known)
+            self._touched[name] = file.stamp, found.sha256  # no other process needs to know
+            self.arrivals.forget(file.path)
             return None
         key = self._key(name, found.sha256, known)
         try:
-            source = input_file(
-                file.path, name, file.size_in_bytes, self._task.format, version=version
-            )
+            asked = self._task.places.format
+            source = input_file(file.path, name, file.size, asked, version=version)
             with counters_kept() as counted:
-                entry = self.make(source, key)
+                made = self.make(source, key)
         except (InputError, ConfigError, BpeError) as error:
             if self._failures.stopped() or not _unchanged(file, version):
                 return None
             if isinstance(error, RecordError):
                 raise
             return self._set_aside(file, key, found.sha256, error)
+        entry = self._entry(file, key, found.sha256, made)
         if not _unchanged(file, version):
-            self.discard(entry)
+            self._discard(entry)
             return None
-        inputs = [self._described(file, source, found.sha256)]
-        return self._commit({**entry, "inputs": inputs}, file, counted)
+        return self._commit(entry, file, counted)
 
-    def _touched(self, name: str, file: FileMetadata, known: Known) -> None:
-        """Only the time of a file is another: no other process needs to know."""
-        size, mtime = stamp(file)
-        with self._lock:
-            self._known[name] = replace(known, size=size, mtime=mtime)
-        self.arrivals.forget(file.path)
+    def make(self, file: InputFile, key: str) -> Made:
+        """Make of a file what it is to become; the names of what is written hold ``key``.
 
-    def _key(self, name: str, contents: str, known: Known | None) -> str:
+        Raises:
+            RecordError: one bad record more than may be set aside.
+            InputError, ConfigError, bpe.errors.BpeError: it cannot be read; then nothing is left.
+        """
+        splits = plan_splits([file], self._task.split_size)
+        try:
+            return self._make(key, file, [replace(split, key=key) for split in splits], ())
+        except Exception:
+            for left in keyed_files(self.directory, key):
+                storage.remove(join(self.directory, left))
+            raise
+
+    def _key(self, name: str, contents: str, known: Taken | None) -> str:
         """What the files of an attempt are called: no other attempt writes to them.
 
         Where no other process takes files, an input has the same names in every run.
         """
         attempt = [] if known is None else [str(known.revision + 1)]
-        if not self.alone:
+        if not self._alone:
             attempt.append(uuid.uuid4().hex)
         return digest_id(name, contents, *attempt)
 
-    def discard(self, entry: Entry) -> None:
-        """Remove what was made in an attempt that does not count."""
-        log.remove_files(self.directory, entry)
-
-    def _described(self, file: FileMetadata, source: InputFile | None, sha256: str) -> Any:
-        size, mtime = stamp(file)
-        return {
-            "name": self.arrivals.name(file.path),
-            "size": size,
-            "mtime": mtime,
-            "sha256": sha256,
-            "format": source.format if source else "text",
-            "compression": source.compression if source else "none",
-        }
+    def _entry(self, file: Listed, key: str, sha256: str, made: Made) -> Entry:
+        manifest, measured = made
+        size, mtime = file.stamp
+        taken = Taken(
+            name=self.places.name(file.path),
+            size=size,
+            mtime=mtime,
+            sha256=sha256,
+            key=key,
+            bad=manifest["totals"]["failures"],
+            measured=measured,
+        )
+        return Entry(manifest, (taken,))
 
     def _set_aside(
-        self, file: FileMetadata, key: str, sha256: str, error: Exception
+        self, file: Listed, key: str, sha256: str, error: Exception
     ) -> Counter[str] | None:
         """Note a file that cannot be read as a bad record of its own."""
         if not self._task.max_failures:
             raise error
-        as_text = input_file(file.path, self.arrivals.name(file.path), file.size_in_bytes, "text")
+        as_text = input_file(file.path, self.places.name(file.path), file.size, "text")
         bad = BadRecord.of(whole_file(as_text, 0), 0, str(error), b"")
-        letters_file = dead_letters_file(0, 1, key)
-        written = storage.write(join(self.directory, letters_file), dead_letter(bad))
-        letters = DeadLetters.of(letters_file, records=1, written=written)
-        entry = {
-            **self.nothing(key),
-            "inputs": [self._described(file, None, sha256)],
-            "failed": str(error),
-            "dead_letters": dead_letters_json(letters),
-            "bad": 1,
-        }
-        return self._commit(entry, file, Counter())
+        path = dead_letters_file(0, 1, key)
+        written = storage.write(join(self.directory, path), dead_letter(bad))
+        letters = dead_letters_of(path, records=1, written=written)
+        entry = self._entry(file, key, sha256, self._make(key, as_text, (), [letters]))
+        return self._commit(_changed(entry, failed=str(error)), file, Counter())
 
-    @abstractmethod
-    def nothing(self, key: str) -> Entry:
-        """What the entry says of an input of which nothing was made."""
+    def _discard(self, entry: Entry) -> None:
+        """Remove what was made in an attempt that does not count."""
+        for file in entry.files:
+            storage.remove(join(self.directory, file))
 
-    def _commit(
-        self, entry: Entry, file: FileMetadata, counted: Counter[str]
-    ) -> Counter[str] | None:
-        (source,) = entry["inputs"]
-        name = source["name"]
-        before = self.known(name)
-        if before is not None:
-            if before.sha256 == source["sha256"] != "":
-                self.discard(entry)  # another process was quicker
-                return None
-            entry["revision"] = before.revision + 1
-        bad = self._add_bad(entry, before)
-        if bad > self._task.max_failures:
-            self.load()  # those of files that changed after they were added up are none
-            bad = self._add_bad(entry, self._known.get(name))
-        if bad > self._task.max_failures:
-            self.discard(entry)
-            where = entry["failed"] or f"{name} holds {entry['bad']} of them"
-            told = f"{many(bad, 'bad record')}: {where}"
-            raise RecordError(too_many(told, self._task.max_failures))
+    def _commit(self, entry: Entry, file: Listed, counted: Counter[str]) -> Counter[str] | None:
+        (taken,) = entry.taken
         try:
-            self.see_run()
-        except OutputError:
-            self.discard(entry)
+            before = self.known(taken.name)
+            if before is not None and before.sha256 == taken.sha256 != "":
+                self._discard(entry)  # another process was quicker
+                return None
+            self._check_limit(taken, before)
+        except (RecordError, OutputError):
+            self._discard(entry)
             raise
-        log.write_entry(self.directory, entry)
+        if before is not None:
+            entry = _changed(entry, revision=before.revision + 1)
+            (taken,) = entry.taken
+        write_entry(self.directory, entry)
         with self._lock:
-            self._known |= _known(entry)
+            self._known[taken.name] = taken
         self.arrivals.forget(file.path)
-        if entry["failed"] is not None:  # nothing was made of it
-            counted = Counter(dead_letters=entry["bad"])
+        if taken.failed is not None:  # nothing was made of it
+            counted = Counter(dead_letters=taken.bad)
         counted["files_taken"] = 1
         return counted
 
-    def _add_bad(self, entry: Entry, before: Known | None) -> int:
-        """How many bad records there are with those of an entry, in place of what was before."""
+    def _check_limit(self, taken: Taken, before: Taken | None) -> None:
+        """Refuse an input with more bad records than may be set aside, in place of one before."""
+        limit = self._task.max_failures
         with self._lock:
-            self._bad += entry["bad"] - (before.bad if before else 0)
-            return self._bad
-
-    def see_run(self) -> None:
-        """See that this job has not lost its command, and its directory to a later run.
-
-        Raises:
-            OutputError: it has.
-        """
-        if self._run is None:
+            self._bad += taken.bad - (before.bad if before else 0)
+        if self._bad <= limit:
             return
-        plan = read_json_object(join(self.directory, PLAN))
-        if plan is not None and plan.get(RUN) != self._run:
-            raise OutputError(
-                f"{self.directory}: another watch has been started there since this job began, so "
-                "this one ends"
-            )
+        self._look()  # those of files that changed after they were added up are none
+        with self._lock:
+            others = [one.bad for name, one in self._known.items() if name != taken.name]
+            self._bad = sum(others) + taken.bad
+        if self._bad > limit:
+            where = taken.failed or f"{taken.name} holds {taken.bad} of them"
+            raise RecordError(too_many(f"{many(self._bad, 'bad record')}: {where}", limit))
 
 
-def _known(entry: Entry) -> dict[str, Known]:
-    bad = 0 if log.is_several(entry) else entry["bad"]
-    return {
-        one["name"]: Known(
-            one["size"], one["mtime"], one["sha256"], one.get("revision", entry["revision"]), bad
-        )
-        for one in entry["inputs"]
-    }
+def _changed(entry: Entry, **values: Any) -> Entry:
+    return Entry(entry.manifest, tuple(replace(one, **values) for one in entry.taken))
 
 
-def _unchanged(file: FileMetadata, version: Version | None) -> bool:
+def _unchanged(file: Listed, version: Version | None) -> bool:
     """Whether a file is as it was listed, and of the version that was found then."""
-    now = state(file.path)
-    if now is None or stamp(now) != stamp(file):
+    now = Listed.at(file.path)
+    if now is None or now.stamp != file.stamp:
         return False
     is_now = file_version(file.path)
     return version is not None and is_now is not None and version.may_be(is_now)
-
-
-def splits_of(file: InputFile, key: str, split_size: int | None) -> list[Split]:
-    """The splits of one input; their files are named after it and its contents."""
-    return [replace(split, key=key) for split in plan_splits([file], split_size)]
-
-
-def dead_letters_json(letters: DeadLetters | None) -> list[Any]:
-    """The file of bad records as an entry says it."""
-    return [] if letters is None else [asdict(letters)]

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.cells import Growth, Limit, Ratio, Speedup, holds
 from benchmarks.pages import with_block
+from benchmarks.results import Measured
+from benchmarks.table import main_table
 
 
 def test_a_ratio_is_to_the_best_of_those_who_share_a_name() -> None:
@@ -50,6 +52,32 @@ def test_growth_is_the_exponent(exponent: float) -> None:
     outcome = Growth(measure="train", sizes=sizes, must=1.05).outcome(medians)
     assert outcome["value"] == pytest.approx(exponent)
     assert holds(outcome, outcome["must"]) is (exponent <= 1)
+
+
+def test_the_table_shows_spread_rates_of_parts_and_bounds_of_memory() -> None:
+    cell = Limit(measure="memory", unit="B", must=400e6)
+    rounds = [{"cold": value, "last third": 1.0} for value in (1.0, 2.0, 2.0, 2.0, 4.0, 4.0, 9.0)]
+    medians = {"cold": 2.0, "last third": 1.0, "memory": 322e6}
+    work = Measured(
+        name="some",
+        title="work",
+        cores=1,
+        cores_wanted=1,
+        contenders={
+            "beam-bpe": {
+                "text_bytes": 90_000_000,
+                "part_bytes": {"last third": 30_000_000},
+                "digest": "",
+                "medians": medians,
+                "rounds": rounds,
+            }
+        },
+        cells=[cell.outcome({"beam-bpe": medians})],
+    )
+    table = main_table([work])
+    assert "cold | 2 s ±50% (45 MB/s) |" in table
+    assert "last third | 1 s ±0% (30 MB/s) |" in table
+    assert "memory | 322 MB |  | ≤ 400 MB ✓ |" in table
 
 
 BEGIN, END = "<!-- benchmarks: begin (make) -->\n", "<!-- benchmarks: end -->\n"

@@ -21,16 +21,15 @@ import unicodedata2
 
 import bpe
 from bpe._native import scan
+from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts
-from bpe.counts.texts import count_pretokens
 from bpe.errors import BpeError, TrainingError, UnknownCharacterError
 from bpe.models import ByteLevel, WordPiece
-from bpe.never_split import NEVER_SPLIT
-from bpe.normalize import NORMALIZERS, normalize_column
-from bpe.pretokenize import PRETOKENIZERS, Pretokenizer
+from bpe.normalizer import NORMALIZERS, normalize_column
+from bpe.pretokenizer import NEVER_SPLIT, PRETOKENIZERS, Pretokenizer
 from bpe.reference import pretokenize
-from bpe.reference.count import count as count_by_reference
-from bpe.reference.decode import decode as decode_by_reference
+from bpe.reference.encode import decode as decode_by_reference
+from bpe.reference.pretokenize import count as count_by_reference
 from tests.bpe.fuzz_tokenizers import ByReference, drawn_tokenizer
 from tests.bpe.test_formats_fuzz import FORMATS
 from tests.bpe.test_train_reference import SETTINGS, learn, learnt
@@ -107,7 +106,7 @@ def column(rows: Sequence[bytes], dice: random.Random) -> pa.Array:
 
 
 def check_scan(data: bytes, dice: random.Random) -> Seen:
-    """The cuts of each scheme, whatever is done before; with vector instructions and without."""
+    """The cuts of each pre-tokenizer, whatever is done before, with vectors and without."""
     cut = drawn_pretokenizer(dice)
     if cut.name is not None:
         with_vectors, without = (

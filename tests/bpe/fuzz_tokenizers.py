@@ -11,8 +11,8 @@ import bpe
 from bpe.counts import PretokenCounts
 from bpe.errors import BpeError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
-from bpe.normalize import NORMALIZERS
-from bpe.pretokenize import PRETOKENIZERS, Pretokenizer
+from bpe.normalizer import NORMALIZERS
+from bpe.pretokenizer import PRETOKENIZERS, Pretokenizer
 from bpe.reference.encode import encode
 from bpe.reference.pretokenize import split
 from tests.bpe.models import make
@@ -71,7 +71,7 @@ class ByReference:
             ranks=self._ranks,
             model=self.tokenizer.model,
             ignore_merges=self.tokenizer.ignore_merges,
-            whole={pretoken for pretoken in pretokens if cut.is_whole(pretoken)},
+            whole={pretoken for pretoken in pretokens if cut.is_never_split(pretoken)},
             dropout=dropout,
             seed=seed,
         )

@@ -9,7 +9,8 @@ import pytest
 
 import bpe
 from bpe.errors import UnknownCharacterError
-from bpe.reference.count import count
+from bpe.reference.pretokenize import count
+from bpe.tokenizer import CacheUse
 from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import SPECIAL, small_tokenizer
 
@@ -17,8 +18,8 @@ TEXTS = [*library_sources(200_000), "été 漢字 🙂 été".encode(), b"", b"\
 WORDS = r"\w+|\W"  # which the core does not know: cut in Python
 
 
-def encoded(tokenizer: bpe.Tokenizer, texts: list[bytes], **arguments: object) -> bpe.CacheUse:
-    use = bpe.CacheUse()
+def encoded(tokenizer: bpe.Tokenizer, texts: list[bytes], **arguments: object) -> CacheUse:
+    use = CacheUse()
     column = pa.array(texts, pa.large_binary())
     tokenizer.encode_arrow(column, cache_use=use, **arguments)  # type: ignore[arg-type]
     return use
@@ -44,7 +45,7 @@ def test_hits_and_misses_are_the_pretokens(
     long = sum(times for word, times in counts.items() if len(word) > 1024)  # never remembered
     assert first.misses == long + sum(len(word) <= 1024 for word in set(counts) - known)
     assert first.misses > long
-    assert encoded(tokenizer, TEXTS) == bpe.CacheUse(
+    assert encoded(tokenizer, TEXTS) == CacheUse(
         hits=counts.total() - long,
         misses=long,
     )
@@ -60,7 +61,7 @@ def test_special_tokens_are_no_pretokens() -> None:
 
 def test_with_dropout_every_pretoken_is_merged() -> None:
     pretokens = count(TEXTS, pretokenizer="gpt2").total()
-    assert encoded(small_tokenizer(), TEXTS, dropout=0.1) == bpe.CacheUse(misses=pretokens)
+    assert encoded(small_tokenizer(), TEXTS, dropout=0.1) == CacheUse(misses=pretokens)
 
 
 def test_threads_count_for_themselves() -> None:
@@ -76,7 +77,7 @@ def test_it_adds_up_over_calls_and_chunks_and_not_where_there_is_an_error() -> N
     tokenizer = bpe.train(
         counts, vocab_size=30, model=bpe.CharacterLevel(end_of_word="", unknown=None)
     )
-    use = bpe.CacheUse()
+    use = CacheUse()
     rows = pa.chunked_array([["low lower"], [None, "lowest"]], pa.string())
     for _ in range(2):
         tokenizer.encode_arrow(rows, cache_use=use)

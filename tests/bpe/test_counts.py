@@ -11,11 +11,11 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts.texts import count_pretokens
 from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTokenError
-from bpe.pretokenize import PRETOKENIZERS
-from bpe.reference.count import count as count_by_reference
+from bpe.pretokenizer import PRETOKENIZERS
+from bpe.reference.pretokenize import count as count_by_reference
 from tests.bpe.count_texts import byte_texts, special_tokens
 from tests.bpe.texts import library_sources
 from tests.shared_data import shared_file

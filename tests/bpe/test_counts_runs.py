@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bpe import _native
 from bpe._native import CountRun, merge_runs, stable_hash
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_from_table, run_table, run_to_ipc
 from bpe.errors import CountsError
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenizer import Pretokenizer
 from tests.bpe.count_texts import byte_texts
 
 LARGEST = 2**63 - 1

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe.errors import SpecialTokenError
-from bpe.special import SpecialCutter, check_special_tokens
+from bpe.special_tokens import SpecialCutter, check_special_tokens
 from tests.bpe.count_texts import byte_texts, special_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 

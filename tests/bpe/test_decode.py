@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import EncodingError
-from bpe.reference.decode import decode as reference_decode
+from bpe.reference.encode import decode as reference_decode
 from tests.bpe.models import character_tokenizers, make
 from tests.bpe.texts import strings
 from tests.bpe.vocabularies import SPECIAL, small_tokenizer

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import EncodingError
-from bpe.pretokenize import LOSSY
+from bpe.pretokenizer import LOSSY
 from bpe.reference.encode import encode as reference_encode
+from bpe.tokenizer import CacheUse
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources, strings
 from tests.bpe.vocabularies import BYTES, SPECIAL, MergeTable, merge_tables, small_tokenizer
@@ -342,21 +343,52 @@ def test_threads_encode_at_once() -> None:
             done.result()
 
 
-def test_a_cache_that_is_full_forgets_and_goes_on() -> None:
+# Ids of a small vocabulary are kept in 16 bits, those of a large one in 32.
+@pytest.mark.parametrize("more_tokens", [0, 70_000], ids=["small", "large"])
+def test_a_full_cache_forgets_rare_words_only(more_tokens: int) -> None:
     tokenizer = bpe.Tokenizer(
-        tokens=[*(bytes([byte]) for byte in range(256)), b"12", b"34", b"1234", b"00"],
+        tokens=[
+            *(bytes([byte]) for byte in range(256)),
+            *(b"12", b"34", b"1234", b"00"),
+            *(f"#{n:05x}".encode() for n in range(more_tokens)),
+        ],
         merges=[(49, 50, 256), (51, 52, 257), (256, 257, 258), (48, 48, 259)],
         pretokenizer=bpe.Pretokenizer("words"),
     )
-    # More words than it holds: short ones, ones of many ids, long ones.
-    words = [f"{n:x} {n:012d} {n:024d}" for n in range(0, 2_000_000, 10)]
-    column = pa.array([*words, *words[:1000]])
-    found = tokenizer.encode_arrow(column)
-    assert tokenizer.decode_arrow(found).to_pylist()[::997] == [
-        text.replace(" ", "").encode() for text in column.to_pylist()[::997]
-    ]
-    assert found[-1000:].equals(found[:1000])
-    assert found[-1000:].equals(pa.array([tokenizer.encode(t) for t in words[:1000]], found.type))
+    often = [f"{n:x} {n:012d} {n:024d}" for n in range(0, 2_000_000, 2_000)]
+    # 2.2 million words that come once: short ones, ones of many ids, long ones.
+    once = [f"{n:07x} {n:012d} {n:024d}" for n in range(10**8, 10**8 + 730_000)]
+    known = tokenizer.encode_arrow(pa.array(often))
+    use = CacheUse()
+    for first in range(0, len(once), 10_000):
+        column = pa.array(once[first : first + 10_000])
+        found = tokenizer.encode_arrow(column)
+        assert tokenizer.decode_arrow(found)[::997].to_pylist() == [
+            text.replace(" ", "").encode() for text in column[::997].to_pylist()
+        ]
+        assert tokenizer.encode_arrow(pa.array(often), cache_use=use).equals(known)
+    # Long words are kept in a ring: the frequent ones come in again when it has gone round.
+    assert use.hits > 20 * use.misses
+    for text, ids in zip(often[::97], known[::97].to_pylist(), strict=True):
+        assert tokenizer.encode(text) == ids
+
+
+@pytest.mark.parametrize("more_tokens", [0, 70_000], ids=["small", "large"])
+def test_a_long_token_that_merging_does_not_make_outlasts_the_cache(more_tokens: int) -> None:
+    tokenizer = bpe.Tokenizer(
+        tokens=[
+            *(bytes([byte]) for byte in range(256)),
+            b"a token of twenty b.".replace(b" ", b"_"),
+            *(f"#{n:05x}".encode() for n in range(more_tokens)),
+        ],
+        merges=[],
+        pretokenizer=bpe.Pretokenizer("words"),
+        ignore_merges=True,
+    )
+    # With their ids more bytes than the ring holds for long words: it goes round.
+    for first in range(0, 16_000, 1_000):
+        tokenizer.encode_arrow(pa.array([f"{n:01000d}" for n in range(first, first + 1_000)]))
+        assert tokenizer.encode("a_token_of_twenty_b.") == [256]
 
 
 # Columns of texts.

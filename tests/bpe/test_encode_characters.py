@@ -155,7 +155,7 @@ def test_an_unknown_character_is_named() -> None:
         ({"special": [*SPECIAL, "</w>"]}, "no token is the end of a word|is a special token"),
         (
             {"model": bpe.CharacterLevel(unknown="[UNK]")},
-            r"no token is the unknown token '\[UNK\]'",
+            r"the unknown token '\[UNK\]' of the model is not",
         ),
         ({"model": bpe.CharacterLevel(unknown="low")}, "is a special token"),
         ({"model": "characters"}, "the model is 'characters': give ByteLevel"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bpe
 from bpe.errors import UnknownCharacterError
 from bpe.reference.encode import encode as reference_encode
-from bpe.special import SpecialCutter
+from bpe.special_tokens import SpecialCutter
 from tests.bpe.models import make
 from tests.bpe.texts import byte_strings
 from tests.bpe.vocabularies import SPECIAL, ranked_tokens, small_tokenizer
@@ -49,7 +49,7 @@ def by_definition(tokenizer: bpe.Tokenizer, text: bytes, special: list[str]) -> 
                 token: id_ for id_, token in enumerate(tokenizer.tokens) if token and id_ not in own
             },
             ranks={(of(a), of(b)): rank for rank, (a, b, _) in enumerate(tokenizer.merges)},
-            whole={pretoken for pretoken in pretokens if cut.is_whole(pretoken)},
+            whole={pretoken for pretoken in pretokens if cut.is_never_split(pretoken)},
         )
     return ids
 
@@ -155,7 +155,7 @@ def test_a_piece_that_is_whole_only_by_itself_is_whole() -> None:
     tokenizer = prepared(name="words", never_split=("email",))
     text = b"mail a@b.cc+d@e.ff now"
     pretokens = tokenizer.pretokenizer.split(text)
-    wholes = [pretoken for pretoken in pretokens if tokenizer.pretokenizer.is_whole(pretoken)]
+    wholes = [pretoken for pretoken in pretokens if tokenizer.pretokenizer.is_never_split(pretoken)]
     assert wholes == [b"a@b.cc", b"+d@e.ff"]
     assert tokenizer.encode(text) == by_definition(tokenizer, text, [])
     strings = ["<unk>", "</w>", "a@b.cc</w>", *"+d@e.f"]

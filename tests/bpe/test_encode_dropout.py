@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import EncodingError
-from bpe.reference.dropout import SplitMix64
+from bpe.reference.encode import SplitMix64
 from tests.bpe.models import LETTERS, character_tokenizers, make, reference, texts
 from tests.bpe.texts import byte_strings, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer

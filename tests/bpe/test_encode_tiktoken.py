@@ -12,7 +12,7 @@ import tiktoken
 from hypothesis import given, settings
 
 import bpe
-from bpe.pretokenize import PATTERNS
+from bpe.pretokenizer import PATTERNS
 from tests.bpe.texts import library_sources, strings
 from tests.bpe.vocabularies import ranked_tokens
 from tests.shared_data import shared_file, shared_rows

@@ -14,7 +14,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 import bpe
 from bpe.errors import TokenizerError
-from bpe.reference.decode import decode as reference_decode
+from bpe.reference.encode import decode as reference_decode
 from tests.bpe.models import LETTERS, STRANGERS, make, reference, texts, word_pieces
 from tests.bpe.texts import byte_strings, library_sources
 
@@ -156,7 +156,10 @@ def test_a_megabyte() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"model": bpe.WordPiece(unknown="<unk>")}, "no token is the unknown token '<unk>'"),
+        (
+            {"model": bpe.WordPiece(unknown="<unk>")},
+            "the unknown token '<unk>' of the model is not",
+        ),
         ({"model": bpe.WordPiece(unknown="9" * 5000)}, "the unknown token '9{59} of the model"),
         ({"pairs": [("un", "##aff")]}, "has no merges|result is not"),
         ({"ignore_merges": True}, "a WordPiece model has no merges"),

@@ -23,7 +23,7 @@ def encoder(model: str = "bytes", **changes: Any) -> Encoder:
         "token_offsets": array("q", [sum(map(len, tokens[:i])) for i in range(len(tokens) + 1)]),
         "merges": b"",
         "special_ids": [len(tokens) - 1],
-        "scheme": "gpt2",
+        "pretokenizer": "gpt2",
         "ignore_merges": False,
         "model": model,
         "affix": {"characters": "</w>", "word_piece": "##"}.get(model, ""),
@@ -83,9 +83,9 @@ def test_pieces_are_checked(model: str, pieces: list[int], row_ends: list[int], 
 
 def test_pieces_of_a_pattern_cannot_be_cut() -> None:
     with pytest.raises(ValueError, match="cuts text by a pattern"):
-        encoder(scheme="").encode_pieces(b"a", numbers(0, 1, -1), numbers(1), cut=True)
+        encoder(pretokenizer="").encode_pieces(b"a", numbers(0, 1, -1), numbers(1), cut=True)
     with pytest.raises(ValueError, match="cuts text by a pattern"):
-        encoder(scheme="").encode(TextColumn(b"a", numbers(0, 1), 8, 0, 1), [])
+        encoder(pretokenizer="").encode(TextColumn(b"a", numbers(0, 1), 8, 0, 1), [])
 
 
 @pytest.mark.parametrize("seeds", [None, b"", bytes(8), bytes(24), bytes(7)])

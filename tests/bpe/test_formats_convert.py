@@ -19,7 +19,7 @@ from transformers import GPT2TokenizerFast
 
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError
-from bpe.formats import LEAVE_OUT
+from bpe.formats import FORMATS, LEAVE_OUT
 from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables, ranked_tokens, write_ranks
 from tests.shared_data import shared_file
@@ -27,6 +27,8 @@ from tests.shared_data import shared_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from bpe.formats.format import Format
 
 END = "<|endoftext|>"
 TEXTS = [
@@ -368,7 +370,7 @@ def test_what_is_left_out_is_what_the_caller_names(tmp_path: Path) -> None:
     assert len(load_tiktoken_bpe(str(path))) == 257
     tokenizer.save(tmp_path / "vocab.json", leave_out=["special-tokens", "added-tokens"])
     assert "<s>" not in json.loads((tmp_path / "vocab.json").read_text())
-    with pytest.raises(TokenizerError, match="'merges' cannot be left out"):
+    with pytest.raises(TokenizerError, match="leave_out has no 'merges'"):
         tokenizer.save(path, leave_out=["merges"])
     with pytest.raises(TokenizerError, match="not a str"):
         tokenizer.save(path, leave_out="merges")
@@ -460,5 +462,23 @@ def test_how_text_is_cut_is_given_with_all_that_belongs_to_it(tmp_path: Path) ->
         back = bpe.Tokenizer.load(path, **more)
         assert back.pretokenizer == cut
         assert back.encode("ﬁ abab https://ab.ab 12") == tokenizer.encode("ﬁ abab https://ab.ab 12")
-    with pytest.raises(bpe.PretokenizerError, match="either a name or a pattern"):
+    with pytest.raises(bpe.errors.PretokenizerError, match="either a name or a pattern"):
         bpe.Tokenizer.load(path, normalizer=["nfkc"])
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.files)
+def test_every_format_reads_what_it_writes(format_: Format, tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=bpe.Pretokenizer("gpt2"))
+    path = tmp_path / format_.files.split()[0].replace("*", "x-")
+    assert format_.reads(path)
+    assert format_.writes(path)
+    tokenizer.save(path)
+    cut = None if path.name == "tokenizer.json" else "gpt2"
+    assert bpe.Tokenizer.load(path, pretokenizer=cut).encode("a b") == tokenizer.encode("a b")
+
+
+def test_an_unknown_name_is_refused_with_the_names_of_all_formats(tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=bpe.Pretokenizer("gpt2"))
+    with pytest.raises(TokenizerError, match="not known as a tokenizer file") as caught:
+        tokenizer.save(tmp_path / "x.txt")
+    assert all(format_.files in str(caught.value) for format_ in FORMATS)

@@ -41,7 +41,7 @@ def byte_level(*, special: bool = True, **cut: Any) -> bpe.Tokenizer:
     )
 
 
-def strings(model: bpe.Model, *, unknown: str = "[UNK]", **more: Any) -> bpe.Tokenizer:
+def strings(model: bpe.models.Model, *, unknown: str = "[UNK]", **more: Any) -> bpe.Tokenizer:
     end = ["</w>", "e</w>"] if isinstance(model, bpe.CharacterLevel) and model.end_of_word else []
     pairs = [] if isinstance(model, bpe.WordPiece) else [("t", "h"), ("th", "e")]
     vocabulary = [unknown, *"ethxyz <s>é", "##h", "##e", "th", "the", *end]

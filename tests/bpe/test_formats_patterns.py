@@ -10,7 +10,8 @@ from tokenizers import pre_tokenizers
 
 import bpe
 from bpe.errors import PretokenizerError
-from bpe.formats.patterns import HUGGINGFACE_PATTERNS, from_huggingface, to_huggingface
+from bpe.formats.oniguruma import from_huggingface, to_huggingface
+from bpe.pretokenizer import NAMED
 
 ATOMS = [
     *("a", "b", "A", "ſ", "'", " ", "\N{KELVIN SIGN}"),
@@ -55,6 +56,11 @@ def test_what_is_carried_over_means_the_same(pattern: str, texts: list[str]) -> 
     for text in texts:
         pieces = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
         assert pieces == ours.split(text), (pattern, text)
+
+
+HUGGINGFACE_PATTERNS = {
+    name: named.huggingface for name, named in NAMED.items() if isinstance(named.huggingface, str)
+}
 
 
 @pytest.mark.parametrize("name", HUGGINGFACE_PATTERNS)

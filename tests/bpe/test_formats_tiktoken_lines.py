@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bpe.errors import TokenizerFileError
-from bpe.formats.tiktoken import _tokens_in_order, _tokens_line_by_line
+from bpe.formats.tiktoken import _tokens_line_by_line, read
+from bpe.token_table import TokenTable
 
 PATH = Path("some.tiktoken")
 TOKENS = st.lists(st.binary(min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
@@ -22,7 +23,9 @@ def lines(tokens: list[bytes]) -> bytes:
 
 @given(TOKENS)
 def test_what_is_right_is_read_fast(tokens: list[bytes]) -> None:
-    assert _tokens_in_order(lines(tokens)) == tokens
+    table = TokenTable.of_ranks(lines(tokens))
+    assert table is not None
+    assert [*table] == tokens
     assert _tokens_line_by_line(PATH, lines(tokens)) == tokens
 
 
@@ -36,15 +39,20 @@ def test_what_is_read_fast_is_what_the_lines_say(tokens: list[bytes], data: st.D
         damaged[at : at + data.draw(st.integers(0, 1))] = what
         if not damaged:
             break
-    fast = _tokens_in_order(bytes(damaged))
-    if fast:
+    table = TokenTable.of_ranks(bytes(damaged))
+    if table is None:
+        return
+    fast = [*table]
+    if len(set(fast)) == len(fast):
         assert fast == _tokens_line_by_line(PATH, bytes(damaged))
+    else:
+        with pytest.raises(TokenizerFileError, match="line"):
+            _tokens_line_by_line(PATH, bytes(damaged))
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        b"QQ== 0\nQQ== 1\n",
         b"QQ==QQ== 0\n",
         b"QQ== +0\n",
         b"QQ== 00\n",
@@ -54,7 +62,14 @@ def test_what_is_read_fast_is_what_the_lines_say(tokens: list[bytes], data: st.D
     ],
 )
 def test_what_is_wrong_is_left_to_the_lines(data: bytes) -> None:
-    assert _tokens_in_order(data) is None
+    assert TokenTable.of_ranks(data) is None
     if b"00" not in data:
         with pytest.raises(TokenizerFileError, match="line"):
             _tokens_line_by_line(PATH, data)
+
+
+def test_a_token_that_is_there_twice_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "twice.tiktoken"
+    path.write_bytes(b"QQ== 0\nQg== 1\nQQ== 2\n")
+    with pytest.raises(TokenizerFileError, match="line 3"):
+        read(path)

@@ -17,7 +17,7 @@ import pytest
 import bpe
 from bpe import _native, formats
 from bpe.errors import BpeError
-from bpe.normalize import normalize_column
+from bpe.normalizer import normalize_column
 from tests.bpe.models import make
 from tests.bpe.test_formats_fuzz import FORMATS
 from tests.bpe.vocabularies import BYTES
@@ -128,7 +128,7 @@ def test_calls_keep_nothing(name: str) -> None:
         *(("id-min", model) for model in (bpe.CharacterLevel(), bpe.WordPiece())),
     ],
 )
-def test_training_keeps_nothing(ties: str, model: bpe.Model) -> None:
+def test_training_keeps_nothing(ties: str, model: bpe.models.Model) -> None:
     counts = bpe.count_pretokens(
         TEXTS, pretokenizer="words", never_split=("url",), track_order=True
     )

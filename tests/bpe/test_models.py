@@ -18,10 +18,10 @@ def test_what_a_word_consists_of_before_it_is_merged() -> None:
 
 
 def test_the_token_that_is_a_whole_word() -> None:
-    assert ByteLevel().whole(b"low") == b"low"
-    assert CharacterLevel().whole(b"low") == b"low</w>"
-    assert CharacterLevel(end_of_word="").whole(b"low") == b"low"
-    assert WordPiece().whole(b"low") == b"low"
+    assert ByteLevel().as_token(b"low") == b"low"
+    assert CharacterLevel().as_token(b"low") == b"low</w>"
+    assert CharacterLevel(end_of_word="").as_token(b"low") == b"low"
+    assert WordPiece().as_token(b"low") == b"low"
 
 
 @pytest.mark.parametrize(

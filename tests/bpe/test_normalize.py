@@ -13,7 +13,7 @@ from tokenizers import normalizers
 
 import bpe
 from bpe.errors import PretokenizerError
-from bpe.normalize import NORMALIZERS, normalize, normalize_column
+from bpe.normalizer import NORMALIZERS, normalize, normalize_column
 from bpe.reference import pretokenize as reference
 from tests.bpe.texts import CHARACTERS, MALFORMED, code_points, library_sources
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bpe._native import scan
 from bpe.errors import EncodingError, PretokenizerError
-from bpe.pretokenize import LOSSY, PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.pretokenizer import LOSSY, PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.reference import pretokenize as reference
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import (
@@ -115,17 +115,17 @@ def test_every_byte_at_every_place_of_a_block(character: str) -> None:
 
 @given(byte_strings())
 @settings(deadline=None, max_examples=500)
-def test_every_scheme_is_its_pattern_on_any_bytes(text: bytes) -> None:
+def test_every_pretokenizer_is_its_pattern_on_any_bytes(text: bytes) -> None:
     check(text)
 
 
 @given(strings())
 @settings(deadline=None, max_examples=300)
-def test_every_scheme_is_its_pattern_on_any_text(text: str) -> None:
+def test_every_pretokenizer_is_its_pattern_on_any_text(text: str) -> None:
     check(text.encode())
 
 
-def test_every_scheme_is_its_pattern_on_all_triples_of_hard_characters() -> None:
+def test_every_pretokenizer_is_its_pattern_on_all_triples_of_hard_characters() -> None:
     # One of each class, so that three in a row walk every path that backtracking takes.
     few = ["'", "s", "ſ", "B", "ǅ", "ʰ", "漢", "\u0301", "1", " ", "\xa0", "\n", "!", "/", "\udc80"]
     texts = [a + b + c + d for a in few for b in few for c in few for d in ("", "s", "B", " ")]
@@ -136,7 +136,7 @@ def test_every_scheme_is_its_pattern_on_all_triples_of_hard_characters() -> None
 
 
 def test_every_code_point_is_cut_as_by_the_pattern_of_words() -> None:
-    # The other schemes are compared at every code point with tiktoken and with tokenizers.
+    # The others are compared at every code point with tiktoken and with tokenizers.
     lines = "".join(every_code_point(without=unicode_differences())).encode().splitlines(True)
     for start in range(0, len(lines), 1000):
         text = b"".join(lines[start : start + 1000])
@@ -289,8 +289,8 @@ def test_a_pattern_loses_nothing(text: bytes, pattern: str) -> None:
 
 def test_a_name_or_a_pattern() -> None:
     named, given_by_value = Pretokenizer("gpt2"), Pretokenizer(pattern=r"\S")
-    assert (named.is_native, named.scheme) == (True, "gpt2")
-    assert (given_by_value.is_native, given_by_value.scheme) == (False, "")
+    assert (named.is_native, named.native_name) == (True, "gpt2")
+    assert (given_by_value.is_native, given_by_value.native_name) == (False, "")
     assert Pretokenizer.of("gpt2", None) == named
     assert Pretokenizer.of("gpt2", r"\S") == given_by_value
     for one in (named, given_by_value):

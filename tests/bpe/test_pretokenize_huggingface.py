@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
-from bpe.pretokenize import PATTERNS, Pretokenizer
+from bpe.pretokenizer import PATTERNS, Pretokenizer
 from tests.bpe.texts import every_code_point, library_sources, strings
 
 SCHEMES = ("llama3", "qwen2")

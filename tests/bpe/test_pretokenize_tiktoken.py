@@ -21,7 +21,7 @@ import tiktoken
 from hypothesis import given, settings
 from tiktoken_ext import openai_public
 
-from bpe.pretokenize import PATTERNS, Pretokenizer
+from bpe.pretokenizer import PATTERNS, Pretokenizer
 from tests.bpe.texts import every_code_point, library_sources, strings
 from tests.shared_data import shared_file
 

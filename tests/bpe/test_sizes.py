@@ -4,20 +4,21 @@ import pytest
 
 import bpe
 from bpe import CharacterLevel, WordPiece
+from bpe.explain import common_root
 
 TEXTS = ["playing played plays play player", "low lower lowest low", "the player is playing"] * 2
 
 
-def trained(model: bpe.Model, vocab_size: int) -> bpe.Tokenizer:
+def trained(model: bpe.models.Model, vocab_size: int) -> bpe.Tokenizer:
     counts = bpe.count_pretokens(TEXTS, pretokenizer="words", track_order=True)
     return bpe.train(counts, vocab_size=vocab_size, model=model)
 
 
 @pytest.mark.parametrize("model", [bpe.ByteLevel(), CharacterLevel(unknown="<unk>")])
-def test_one_training_tells_of_every_size(model: bpe.Model) -> None:
+def test_one_training_tells_of_every_size(model: bpe.models.Model) -> None:
     largest = trained(model, 400)
     assert largest.training is not None
-    table = bpe.vocabulary_sizes(largest.training)
+    table = largest.training.curve()
     assert [row.vocab_size for row in table] == list(
         range(largest.training.initial_vocab, len(largest) + 1)
     )
@@ -36,11 +37,11 @@ def test_one_training_tells_of_every_size(model: bpe.Model) -> None:
 def test_sizes_are_taken_as_near_as_there_are_any() -> None:
     training = trained(bpe.ByteLevel(), 270).training
     assert training is not None
-    rows = bpe.vocabulary_sizes(training, [100, 256, 260, 5000])
+    rows = training.curve([100, 256, 260, 5000])
     assert [row.vocab_size for row in rows] == [256, 256, 260, 270]
     for wrong in (0, -1, True, 2.5):
-        with pytest.raises(bpe.TokenizerError, match="is not a number from 1"):
-            bpe.vocabulary_sizes(training, [wrong])  # type: ignore[list-item]
+        with pytest.raises(bpe.errors.TokenizerError, match="is not an int of at least 1"):
+            training.curve([wrong])  # type: ignore[list-item]
 
 
 def test_words_that_are_dropped_or_whole_do_not_count() -> None:
@@ -49,27 +50,27 @@ def test_words_that_are_dropped_or_whole_do_not_count() -> None:
     training = bpe.train(counts, vocab_size=257, prune_below=2).training
     assert training is not None
     assert training.initial_words == 4
-    assert bpe.vocabulary_sizes(training, [1])[0].tokens_per_word == (2 * 3 + 2 * 5) / 4
+    assert training.curve([1])[0].tokens_per_word == (2 * 3 + 2 * 5) / 4
 
 
 def test_nothing_has_no_average() -> None:
     training = bpe.train(bpe.count_pretokens([]), vocab_size=256).training
     assert training is not None
-    assert bpe.vocabulary_sizes(training) == [(256, 0, 0.0, 0.0)]
+    assert training.curve() == [(256, 0, 0.0, 0.0)]
 
 
 @pytest.mark.parametrize("model", [CharacterLevel(unknown="<unk>"), WordPiece(), bpe.ByteLevel()])
-def test_whether_words_share_a_root(model: bpe.Model) -> None:
+def test_whether_words_share_a_root(model: bpe.models.Model) -> None:
     tokenizer = trained(model, 300 if isinstance(model, bpe.ByteLevel) else 50)
-    root = bpe.common_root(tokenizer, ["playing", "played", "plays"])
+    root = common_root(tokenizer, ["playing", "played", "plays"])
     tokens = [tokenizer.tokenize(word) for word in ("playing", "played", "plays")]
     assert all(one[: len(root)] == root for one in tokens)
     assert len({tuple(one[: len(root) + 1]) for one in tokens}) > 1
-    assert bpe.common_root(tokenizer, ["playing", "low"]) == []
-    assert bpe.common_root(tokenizer, ["playing"]) == tokenizer.tokenize("playing")
-    assert bpe.common_root(tokenizer, []) == []
+    assert common_root(tokenizer, ["playing", "low"]) == []
+    assert common_root(tokenizer, ["playing"]) == tokenizer.tokenize("playing")
+    assert common_root(tokenizer, []) == []
 
 
 def test_playing_played_and_plays_share_play() -> None:
     tokenizer = trained(CharacterLevel(unknown="<unk>"), 22)
-    assert bpe.common_root(tokenizer, ["playing", "played", "plays"]) == ["play"]
+    assert common_root(tokenizer, ["playing", "played", "plays"]) == ["play"]

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import bpe
-from bpe import PretokenCounts, SpecialTokenError, Tokenizer, TrainingError, train
+from bpe import PretokenCounts, Tokenizer, train
+from bpe.errors import SpecialTokenError, TrainingError
 from tests.bpe.steps import assert_linear, counts_steps
 
-TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+TIES = bpe.TIES
 
 
 def trained(

@@ -10,11 +10,11 @@ from bpe import (
     CharacterLevel,
     PretokenCounts,
     Pretokenizer,
-    TrainingError,
     WordPiece,
     train,
 )
-from bpe.training import WholeWord
+from bpe.errors import TrainingError
+from bpe.training_report import WholeWord
 
 if TYPE_CHECKING:
     from bpe.models import Model
@@ -36,7 +36,7 @@ def test_characters_of_malformed_words_are_refused(model: Model) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_models_of_characters_refuse_what_is_of_bytes(model: Model) -> None:
     counts = PretokenCounts.from_items({"ab": 1})
-    with pytest.raises(TrainingError, match="'huggingface' are for byte-level models"):
+    with pytest.raises(TrainingError, match="'huggingface' is for byte-level models"):
         train(counts, max_merges=2, model=model, ties="huggingface")
     with pytest.raises(TrainingError, match="'x' is a single character"):
         train(counts, max_merges=2, model=model, special_tokens=("x",))
@@ -54,7 +54,7 @@ def test_a_special_token_that_is_a_symbol_is_refused() -> None:
 
 def test_bytes_have_no_initial_alphabet() -> None:
     counts = PretokenCounts.from_items({"ab": 1})
-    with pytest.raises(TrainingError, match="has all 256 bytes"):
+    with pytest.raises(TrainingError, match="have all 256 bytes"):
         train(counts, max_merges=2, initial_alphabet="x")
     with pytest.raises(TrainingError, match="the model is 'wordpiece'"):
         train(counts, max_merges=2, model="wordpiece")  # type: ignore[arg-type]

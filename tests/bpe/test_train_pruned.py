@@ -19,7 +19,7 @@ from tests.shared_data import shared_file
 if TYPE_CHECKING:
     from bpe.models import Model
 
-TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+TIES = bpe.TIES
 MODELS: tuple[Model, ...] = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""))
 SETTINGS = [
     (ties, model)

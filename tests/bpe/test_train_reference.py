@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe import ByteLevel, CharacterLevel, PretokenCounts, Pretokenizer, Tokenizer, WordPiece, train
-from bpe.formats.byte_alphabet import HUGGINGFACE_ORDER
+from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bpe.models import Model
     from bpe.reference.train import Learnt
 
-TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+TIES = bpe.TIES
 MODELS = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
 SETTINGS = [
     (ties, model)
@@ -55,8 +55,8 @@ def learn(
 ) -> Learnt:
     """What ``bpe.reference`` learns from counts."""
     items = in_order(counts, ties)
-    split = [item for item in items if not counts.pretokenizer.is_whole(item[0])]
-    whole = [(model.whole(word), count) for word, count in items if (word, count) not in split]
+    split = [item for item in items if not counts.pretokenizer.is_never_split(item[0])]
+    whole = [(model.as_token(word), count) for word, count in items if (word, count) not in split]
     if ties == "bytes-max":
         whole.reverse()
     whole.sort(key=lambda item: -item[1])

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bpe._native import Trainer
 from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
-from bpe.training import TrainedMerge
+from bpe.training_report import TrainedMerge
 
 if TYPE_CHECKING:
     from bpe.reference.train import Words

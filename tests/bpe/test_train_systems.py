@@ -282,7 +282,7 @@ def test_word_piece_joins_what_is_rare_apart() -> None:
 
 
 @pytest.mark.parametrize("model", [CharacterLevel(), WordPiece()])
-def test_ids_do_not_depend_on_the_order_of_counts(model: bpe.Model) -> None:
+def test_ids_do_not_depend_on_the_order_of_counts(model: bpe.models.Model) -> None:
     words = list(TUTORIAL.items())
     one, other = (
         train(PretokenCounts.from_items(items, pretokenizer="words"), max_merges=20, model=model)

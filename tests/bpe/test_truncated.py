@@ -16,11 +16,11 @@ from bpe import (
     PretokenCounts,
     Pretokenizer,
     Tokenizer,
-    TokenizerError,
     Training,
     WordPiece,
     train,
 )
+from bpe.errors import TokenizerError
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bpe.models import Model
 
-TIES = ("bytes-min", "bytes-max", "id-min", "first-seen", "huggingface")
+TIES = bpe.TIES
 MODELS = (ByteLevel(), CharacterLevel(unknown="<unk>"), WordPiece())
 SETTINGS = [
     (ties, model)
@@ -112,16 +112,16 @@ def test_the_curve_tells_bytes_per_token() -> None:
     training = train(counts, max_merges=2).training
     assert training is not None
     assert [tuple(point) for point in training.curve()] == [
-        (256, 15, 1.0),
-        (257, 9, 15 / 9),
-        (258, 6, 15 / 6),
+        (256, 15, 15 / 4, 1.0),
+        (257, 9, 9 / 4, 15 / 9),
+        (258, 6, 6 / 4, 15 / 6),
     ]
 
 
 def test_the_curve_of_an_empty_corpus() -> None:
     training = train(PretokenCounts.from_items({}), vocab_size=300).training
     assert training is not None
-    assert training.curve() == [(256, 0, 0.0)]
+    assert training.curve() == [(256, 0, 0.0, 0.0)]
 
 
 def test_sizes_that_are_none_are_refused() -> None:
@@ -159,9 +159,9 @@ def test_word_piece_needs_its_training(tmp_path: Path) -> None:
         special_tokens=trained.special_tokens,
         model=trained.model,
     )
-    with pytest.raises(TokenizerError, match=r"load training\.json"):
+    with pytest.raises(TokenizerError, match=r"with_training\(bpe.Training.load"):
         again.truncated(5)
-    again.training = Training.load(tmp_path / "training.json")
+    again = again.with_training(Training.load(tmp_path / "training.json"))
     assert again.truncated(7) == trained.truncated(7)
 
 
@@ -192,6 +192,6 @@ def test_ids_that_do_not_follow_the_merges_are_refused() -> None:
 
 def test_training_of_another_tokenizer_is_refused() -> None:
     one = train(PretokenCounts.from_items({"abab": 3}), max_merges=2)
-    one.training = train(PretokenCounts.from_items({"abab": 3}), max_merges=1).training
-    with pytest.raises(TokenizerError, match="training of another one"):
-        one.truncated(257)
+    other = train(PretokenCounts.from_items({"abab": 3}), max_merges=1).training
+    with pytest.raises(TokenizerError, match="training of another tokenizer"):
+        one.with_training(other).truncated(257)

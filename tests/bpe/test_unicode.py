@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bpe._arrow import text_column
-from bpe._native import malformed_rows
-from bpe.pretokenize import UNICODE_VERSION
+from bpe._native import UNICODE_VERSION, malformed_rows
 from tests.bpe.texts import MALFORMED, byte_strings, unicode_differences
 from tests.shared_data import ROOT
 

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_IMPORTED = ("pipelines.cli.commands", "pipelines.jobs", "apache_beam", "pyarrow.parquet")
+_IMPORTED = (
+    "pipelines.cli.commands",
+    "pipelines.train",
+    "pipelines.encode.job",
+    "apache_beam",
+    "pyarrow.parquet",
+)
 _STREAMS = 3
 _LONGEST = 1 << 20  # bytes of a command line and an environment
 

@@ -8,9 +8,13 @@ import click
 import pytest
 
 import bpe as library
+from bpe import formats
+from bpe.counts.manifest import MAX_SHARDS
+from bpe.formats import huggingface
 from pipelines import settings
-from pipelines.cli import train_options
+from pipelines.cli import convert, options
 from pipelines.cli.commands import bpe as commands
+from pipelines.option import declared
 from tests.cli.process import bpe, environment
 
 if TYPE_CHECKING:
@@ -98,7 +102,19 @@ def test_choices_are_those_of_the_library() -> None:
     assert settings.PRETOKENIZERS == library.PRETOKENIZERS
     assert settings.NORMALIZERS == library.NORMALIZERS
     assert settings.TIES == library.TIES
-    assert library.presets.names() == train_options.PRESETS
+    assert library.presets.names() == options.PRESETS
+    assert convert.LEAVE_OUT == formats.LEAVE_OUT
+    assert convert.DIALECTS == huggingface.DIALECTS
+    assert declared(settings.CountSettings)["shards"].maximum == MAX_SHARDS
+    kinds = [
+        type(library.presets.model_of(model, symbols=symbols))
+        for model in settings.MODELS
+        for symbols in settings.SYMBOLS
+    ]
+    assert kinds == [
+        *(library.ByteLevel, library.CharacterLevel),
+        *(library.WordPiece, library.WordPiece),
+    ]
 
 
 def test_no_command_is_wrong_and_helps() -> None:
@@ -118,19 +134,26 @@ def test_version() -> None:
         (("count", "--output", "out"), "Missing option '--input'"),
         (("count", "--input", "a"), "Missing option '--output'"),
         ((*COUNT, "--inptu", "b"), "--input"),
-        ((*COUNT, "--format", "csv"), "'csv' is not one of 'auto', 'text'"),
-        ((*COUNT, "--pretokenizer", "gpt9"), "'gpt9' is not one of 'gpt2'"),
+        ((*COUNT, "--format", "csv"), "'csv' is unknown: use one of auto, text"),
+        (
+            (*COUNT, "--pretokenizer", "gpt9"),
+            "'gpt9' is unknown (did you mean 'gpt2'?): use",
+        ),
         ((*COUNT, "--pretokenizer", "gpt4"), "(did you mean 'cl100k'?)"),
         ((*COUNT, "--pretokenizer", "gpt-4o"), "(did you mean 'o200k'?)"),
         ((*COUNT, "--pretokenizer", "r50k_base"), "(did you mean 'gpt2'?)"),
         (("show", "t.json", "--pretokenizer", "gpt3"), "(did you mean 'gpt2'?)"),
-        ((*COUNT, "--max-failures", "-1"), "-1 is too small; use 0 or more"),
+        ((*COUNT, "--max-failures", "-1"), "-1 is out of range: use 0 or more"),
+        ((*COUNT, "--max-failures", "9" * 400), "999 is out of range: use 9,223,"),
         ((*COUNT, "--max-failures", "some"), "'some' is not a whole number"),
-        ((*COUNT, "--workers", "-1"), "-1 is too small"),
-        ((*COUNT, "--shards", "0"), "0 is too small"),
-        ((*COUNT, "--shards", "100000"), "100000 is too large; use 99,999 or less"),
-        ((*COUNT, "--workers", "5000"), "5000 is too large"),
-        ((*TRAIN, "--min-frequency", "9" * 30), "too large; use 9,223,372,036,854,775,807 or less"),
+        ((*COUNT, "--workers", "-1"), "-1 is not between 0 and 1,000"),
+        ((*COUNT, "--shards", "0"), "0 is not between 1 and 99,999"),
+        ((*COUNT, "--shards", "100000"), "100000 is not between 1 and 99,999"),
+        ((*COUNT, "--workers", "5000"), "5000 is not between 0 and 1,000"),
+        (
+            (*TRAIN, "--min-frequency", "9" * 30),
+            "use 9,223,372,036,854,775,807 or less",
+        ),
         ((*COUNT, "--split-size", "big"), "'big' is not a size"),
         ((*COUNT, "--overwrite", "--resume"), "exclude each other"),
         ((*COUNT, "--pattern", "x", "--pretokenizer", "gpt2"), "exclude each other"),
@@ -151,8 +174,8 @@ def test_version() -> None:
         (("train", "--counts", "d:1/0", *TRAIN[3:]), "'1/0' is not a number"),
         (("train", "--counts", "d:", *TRAIN[3:]), "a directory of that name, write d::1"),
         (("train", "--counts", "a", "--output", "out"), "give --vocab-size N, or --max-merges N"),
-        ((*TRAIN, "--vocab-size", "0"), "0 is too small"),
-        ((*TRAIN, "--ties", "random"), "'random' is not one of 'bytes-min'"),
+        ((*TRAIN, "--vocab-size", "0"), "0 is out of range: use 1 or more"),
+        ((*TRAIN, "--ties", "random"), "'random' is unknown: use one of bytes-min"),
         (("run",), "Missing argument 'CONFIG.yaml'"),
         (("run", "missing.yaml"), "missing.yaml: cannot read the configuration"),
         (("verify",), "Missing argument 'PATH'"),

@@ -129,6 +129,17 @@ def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None
     assert comparison_page(json.loads((compared / "c.json").read_text("utf-8"))) == text
 
 
+@pytest.mark.parametrize("lost", ["tokenizers", "total", "failures"])
+def test_a_damaged_comparison_is_named(compared: Path, tmp_path: Path, lost: str) -> None:
+    result = json.loads((compared / "c.json").read_text("utf-8"))
+    del result[lost]
+    (tmp_path / "c.json").write_text(json.dumps(result), "utf-8")
+    command = ("report", "model", "--output", str(tmp_path / "r.html"), "--compare")
+    done = bpe(*command, str(tmp_path / "c.json"), cwd=compared, status=1)
+    assert f"{tmp_path}/c.json: damaged: " in done.stderr
+    assert "make it again with bpe compare" in done.stderr
+
+
 def test_a_report_shows_comparisons(compared: Path) -> None:
     model = ("report", "model", "--output", "with.html", "--compare", "c.json")
     sections = json.loads(bpe(*model, "--compare", "c.json", "--json", cwd=compared).stdout)

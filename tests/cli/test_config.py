@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.config import parse_size, read_config
+from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import Option
+from pipelines.option import Option, parse_size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,8 +65,8 @@ def test_empty_file_says_nothing(tmp_path: Path) -> None:
         ("vocab_size: 3.5", "3.5 is a number; write a whole number"),
         ("vocab_size: 32e3", "'32e3' is text; write a whole number"),
         ("vocab_size: true", "True is true or false; write a whole number"),
-        ("vocab_size: 0", "0 is too small; use 1 or more"),
-        ("vocab_size: 9223372036854775808", "9223372036854775808 is too large; use 9,223"),
+        ("vocab_size: 0", "0 is out of range: use 1 or more"),
+        ("vocab_size: 9223372036854775808", "9223372036854775808 is out of range: use 9,223"),
         ("vocab_size:", "vocab_size: no value"),
         ("vocab_size: [1]", "is a list; write a whole number"),
         ("overwrite: 'yes please'", "write true or false"),
@@ -75,12 +75,12 @@ def test_empty_file_says_nothing(tmp_path: Path) -> None:
         ("split_size: 0", "below one byte"),
         ("split_size: -1", "not a size"),
         ("split_size: true", "write a size"),
-        ("format: words", "'words' is not known; use one of text, lines"),
-        ("output: 10", "10 is a number, not text; put it in quotes"),
-        ("output: 2024-01-01", "is a date, not text; put it in quotes"),
-        ("output: [a]", "is a list, not text; write one text"),
-        ("input: [a, 3]", "3 is a number, not text"),
-        ("input: {a: b}", "is a mapping, not text"),
+        ("format: words", "'words' is unknown: use one of text, lines"),
+        ("output: 10", "10 is a number; write text, in quotes"),
+        ("output: 2024-01-01", "is a date; write text, in quotes"),
+        ("output: [a]", "is a list; write text, in quotes"),
+        ("input: [a, 3]", "3 is a number; write text"),
+        ("input: {a: b}", "is a mapping; write text"),
         ("output: a\noutput: b", "output: given twice"),
         ("vocab-size: 1\nvocab_size: 2", "vocab_size: given twice"),
         ("- a\n- b", "this file is a list"),

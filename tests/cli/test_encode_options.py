@@ -86,8 +86,8 @@ def test_what_was_dropped_is_said(folder: Path) -> None:
         (("--append-token", "<eos>"), "which has '<|end|>'"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
-        (("--dropout", "2"), "--dropout 2.0 is not between 0 and 1"),
-        (("--dropout", "some"), "'some' is not a valid float"),
+        (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
+        (("--dropout", "some"), "'some' is not a number"),
     ],
 )
 def test_mistakes_are_errors_of_the_command_line(

@@ -27,7 +27,7 @@ FULL = Path("/dev/full")
 def test_train_says_what_it_made(work: Path) -> None:
     said = (work / "trained.txt").read_text("utf-8")
     assert "trained   320 tokens (" in said
-    assert "bytes of pre-tokens per token" in said
+    assert " bytes per token" in said
     assert "model/tokenizer.json, model/training.json" in said
     assert "bpe: count: done in " in said
     assert "bpe: train: done in " in said

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.progress import SlotWriter
-from pipelines.progress.json_lines import JsonFormatter, JsonProgress
+from pipelines.progress.shown import JsonFormatter, JsonProgress
 from tests.cli.process import bpe
 
 if TYPE_CHECKING:

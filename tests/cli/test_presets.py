@@ -33,7 +33,7 @@ def training(folder: Path, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", presets.names())
 def test_presets_hold_options_alone_and_say_why(name: str) -> None:
     text = presets.path(name).read_text("utf-8")
-    keys = {*dict(option_keys(train)), "track_order"}
+    keys = {*option_keys(train), "track_order"}
     assert set(yaml.safe_load(text)) <= keys
     assert text.startswith("# ")
     assert "docs/systems.md" in text
@@ -62,7 +62,7 @@ def test_a_configuration_names_a_preset(tmp_path: Path) -> None:
     assert (found["ties"], found["max_merges"], found["min_frequency"]) == ("first-seen", 4, 2)
     (tmp_path / "c.yaml").write_text("preset: intervew\n")
     said = bpe("train", "--config", "c.yaml", cwd=tmp_path, status=2).stderr
-    assert "c.yaml: preset: 'intervew' is not known; use one of byte-level" in said
+    assert "c.yaml: preset: 'intervew' is unknown: use one of byte-level" in said
 
 
 def test_a_preset_runs_a_whole_job(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(tmp_pat
         (("--initial-alphabet", "ab"), "--initial-alphabet ab goes with --symbols characters"),
         (("--model", "wordpiece", "--symbols", "bytes"), "--symbols bytes goes with --model bpe"),
         (("--model", "wordpiece", "--end-of-word", "_"), "goes with --model bpe"),
-        (("--preset", "word"), "'word' is not one of 'byte-level', 'interview'"),
+        (("--preset", "word"), "'word' is unknown: use one of byte-level, interview"),
         (("--normalizer", "nfc", "--normalizer", "none"), "--normalizer none stands alone"),
     ],
 )
@@ -131,7 +131,7 @@ def test_words_by_other_settings() -> None:
 
 
 def test_an_installation_has_the_presets(tmp_path: Path) -> None:
-    """As a wheel does: without the checkout's configs/ beside the package."""
+    """As a wheel does: without the checkout."""
     pytest.importorskip("pybind11", reason="what builds the package is not installed")
     library = tmp_path / "lib"
     subprocess.run(
@@ -141,15 +141,16 @@ def test_an_installation_has_the_presets(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )
-    found = sorted(path.stem for path in (library / "bpe" / "presets" / "settings").iterdir())
+    found = sorted(path.stem for path in (library / "bpe" / "presets").glob("*.yaml"))
     assert tuple(found) == presets.names()
     for name in found:
-        built = library / "bpe" / "presets" / "settings" / f"{name}.yaml"
-        assert built.read_bytes() == (ROOT / "configs" / "presets" / f"{name}.yaml").read_bytes()
+        built = library / "bpe" / "presets" / f"{name}.yaml"
+        assert built.read_bytes() == presets.path(name).read_bytes()
     (core,) = [*(ROOT / "bpe").glob("_native*.so")][:1]
     (library / "bpe" / core.name).symlink_to(core)
     code = (
-        "from bpe import presets; print(presets.path('words')); print(presets.load('words').ties)"
+        "from bpe import Preset, presets; print(presets.path('words')); "
+        "print(Preset.load('words').ties)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

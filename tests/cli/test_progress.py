@@ -23,8 +23,8 @@ from pipelines.progress import (
     progress_on,
     size_text,
 )
-from pipelines.progress.json_lines import JsonProgress
-from pipelines.progress.live import LiveStage
+from pipelines.progress.shown import JsonProgress
+from pipelines.progress.steps import LiveStage
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
@@ -56,7 +56,7 @@ def test_the_file_of_slots_goes_with_its_stage() -> None:
         assert stage.counters_path is None
         stage.set_slots(1)
         path = Path(str(stage.counters_path))
-        assert path.stat().st_size == 24
+        assert path.stat().st_size == 40
     assert not path.exists()
 
 

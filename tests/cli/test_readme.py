@@ -27,7 +27,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 def test_the_blocks_of_the_readme_run(tmp_path: Path) -> None:
     ran = run_page(ROOT / "README.md", make_folder(tmp_path))
     assert ran.count("sh") >= 3
-    assert ran.count("python") >= 3
+    assert ran.count("python") >= 2
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)
@@ -48,7 +48,7 @@ def test_every_config_runs(tmp_path: Path, config: Path) -> None:
 def test_the_reference_config_names_every_option() -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
     named = re.findall(r"^(?:# )?([a-z_]+):", text, re.MULTILINE)
-    keys = {name for command in (run, count, encode) for name, _ in option_keys(command)}
+    keys = {name for command in (run, count, encode) for name in option_keys(command)}
     assert sorted(named) == sorted(keys)
 
 
@@ -57,7 +57,7 @@ def test_the_reference_config_tells_how_to_watch(tmp_path: Path) -> None:
     section = re.split(r"^# --- (?=.*docs/watching)", text, flags=re.MULTILINE)[1].split("# ---")[0]
     lines = "".join(f"{line}\n" for line in re.findall(r"^# ([a-z_]+: .*)$", section, re.MULTILINE))
     (tmp_path / "watch.yaml").write_text(lines)
-    keys = dict(option_keys(encode))
+    keys = option_keys(encode)
     values = read_config(str(tmp_path / "watch.yaml"), keys)
     assert values.keys() == {
         *(param.name for param in encode.params),

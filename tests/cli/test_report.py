@@ -233,9 +233,20 @@ def test_a_tokenizer_file_alone_is_enough(work: Path, tmp_path: Path) -> None:
     assert found == ["try-it", "lengths", "scripts", "special"]
 
 
+@pytest.mark.parametrize("name", ["merges.txt", "vocab.json"])
+def test_a_tokenizer_file_of_another_format_is_enough(
+    work: Path, tmp_path: Path, name: str
+) -> None:
+    library.Tokenizer.load(work / "model" / "tokenizer.json").save(
+        tmp_path / name, leave_out=library.formats.LEAVE_OUT
+    )
+    report(str(tmp_path / name), output=str(tmp_path / "page.html"))
+    assert "try-it" in sections((tmp_path / "page.html").read_text("utf-8"))
+
+
 @pytest.mark.parametrize("model", [library.WordPiece(), library.CharacterLevel()])
 def test_wordpiece_and_characters_have_reports(
-    work: Path, tmp_path: Path, model: library.Model
+    work: Path, tmp_path: Path, model: library.models.Model
 ) -> None:
     train(
         tmp_path / "model",

@@ -17,8 +17,8 @@ import pytest
 import regex
 
 import bpe as library
-from pipelines.report.scripts import kind_of
 from pipelines.report.tokenizer_sections import proven_ties
+from pipelines.report.writing_systems import kind_of
 from tests.cli.conftest import EVIL
 from tests.cli.reports import section, table, text
 

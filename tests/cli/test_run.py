@@ -67,7 +67,7 @@ def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None
         ("vocab_sice: 10\n", "job.yaml: vocab_sice: unknown key; did you mean vocab_size?"),
         ("tokenizer: a\n", "job.yaml: tokenizer: an option of bpe encode, not of this command"),
         ("vocab_size: many\n", "job.yaml: vocab_size: 'many' is text; write a whole number"),
-        ("ties: any\n", "job.yaml: ties: 'any' is not known; use one of bytes-min"),
+        ("ties: any\n", "job.yaml: ties: 'any' is unknown: use one of bytes-min"),
         ("beam_args: [x]\n", "job.yaml: beam_args: 'x' does not begin with --"),
         ("config: other.yaml\n", "job.yaml: config: unknown key"),
         ("pretokenizer: gpt2\npattern: x\n", "--pretokenizer and --pattern exclude each other"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe as library
-from bpe.visible import columns
+from bpe.explain import columns
 from tests.cli.process import BPE, bpe, environment
 
 if TYPE_CHECKING:

@@ -59,7 +59,8 @@ _CONFIGURATION = {
     "pekko.ask.timeout": "120 s",
     "web.timeout": "120000",
     "restart-strategy.type": "fixed-delay",
-    "restart-strategy.fixed-delay.attempts": "5",
+    # A lost TaskManager costs several: steps that had ended left what they made there.
+    "restart-strategy.fixed-delay.attempts": "30",
     "restart-strategy.fixed-delay.delay": f"{RESTART_SECONDS} s",
 }
 

@@ -78,6 +78,11 @@ class Job:
         config.write_text(json.dumps(settings), "utf-8")
         return bpe("run", config, *submission.options, status=status, seconds=SECONDS)
 
+    def verify(self, folder: Path, submission: Submission) -> None:
+        """``bpe verify``: counts and token ids, compared with the corpus."""
+        inputs = [flag for one in corpora.patterns(self.corpus) for flag in ("--input", one)]
+        bpe("verify", folder, *inputs, "-q", *submission.options, seconds=SECONDS)
+
     def check(self, folder: Path) -> None:
         """Every file is there with the bytes that it has on the local runner, and nothing else."""
         found = tree(folder)

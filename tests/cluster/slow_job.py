@@ -116,9 +116,9 @@ class Running:
 
     def files(self, since: int = 0) -> dict[str, tuple[int, int]]:
         """What splits have left so far (inode and time), not before ``since`` (nanoseconds)."""
-        folder = self.output if self.step == "encode" else self.output / "dead-letters"
+        files = "data/train-*" if self.step == "encode" else "dead-letters/part-*"
         found = {}
-        for path in folder.glob("data/train-*"):
+        for path in self.output.glob(files):
             with contextlib.suppress(FileNotFoundError):
                 stat = path.stat()
                 if stat.st_mtime_ns >= since:

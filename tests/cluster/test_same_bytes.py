@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 def test_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
     job.run(tmp_path / "out", flink_local)
     job.check(tmp_path / "out")
+    job.verify(tmp_path / "out", flink_local)
 
 
 def test_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
     job.run(tmp_path / "out", on_prism)
     job.check(tmp_path / "out")
+    job.verify(tmp_path / "out", on_prism)
 
 
 @pytest.mark.long

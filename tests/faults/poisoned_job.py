@@ -13,10 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pipelines.count.planning as counting
-import pipelines.encode.steps as encoding
-from pipelines import jobs
-from pipelines.corpus import planned
+from pipelines import planned
 from pipelines.settings import (
     Execution,
     InputSettings,
@@ -24,6 +21,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+from tests import jobs
 from tests.faults.poison import Poisoned, write_clean, write_poisoned, write_poisoned_lines
 from tests.pipelines.corpora import patterns
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def struck(corpus: Poisoned) -> Iterator[None]:
     """Change the corpus when a job has stored its plan, before anything of it is read."""
-    write = planned.write_splits
+    write = planned.write_splits  # type: ignore[attr-defined]
     left = [corpus.strike]
 
     def write_and_strike(directory: str, run: str, splits: Sequence[Split]) -> None:
@@ -44,13 +42,11 @@ def struck(corpus: Poisoned) -> Iterator[None]:
         if left:
             left.pop()()
 
-    for module in (counting, encoding):
-        module.write_splits = write_and_strike  # type: ignore[attr-defined]  # workers run here
+    planned.write_splits = write_and_strike  # type: ignore[attr-defined]  # workers run here
     try:
         yield
     finally:
-        for module in (counting, encoding):
-            module.write_splits = write  # type: ignore[attr-defined]
+        planned.write_splits = write  # type: ignore[attr-defined]
 
 
 def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines import jobs
 from pipelines.errors import InputError, VerificationError
-from pipelines.settings import EncodeSettings, OutputSettings, PretokenSettings
+from pipelines.settings import EncodeSettings, OutputSettings, PretokenSettings, WatchSettings
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.settings import WatchSettings
+from tests import jobs
 from tests.cli.process import bpe
 from tests.faults.running import outcome
 from tests.pipelines.corpora import ONE, count, encode, train
@@ -142,19 +141,21 @@ def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path
     shutil.copytree(small.folder / "model" / "counts", tmp_path / "counts")
     watched(small, tmp_path / "watched")
     manifests = sorted(tmp_path.rglob("manifest.json"))
-    assert len(manifests) == 5  # one of a set of counts that was taken
-    for path in manifests:
+    entries = sorted(tmp_path.rglob("log/*.json"))
+    assert (len(manifests), len(entries)) == (4, 1)  # that of the input that was counted
+    for path in (*manifests, *entries):
+        out = path.parent if path in manifests else path.parent.parent
         data = bytearray(path.read_bytes())
         places = digits(path)
         assert len(places) > 1
         for place in places:
             data[place] ^= 1
             path.write_bytes(data)
-            with pytest.raises((InputError, VerificationError), match=r"manifest\.json"):
-                jobs.verify(directory=str(path.parent))
+            with pytest.raises((InputError, VerificationError), match=re.escape(path.name)):
+                jobs.verify(directory=str(out))
             data[place] ^= 1
         path.write_bytes(data)
-        assert jobs.verify(directory=str(path.parent)).manifest_checksum
+        assert jobs.verify(directory=str(out)).manifest_checksum
 
 
 @pytest.mark.parametrize("kind", ["ids", "counts"])
@@ -182,7 +183,7 @@ def test_another_number_is_found_in_what_a_training_told(
     value = json.loads(path.read_bytes())
     value["merges"][-1]["tokens_left"] ^= 1
     path.write_text(json.dumps(value))
-    assert "training.json: its checksum says" in bpe("verify", out, status=1).stderr
+    assert "training.json: checksum mismatch" in bpe("verify", out, status=1).stderr
     train(out, inputs=small.inputs, resume=True)
     assert outcome(out) == small.made("train")
 

@@ -218,7 +218,8 @@ def test_dead_letters_of_counts_that_are_missing(tmp_path: Path) -> None:
     bpe("count", *where, "--max-failures", "1")
     bpe("verify", tmp_path / "out", "-q")
     shutil.rmtree(tmp_path / "out" / "dead-letters")
-    refused("dead-letters is missing", "verify", tmp_path / "out")
+    name = "dead-letters/part-00000-of-00001.jsonl"
+    refused(f"{name} is missing, the manifest names it", "verify", tmp_path / "out")
 
 
 def test_what_a_tokenizer_lies_beside_does_not_matter(small: Undisturbed, tmp_path: Path) -> None:

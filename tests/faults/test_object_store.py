@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines import jobs
-from pipelines.output.lock import CLAIMS
-from tests.cli.process import ROOT, bpe, environment
+from tests import jobs
+from tests.cli.process import bpe
 from tests.cluster.jobs import BAD_RECORDS, write_corpus
 from tests.faults.running import PATIENCE, ended, running, until
 from tests.faults.store import BUCKET, Store, start_store
@@ -73,8 +69,7 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
     whole_job(store, mixed, "threads")
     asked = store.asked()
     assert "PUT /corpora/threads/out/encoded/data/train-" in asked
-    removed = re.findall(r"(?:DELETE|POST /corpora/?\?delete) (/\S+)", asked)
-    assert len(removed) == 3  # claims: of the counts, the model and the ids
+    assert re.findall(r"(?:DELETE|POST /corpora/?\?delete) (/\S+)", asked) == []
     assert ".tmp" not in asked
     assert store.unfinished() == []
 
@@ -100,7 +95,7 @@ def test_a_whole_job_that_was_killed_is_resumed(
     left = store.tree("whole/out/")
     assert "encoded/manifest.json" not in left
     for name, data in left.items():
-        assert "/.lock/" in name or expected[name] == data, name
+        assert expected[name] == data, name
     bpe(*run, "--resume", seconds=PATIENCE)
     assert store.tree("whole/out/") == expected
     sent = {
@@ -136,7 +131,7 @@ def check_unfinished(store: Store, prefix: str) -> None:
     """
     begun = store.unfinished()
     assert all(key.startswith(prefix) for key in begun)
-    assert len(begun) <= 3  # one of each worker, and of the claim that is renewed
+    assert len(begun) <= 2  # one of each worker
     before = store.tree(prefix)
     for upload in store.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", ()):
         store.client.abort_multipart_upload(
@@ -185,7 +180,6 @@ def test_a_job_that_was_killed_is_resumed(
     for command in ("verify", "decode"):
         refused = bpe(command, f"{at}/ids", *store.flags, status=1, seconds=PATIENCE)
         assert "no manifest.json: no finished job left its output here" in refused.stderr
-    left = {name: data for name, data in left.items() if not name.startswith(".lock/")}
     assert all(expected[name] == data for name, data in left.items())
     done = bpe(*encode, "--resume", "--json", seconds=PATIENCE)
     assert json.loads(done.stdout)["resumed_parts"] >= 3
@@ -206,80 +200,24 @@ def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -
     assert "cannot write" in error
 
 
-@contextlib.contextmanager
-def holder(store: Store, directory: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that is ready to take the lock of a directory."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.holding", directory, *store.options],
-        cwd=ROOT,
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert answer(process) == "ready"
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def tell(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    print(file=process.stdin, flush=True)
-
-
-def answer(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
 @pytest.mark.long
-def test_the_second_of_two_jobs_is_refused_until_the_first_is_dead(
-    store: Store, small: Undisturbed
+@pytest.mark.parametrize("how", ["--overwrite", "--resume"])
+def test_the_first_of_two_jobs_ends_when_the_second_replaces_its_run_id(
+    store: Store, undisturbed: Undisturbed, how: str
 ) -> None:
-    at = f"s3://{BUCKET}/two"
-    command = small.command("encode", f"{at}/ids", *store.flags)
-    with holder(store, f"{at}/ids") as first:
-        tell(first)
-        assert answer(first) == "held"
-        second = bpe(*command, status=1)
-        (error,) = (line for line in second.stderr.splitlines() if line.startswith("bpe: error:"))
-        assert error.startswith(f"bpe: error: {at}/ids: another job is writing to it (process ")
-        assert f"process {first.pid} on " in error
-        (name,) = store.tree("two/ids/")
-        assert name.startswith(f"{CLAIMS}/")
-        assert f"or until {at}/ids/{name} is removed" in error
-        first.kill()
-        first.wait()
-        assert list(store.tree("two/ids/")) == [name]  # left behind
-        bpe(*command)
-    assert store.tree("two/ids/") == small.made("encode")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(3))
-def test_of_processes_that_come_at_once_one_stays(store: Store, number: int) -> None:
-    at = f"s3://{BUCKET}/at-once-{number}"
-    with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(holder(store, at)) for _ in range(5)]
-        for process in processes:
-            tell(process)
-        answers = sorted(answer(process) for process in processes)
-        assert [said == "held" for said in answers].count(True) == 1
-        assert sum("another job is writing to it" in said for said in answers) == 4
-
-
-@pytest.mark.long
-def test_a_job_at_work_keeps_another_out(store: Store, undisturbed: Undisturbed) -> None:
-    out = f"s3://{BUCKET}/at-work/ids"
+    prefix = f"two-{how.strip('-')}/ids"
+    out = f"s3://{BUCKET}/{prefix}"
     with running(*undisturbed.command("encode", out, *store.flags)) as first:
-        until(lambda: ".plan.json" in store.tree("at-work/ids/"), first)
+        parts = Parts(store, f"{prefix}/")
+        until(parts.names, first)
         os.killpg(first.pid, signal.SIGSTOP)
-        for how in ("--overwrite", "--resume"):
-            command = undisturbed.command("encode", out, how, *store.flags)
-            assert f"(process {first.pid} on" in bpe(*command, status=1).stderr
+        refused = bpe(*undisturbed.command("encode", out, *store.flags), status=1)
+        assert "bpe encode, which is not finished" in refused.stderr
+        bpe(*undisturbed.command("encode", out, how, *store.flags), seconds=PATIENCE)
         os.killpg(first.pid, signal.SIGCONT)
-        assert ended(first) == (0, [])
-    assert store.tree("at-work/ids/") == undisturbed.made("encode")
+        status, errors = ended(first)
+    assert status == 1
+    (error,) = errors
+    assert f"{out}: another job has been started there since this one began" in error
+    assert store.tree(f"{prefix}/") == undisturbed.made("encode")
+    bpe("verify", out, "-q", *store.flags, seconds=PATIENCE)

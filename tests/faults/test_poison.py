@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines import jobs
 from pipelines.errors import RecordError
 from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
+from tests import jobs
 from tests.cli.process import ROOT, environment
 from tests.faults.poison import BAD_LINES, EVERY, write_poisoned
 from tests.faults.poisoned_job import struck

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines import jobs
 from pipelines.output.names import COUNTS, ENCODED, TOKENIZER
 from pipelines.settings import (
     CountSettings,
@@ -17,6 +16,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+from tests import jobs
 from tests.faults.running import outcome
 from tests.pipelines.corpora import KINDS
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bpe
-from pipelines import jobs
 from pipelines.output.names import PLAN, SPLITS, TIMINGS, json_bytes
 from pipelines.settings import (
     CountSettings,
@@ -22,9 +21,13 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+from tests import jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.corpus.splits import Split
+    from pipelines.planned import CorpusRequest
 
 ONE = Execution(workers=1)
 TWO = Execution(workers=2)
@@ -64,6 +67,13 @@ KINDS = ("**/*.txt*", "**/*.jsonl*", "**/*.parquet")
 def patterns(folder: Path) -> tuple[str, ...]:
     """One for each kind of file in a folder: text and records in one folder are refused."""
     return tuple(f"{folder}/{kind}" for kind in KINDS if any(folder.glob(kind)))
+
+
+def begun(request: CorpusRequest) -> list[Split]:
+    """The splits of a job that the first step has planned and prepared."""
+    splits = request.begin()
+    assert splits is not None
+    return splits
 
 
 def sentence(number: int, words: int = 12) -> str:

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe._native import merge_runs
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_from_table
 from bpe.errors import CountsError
+from bpe.tokenizer import CacheUse
 from pipelines import batches
 from pipelines.batches import (
     IdEncoder,
@@ -36,6 +37,7 @@ from pipelines.batches import (
     with_ids,
 )
 from pipelines.errors import ConfigError, RecordError
+from pipelines.settings import PretokenSettings
 from tests.pipelines.corpora import sentence
 
 
@@ -128,7 +130,7 @@ def test_columns_of_every_kind_of_text(kind: pa.DataType) -> None:
         IdEncoder(tokenizer()),
         text_field="text",
         output_field="ids",
-        use=bpe.CacheUse(),
+        use=CacheUse(),
     )
     assert good["ids"].to_pylist() == [tokenizer().encode("a b"), []]
     assert good.schema.field("text").type == kind
@@ -173,7 +175,7 @@ def test_batches_have_the_ids_of_the_texts(
         pa.large_binary(),
     )
     encoder = IdEncoder(tokenizer(), append_token="<|end|>" if ends else None)
-    encoded = encoder.encode(column, bpe.CacheUse())
+    encoded = encoder.encode(column, CacheUse())
     end = [tokenizer().special_tokens["<|end|>"]] if ends else []
     expected = [tokenizer().encode(text) + end for text in texts]
     assert encoded.ids.to_pylist() == expected
@@ -187,7 +189,7 @@ def test_batches_have_the_ids_of_the_texts(
 @settings(deadline=None)
 @given(texts=st.lists(st.text("abcx ", max_size=8), max_size=30))
 def test_texts_that_fail_are_left_out_and_no_others(texts: list[str]) -> None:
-    encoded = IdEncoder(letters()).encode(pa.array(texts, pa.string()), bpe.CacheUse())
+    encoded = IdEncoder(letters()).encode(pa.array(texts, pa.string()), CacheUse())
     bad = [row for row, text in enumerate(texts) if "x" in text]
     assert list(encoded.bad) == bad
     assert all("row" not in reason and "'x" in reason for reason in encoded.bad.values())
@@ -198,7 +200,7 @@ def test_texts_that_fail_are_left_out_and_no_others(texts: list[str]) -> None:
 def test_special_tokens_are_text_unless_allowed() -> None:
     texts = pa.array(["a<|end|>b"])
     for allowed in ((), ("<|end|>",), ("all",)):
-        encoded = IdEncoder(tokenizer(), allowed_special=allowed).encode(texts, bpe.CacheUse())
+        encoded = IdEncoder(tokenizer(), allowed_special=allowed).encode(texts, CacheUse())
         ids = tokenizer().encode("a<|end|>b", allowed_special=("<|end|>",) if allowed else ())
         assert encoded.ids.to_pylist() == [ids]
 
@@ -220,12 +222,12 @@ def test_what_the_tokenizer_lacks_is_refused(arguments: dict[str, Any]) -> None:
 def test_the_type_of_ids_goes_by_the_greatest() -> None:
     tokens = [*(bytes([byte]) for byte in range(256)), *(b"%06d" % i for i in range(1 << 16))]
     large = bpe.Tokenizer(tokens=tokens, merges=[], pretokenizer=bpe.Pretokenizer("gpt2"))
-    encoded = IdEncoder(large).encode(pa.array(["ab"]), bpe.CacheUse())
+    encoded = IdEncoder(large).encode(pa.array(["ab"]), CacheUse())
     assert encoded.ids.type == pa.list_(pa.uint32())
     assert next(id_arrays(encoded.ids)).flags.writeable
     with pytest.raises(ConfigError, match="`id_type` uint16"):
         IdEncoder(large, id_type="uint16")
-    encoded = IdEncoder(tokenizer(), id_type="uint32").encode(pa.array(["ab"]), bpe.CacheUse())
+    encoded = IdEncoder(tokenizer(), id_type="uint32").encode(pa.array(["ab"]), CacheUse())
     assert encoded.ids.type == pa.list_(pa.uint32())
 
 
@@ -238,7 +240,7 @@ def test_a_table_keeps_its_columns_and_loses_its_bad_rows() -> None:
         }
     ).slice(0, 5)
     good, bad = with_ids(
-        table, IdEncoder(letters()), text_field="text", output_field="ids", use=bpe.CacheUse()
+        table, IdEncoder(letters()), text_field="text", output_field="ids", use=CacheUse()
     )
     assert good.schema.names == ["id", "ids", "text"]
     assert good["id"].to_pylist() == [0, 3]
@@ -250,7 +252,7 @@ def test_a_table_keeps_its_columns_and_loses_its_bad_rows() -> None:
 def test_a_bad_row_is_pickled_without_its_table() -> None:
     table = pa.table({"text": ["ab" * 100_000, "x"]})
     _, bad = with_ids(
-        table, IdEncoder(letters()), text_field="text", output_field="ids", use=bpe.CacheUse()
+        table, IdEncoder(letters()), text_field="text", output_field="ids", use=CacheUse()
     )
     assert len(pickle.dumps(bad[0][0])) < 10_000
 
@@ -309,13 +311,9 @@ def test_counts_add_up(pairs: list[tuple[bytes, int]], shards: int, drain: int) 
             messages += list(batch.drain(shards))
     messages += list(batch.drain(shards))
     counts = counts_of_messages(
-        [message for _, message in messages],
-        pretokenizer=bpe.Pretokenizer("gpt2"),
-        special_tokens=("<|end|>",),
-        documents=3,
+        [message for _, message in messages], PretokenSettings(special_tokens=("<|end|>",))
     )
     assert dict(counts.items()) == expected
-    assert counts.totals.documents == 3
     assert counts.totals.bytes == sum(len(one) * n for one, n in expected.items())
     assert counts.special_tokens == ("<|end|>",)
 

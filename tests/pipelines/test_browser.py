@@ -50,7 +50,7 @@ def texts(count: int = 1000) -> list[str]:
     return made
 
 
-def trained(model: bpe.Model | None = None, **settings: object) -> bpe.Tokenizer:
+def trained(model: bpe.models.Model | None = None, **settings: object) -> bpe.Tokenizer:
     """A tokenizer of real text in several scripts, normalized and cut as asked."""
     source = b"".join(library_sources(60_000)).decode("utf-8", "ignore")
     counts = bpe.count_pretokens([*NATURAL * 3, source], **settings)  # type: ignore[arg-type]

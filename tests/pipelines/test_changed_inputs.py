@@ -13,18 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import jobs
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.documents.stored import ChangedFileError
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading, SplitReader
 from pipelines.corpus.splits import plan_splits
-from pipelines.count.planning import CountRequest, begin_counting
-from pipelines.count.transform import CountRequested
-from pipelines.encode.steps import EncodeRequest, begin_encoding
-from pipelines.encode.transform import EncodeRequested
+from pipelines.count.job import CountRequest
+from pipelines.encode.job import EncodeRequest
 from pipelines.errors import InputError
 from pipelines.failures import Failures
+from pipelines.planned import PlannedTransform
 from pipelines.run import run
 from pipelines.settings import (
     CountSettings,
@@ -33,6 +31,7 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
+from tests import jobs
 from tests.faults.running import ended, running, until
 from tests.pipelines.corpora import (
     ONE,
@@ -132,9 +131,9 @@ def encode_request(
 
 def encode_while(request: EncodeRequest, act: Callable[[], None]) -> None:
     """Encode, and do something between planning and reading."""
-    begin_encoding(request)
+    request.begin()
     act()
-    run(lambda p, failures: p | EncodeRequested(request, failures), execution=ONE, pieces=1)
+    run(lambda p, failures: p | PlannedTransform(request, failures), execution=ONE, pieces=1)
 
 
 def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None]) -> None:
@@ -149,9 +148,9 @@ def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None
         output=OutputSettings(directory=str(out)),
         settings=CountSettings(),
     ).started()
-    begin_counting(request)
+    request.begin()
     act()
-    run(lambda p, failures: p | CountRequested(request, failures), execution=ONE, pieces=1)
+    run(lambda p, failures: p | PlannedTransform(request, failures), execution=ONE, pieces=1)
 
 
 @pytest.mark.parametrize("job", ["count", "encode"])
@@ -274,7 +273,7 @@ def test_a_resumed_job_that_is_killed_before_it_made_them_again(
     out = tmp_path / "out"
     encode(corpus.inputs(), model, out)
     corpus.edit()
-    begin_encoding(encode_request(corpus.inputs(), str(model), str(out), resume=True))
+    encode_request(corpus.inputs(), str(model), str(out), resume=True).begin()
     assert encode(corpus.inputs(), model, out, resume=True).resumed_parts == 0
     encode(corpus.inputs(), model, tmp_path / "fresh")
     assert tree(out) == tree(tmp_path / "fresh")

@@ -12,18 +12,24 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 from bpe.counts.files import run_to_ipc
-from pipelines import jobs
+from pipelines.compare import job as comparing
 from pipelines.compare import measures
-from pipelines.compare import plan as comparing
 from pipelines.compare import steps as compare_splits
-from pipelines.compare.measures import GroupTotals, Measures, Meter, measure_block
-from pipelines.compare.pieces import Difference, PieceCutter, find_differences
-from pipelines.compare.plan import TokenizerFile, parse_tokenizers
-from pipelines.compare.result import read_comparison
+from pipelines.compare.measures import (
+    Difference,
+    GroupTotals,
+    Measures,
+    Meter,
+    PieceCutter,
+    find_differences,
+    measure_block,
+)
+from pipelines.compare.steps import TokenizerFile, parse_tokenizers, read_comparison
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
+from tests import jobs
 from tests.pipelines.corpora import FOUR, ONE, TWO, Corpus, sentence, write_corpus, write_jsonl
 
 if TYPE_CHECKING:
@@ -178,7 +184,7 @@ def test_used_ids_are_left_out_of_many_groups(
 ) -> None:
     for module in (measures, comparing):
         monkeypatch.setattr(module, "USED_GROUPS", 2)
-    monkeypatch.setattr("pipelines.compare.result.USED_GROUPS", 2)
+    monkeypatch.setattr("pipelines.compare.steps.USED_GROUPS", 2)
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(3)))
     result = compare(

@@ -10,10 +10,10 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from pipelines import jobs
 from pipelines.errors import InputError, JobError, OutputError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
+from tests import jobs
 from tests.pipelines.corpora import FOUR, TWO, count, train, tree, write_corpus, write_jsonl
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from pipelines import jobs
 from pipelines.errors import InputError
+from tests import jobs
 from tests.pipelines.corpora import (
     count,
     encode,

@@ -10,17 +10,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpus.documents import ReadOptions, read_blocks, read_split
+from pipelines.corpus.documents import READERS, ReadOptions, read_blocks, read_split
+from pipelines.corpus.formats import FILE_FORMATS, SUFFIXES
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
+from pipelines.settings import FORMATS as SETTINGS_FORMATS
 from pipelines.settings import InputSettings
 from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression, FileFormat
+    from pipelines.corpus.inputs import Compression
+    from pipelines.settings import FileFormat
 
 TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]
 FORMATS: tuple[FileFormat, ...] = ("text", "lines", "jsonl", "parquet")
@@ -338,3 +341,8 @@ class TestChangedFiles:
 def test_options_are_checked(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         ReadOptions(**changes)
+
+
+def test_every_format_has_its_traits_and_a_reader() -> None:
+    assert {"auto", *FILE_FORMATS} == {"auto", *READERS} == set(SETTINGS_FORMATS)
+    assert len(SUFFIXES) == sum(len(traits.suffixes) for traits in FILE_FORMATS.values())

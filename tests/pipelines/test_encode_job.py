@@ -16,23 +16,25 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountCorpus, EncodeCorpus, jobs
-from pipelines.elements import pack
+from pipelines import CountCorpus, EncodeCorpus
+from pipelines.elements import OncePerProcess, Step, pack
 from pipelines.encode import encoder, parts
+from pipelines.encode.job import EncodeRequest, _part_of_split, job_of
 from pipelines.encode.parts import META, PartWriter, open_part
 from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
-from pipelines.encode.steps import EncodeRequest, begin_encoding, encode_split, job_of, tokenizer_of
-from pipelines.encode.transform import _EncodeSplit
+from pipelines.encode.steps import encode_split, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.failures import Failures
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
+from tests import jobs
 from tests.pipelines.corpora import (
     ONE,
     SPLIT,
     TWO,
     Corpus,
+    begun,
     encode,
     sentence,
     small_tokenizer,
@@ -130,7 +132,7 @@ def test_a_duplicated_bundle_writes_the_same_part(
 ) -> None:
     output = OutputSettings(directory=str(tmp_path / "ids"))
     request = request_of(corpus, model, output)
-    split, job = begin_encoding(request)[1], job_of(request)
+    split, job = begun(request)[1], job_of(request)
     tokenizer = tokenizer_of(job)
     first = encode_split(split, job, tokenizer, Failures())
     before = tree(tmp_path / "ids")
@@ -150,11 +152,11 @@ def test_a_tokenizer_that_changes_under_the_job_is_noticed(
 ) -> None:
     output = OutputSettings(directory=str(tmp_path / "ids"))
     request = request_of(corpus, model, output)
-    split, *_ = begin_encoding(request)
+    split, *_ = begun(request)
     other = bpe.train(bpe.count_pretokens(["aaaa bbbb"]), vocab_size=258)
     other.save(tmp_path / "ids" / "tokenizer.json")
     failures = Failures(tmp_path / "failure")
-    worker = _EncodeSplit(request, failures)
+    worker = Step(failures, _part_of_split, request, failures, OncePerProcess())
     for _ in range(2):
         assert list(worker.process(pack(split))) == []
         assert "was changed while the job ran" in str(failures.first())

@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import jobs
 from pipelines.settings import EncodeSettings, InputSettings
+from tests import jobs
 from tests.pipelines.corpora import count, encode, sentence, small_tokenizer
 from tests.pipelines.corpus_files import COMPRESSIONS, pack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression, FileFormat
+    from pipelines.corpus.inputs import Compression
+    from pipelines.settings import FileFormat
 
 END = "<|end|>"
 TEXTS = [sentence(i).replace("\n", " ") if i % 4 else "" for i in range(24)]

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
-from pipelines import jobs
 from pipelines.corpus.documents import ReadOptions, read_blocks
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
@@ -23,6 +22,7 @@ from pipelines.encode.steps import check_tokens
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import EncodeSettings, RowSettings
+from tests import jobs
 from tests.pipelines.corpora import (
     ONE,
     TWO,
@@ -338,6 +338,9 @@ def edit_manifest(ids: Path, *where: str, value: object) -> None:
         (("totals", "rows"), 1, VerificationError, "total of rows is 1, its parts add up to"),
         (("totals", "dropped", "tokens"), 1, VerificationError, "total of dropped is "),
         (("totals", "dropped"), None, InputError, "manifest.json: damaged"),
+        (("totals", "rows"), True, InputError, "totals.rows must be an integer from 0, got True"),
+        (("parts",), [{"file": "x"}], InputError, r"parts\[0\] has no field 'documents'"),
+        (("id_type",), "int8", InputError, "damaged: id_type 'int8'"),
     ],
 )
 def test_a_manifest_that_says_something_else_is_found(

@@ -1,15 +1,20 @@
-"""Importing changes nothing anywhere, and a command leaves a program as it was."""
+"""Importing changes nothing and runs in no circle; a command leaves a program as it was."""
 
 from __future__ import annotations
 
+import ast
+import graphlib
 import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.cli.process import environment
+import pytest
+
+from tests.cli.process import ROOT, environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # What a program has set up, with the modules of others whose contents we could replace.
@@ -91,3 +96,47 @@ def test_a_command_puts_back_what_it_changes(tmp_path: Path) -> None:
     arguments = ["count", "--input", "a.txt", "--format", "lines", "--workers", "2"]
     code = f"arguments = {[*arguments, '--split-size', '300']!r}\n{COMMAND}"
     assert changed(code, tmp_path) == {}
+
+
+def imported(body: list[ast.stmt]) -> Iterator[str]:
+    """What a module imports, for types too; not what a function imports when it is called."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from imported([*node.body, *node.orelse])
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}"
+
+
+def import_graph(package: str, depth: int | None = None) -> dict[str, set[str]]:
+    """The modules of a package, each with those that it imports; rooms, if cut to a depth."""
+    files = {
+        path.relative_to(ROOT).with_suffix("").parts: path
+        for path in (ROOT / package).rglob("*.py")
+    }
+    paths = {
+        parts[:-1] if parts[-1] == "__init__" else parts: path for parts, path in files.items()
+    }
+    graph: dict[str, set[str]] = {}
+    for parts, path in paths.items():
+        room = ".".join(parts[:depth])
+        found = graph.setdefault(room, set())
+        for name in imported(ast.parse(path.read_text()).body):
+            names = tuple(name.split("."))
+            target = next((end for end in (names, names[:-1]) if end in paths), None)
+            if target is not None and (other := ".".join(target[:depth])) != room:
+                found.add(other)
+    return graph
+
+
+@pytest.mark.parametrize("depth", [None, 2])
+def test_no_import_runs_in_a_circle(depth: int | None) -> None:
+    """Of files, and of rooms: so each has a floor, and no import runs back up."""
+    graphlib.TopologicalSorter(import_graph("pipelines", depth)).prepare()
+
+
+def test_only_the_command_line_knows_the_command_line() -> None:
+    graph = import_graph("pipelines", 2)
+    assert [room for room, others in graph.items() if "pipelines.cli" in others] == []

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import jobs
 from pipelines.errors import ConfigError, InputError, JobError, RecordError
 from pipelines.settings import EncodeSettings, InputSettings
+from tests import jobs
 from tests.pipelines.corpora import ONE, TWO, encode, small_tokenizer, tree
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ def test_texts_that_are_types(text: str) -> None:
     if text:
         assert type_text(parse_type(text))
     else:
-        with pytest.raises(ValueError, match="before a type"):
+        with pytest.raises(ValueError, match="'' is no type"):
             parse_type(text)
 
 

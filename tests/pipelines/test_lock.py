@@ -1,42 +1,47 @@
-"""One job at a time: the kernel's lock on a disk, claims in an object store."""
+"""One job at a time: the kernel's lock on a disk, the run id in a store."""
 
 from __future__ import annotations
 
-import json
-import os
-import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import pipelines.count.job
+import pipelines.encode.job
+import pipelines.train
+from pipelines.count.job import CountRequest
+from pipelines.encode.job import EncodeRequest
 from pipelines.errors import OutputError
-from pipelines.output import lock
-from pipelines.output.lock import CLAIMS, LAPSE, locked
+from pipelines.output.lock import locked
+from pipelines.planned import PlannedTransform
+from pipelines.run import run
+from pipelines.settings import (
+    CountSettings,
+    CountsInput,
+    EncodeSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
+from pipelines.train import TrainRequest
+from tests import jobs
+from tests.pipelines.corpora import ONE, Corpus, small_tokenizer, write_corpus
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 OUT = "store://bucket/out"
-OTHER = f"{OUT}/{CLAIMS}/{'0' * 32}.json"
-ELSEWHERE = {"held": True, "host": "far", "process": 7, "since": "today", "machine": "its boot"}
+REPLACED = "another job has been started there since this one began, so this one ends"
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
-    """The objects of an empty store, whose jobs look at each other often."""
-    monkeypatch.setattr(lock, "_LOOK", 0.005)
+def store() -> Iterator[dict[str, bytes]]:
+    """The objects of an empty store."""
     yield ObjectStore.objects
     ObjectStore.objects.clear()
     ObjectStore.times.clear()
-
-
-def claim(says: dict[str, Any], *, seconds: float = 0) -> None:
-    """Leave a claim of another job, last renewed so long ago."""
-    ObjectStore.times[OTHER] = time.time() - seconds
-    ObjectStore.objects[OTHER] = json.dumps(says).encode()
 
 
 def test_two_jobs_do_not_write_to_one_directory(tmp_path: Path) -> None:
@@ -48,111 +53,116 @@ def test_two_jobs_do_not_write_to_one_directory(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_jobs_do_not_write_to_one_place_of_a_store(store: dict[str, bytes]) -> None:
-    again = locked(OUT)
-    with locked(OUT + "/"):
-        (mine,) = store
-        with pytest.raises(OutputError, match="another job is writing") as error:
-            again.__enter__()
-        assert f"process {os.getpid()} on " in str(error.value)
-        assert f"until {mine} is removed" in str(error.value)
-        assert list(store) == [mine]
-        with locked(f"{OUT}/counts"), locked("store://bucket/out-of-it"):
-            pass
-    assert not store
-    with pytest.raises(ZeroDivisionError), locked(OUT):
-        _ = 1 / 0
-    assert not store
-    with locked(OUT):
-        pass
+def test_a_store_has_no_lock(store: dict[str, bytes]) -> None:
+    with locked(OUT), locked(OUT):
+        assert not store
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_of_many_jobs_that_come_at_once_one_stays(store: dict[str, bytes], number: int) -> None:
-    jobs = 6
-    together = threading.Barrier(jobs)
-    told = threading.Condition()
-    stayed: list[int] = []
-    refused: list[int] = []
-
-    def work(number: int) -> None:
-        together.wait()
-        try:
-            with locked(OUT), told:
-                stayed.append(number)
-                told.notify_all()
-                assert told.wait_for(lambda: len(stayed) + len(refused) == jobs, timeout=60)
-        except OutputError:
-            with told:
-                refused.append(number)
-                told.notify_all()
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(stayed), len(refused)) == (1, jobs - 1)
-    assert not store
-
-
-def test_a_claim_that_is_not_renewed_lapses(store: dict[str, bytes]) -> None:
-    claim(ELSEWHERE, seconds=LAPSE - 60)
-    with pytest.raises(
-        OutputError, match=r"process 7 on far, since today; last sign of life 24\d s"
-    ):
-        locked(OUT).__enter__()
-    assert list(store) == [OTHER]
-    claim(ELSEWHERE, seconds=LAPSE + 1)
-    with locked(OUT):
-        assert OTHER not in store
-    assert not store
-
-
-def test_a_process_of_this_machine_that_is_gone_holds_nothing(store: dict[str, bytes]) -> None:
-    if lock._machine() is None:
-        pytest.skip("what processes there are is seen on Linux")
-    here = {**ELSEWHERE, "machine": lock._machine(), "process": os.getpid()}
-    claim({**here, "began": lock._beginning(os.getpid())})
-    with pytest.raises(OutputError, match="another job is writing"):
-        locked(OUT).__enter__()
-    claim({**here, "began": "1"})  # another process had this number
-    with locked(OUT):
-        assert OTHER not in store
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff"])
-def test_a_claim_that_cannot_be_read_is_one(store: dict[str, bytes], data: bytes) -> None:
-    claim({})
-    store[OTHER] = data
-    with pytest.raises(OutputError, match=r"process None on None, since None; .*0000\.json is"):
-        locked(OUT).__enter__()
-
-
-def test_a_claim_is_renewed(store: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "RENEW", 0.01)
-    with locked(OUT):
-        (mine,) = store
-        for _ in range(3):
-            before = ObjectStore.times[mine]
-            end = time.monotonic() + 60
-            while ObjectStore.times[mine] == before:
-                assert time.monotonic() < end
-                time.sleep(0.005)
-
-
-def test_a_job_whose_claim_is_gone_ends(
-    store: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+def replaced_at(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]
 ) -> None:
-    monkeypatch.setattr(lock, "RENEW", 0.01)
+    """Have another job begin when a worker of the first comes to a function."""
+    function, left = getattr(module, name), [act]
 
-    def job() -> None:
-        with locked(OUT):
-            store.clear()
-            end = time.monotonic() + 60
-            while time.monotonic() < end:  # until it is interrupted
-                time.sleep(0.01)
+    def act_first(*arguments: Any, **named: Any) -> Any:
+        if left:
+            left.pop()()
+        return function(*arguments, **named)
 
-    with pytest.raises(OutputError, match="the lock of this job is gone"):
+    monkeypatch.setattr(module, name, act_first)
+
+
+def check_made_once(job: Callable[[], object], again: Callable[[], object], last: str) -> None:
+    """The job whose run id was replaced ends with an error; the other makes all of the output."""
+    with pytest.raises(OutputError, match=REPLACED) as error:
         job()
-    assert not store
+    assert error.value.exit_status == 1
+    assert f"{OUT}/{last}" not in ObjectStore.objects
+    again()
+    replaced = ObjectStore.tree(OUT)
+    ObjectStore.objects.clear()
+    job()
+    assert ObjectStore.tree(OUT) == replaced
+    assert last in replaced
+
+
+@pytest.mark.usefixtures("store")
+def test_a_count_on_a_store_whose_run_id_is_replaced_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = write_corpus(tmp_path / "corpus").inputs()
+    other = CountRequest.of(
+        inputs=inputs,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=OUT, overwrite=True),
+        settings=CountSettings(),
+    ).started()
+    replaced_at(monkeypatch, pipelines.count.job, "write_shard", other.begin)
+    check_made_once(
+        lambda: jobs.count(
+            inputs=inputs,
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory=OUT),
+            execution=ONE,
+        ),
+        lambda: run(lambda p, failures: p | PlannedTransform(other, failures), execution=ONE),
+        "manifest.json",
+    )
+
+
+@pytest.mark.usefixtures("store")
+def test_an_encoding_on_a_store_whose_run_id_is_replaced_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs, tokenizer = write_corpus(tmp_path / "corpus").inputs(), str(tmp_path / "t.json")
+    small_tokenizer(tmp_path / "t.json")
+    other = EncodeRequest.of(
+        inputs=inputs,
+        tokenizer=tokenizer,
+        output=OutputSettings(directory=OUT, overwrite=True),
+        encoding=EncodeSettings(),
+    ).started()
+    replaced_at(monkeypatch, pipelines.encode.job, "encode_split", other.begin)
+    check_made_once(
+        lambda: jobs.encode(
+            inputs=inputs,
+            tokenizer=tokenizer,
+            output=OutputSettings(directory=OUT),
+            execution=ONE,
+        ),
+        lambda: run(lambda p, failures: p | PlannedTransform(other, failures), execution=ONE),
+        "manifest.json",
+    )
+
+
+@pytest.mark.usefixtures("store")
+def test_a_training_on_a_store_whose_run_id_is_replaced_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = CountsInput(directory=str(tmp_path / "counts"))
+    corpus: Corpus = write_corpus(tmp_path / "corpus")
+    jobs.count(
+        inputs=corpus.inputs(),
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=counts.directory),
+        execution=ONE,
+    )
+    other = TrainRequest(
+        output=OutputSettings(directory=OUT, overwrite=True),
+        counts=(counts,),
+        paths=(counts.directory,),
+        special_tokens=(),
+        training=TrainSettings(vocab_size=300),
+    ).started()
+    replaced_at(monkeypatch, pipelines.train, "effective_mix", other.begin)
+    check_made_once(
+        lambda: jobs.train(
+            counts=(counts,),
+            pretokens=PretokenSettings(),
+            training=TrainSettings(vocab_size=300),
+            output=OutputSettings(directory=OUT),
+            execution=ONE,
+        ),
+        lambda: run(lambda p, failures: p | PlannedTransform(other, failures), execution=ONE),
+        "tokenizer.json",
+    )

@@ -15,23 +15,21 @@ import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from bpe.reference.count import count
-from pipelines import CountCorpus, EncodeCorpus, jobs
-from pipelines.compare.plan import parse_tokenizers, plan_comparing, prepare_comparing
-from pipelines.compare.transform import add_comparing
+from bpe.reference.pretokenize import count
+from pipelines import CountCorpus, EncodeCorpus
+from pipelines.compare.job import CompareRequest
+from pipelines.compare.steps import parse_tokenizers
+from pipelines.encode.manifest import read_encoded
 from pipelines.failures import Failures
-from pipelines.run import run
-from pipelines.settings import TrainSettings
-from pipelines.train import TrainJob, add_training
-from pipelines.watch import log
-from pipelines.watch.arrivals import Place
-from pipelines.watch.counting import CountTask
-from pipelines.watch.encoding import EncodeTask
-from pipelines.watch.settings import WatchSettings
-from pipelines.watch.transform import WorkFactory, add_watching
+from pipelines.planned import PlannedTransform
+from pipelines.settings import OutputSettings, TrainSettings, WatchSettings
+from pipelines.train import TrainRequest
+from pipelines.watch import counting, encoding
+from pipelines.watch.transform import add_watching
+from tests import jobs
 from tests.cli.process import ROOT
-from tests.pipelines.corpora import TWO, small_tokenizer, write_corpus, write_jsonl
-from tests.watch.works import FIRST, Counts, Encoding, take_all
+from tests.pipelines.corpora import small_tokenizer, write_corpus, write_jsonl
+from tests.watch.works import Counts, Encoding, take_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,16 +70,14 @@ def test_counting_and_training(tmp_path: Path) -> None:
         "parts_written": len(parts),
         "parquet_bytes_written": sum(part.stat().st_size for part in parts),
     }
-    job = TrainJob(
-        directory=str(tmp_path / "model"),
+    request = TrainRequest(
+        output=OutputSettings(directory=str(tmp_path / "model")),
         counts=(jobs.CountsInput(directory=str(output)),),
         paths=(str(output),),
         special_tokens=(),
         training=TrainSettings(vocab_size=280),
     )
-    (tmp_path / "model").mkdir()
-    result = run(lambda p, failures: add_training(p, job, failures), execution=TWO, pieces=1)
-    assert counters(result) == {"merges_trained": 24}
+    assert finished(PlannedTransform(request, Failures())) == {"merges_trained": 24}
 
 
 def test_encoding_and_resuming(tmp_path: Path) -> None:
@@ -113,14 +109,12 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
 def test_comparing(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low lower", "", "lowest"])
     tokenizer = small_tokenizer(tmp_path / "t.json")
-    comparing = plan_comparing(
+    request = CompareRequest.of(
         inputs=corpus.inputs(),
         tokenizers=parse_tokenizers([f"a={tmp_path}/t.json", f"b={tmp_path}/t.json"]),
         directory=str(tmp_path / "job"),
     )
-    prepare_comparing(comparing)
-    result = run(lambda p, failures: add_comparing(p, comparing, failures), execution=TWO, pieces=1)
-    found = counters(result)
+    found = finished(PlannedTransform(request, Failures()))
     assert found["documents_compared"] == 3
     assert found["tokens_compared"] == 2 * sum(len(tokenizer.encode(t)) for t in corpus.texts)
 
@@ -145,15 +139,8 @@ def watched(works: Works, task: Task) -> dict[str, int]:
     take_all(works.work(None))
     write_later(works.inputs)
     pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
-    settings = WatchSettings(settle=0.0, interval=0.2)
-    places = (Place.of(str(works.inputs)),)
-    add_watching(
-        pipeline,
-        WorkFactory(task=task, places=places, settings=settings, run=FIRST),
-        Failures(),
-        stop_after=0.4,
-        threads=1,
-    )
+    settings = WatchSettings(settle=0.0, interval=0.2, stop_after=0.4)
+    add_watching(pipeline, replace(task, settings=settings), Failures(), threads=1)
     result = pipeline.run()
     result.wait_until_finish()
     return counters(result)
@@ -161,10 +148,11 @@ def watched(works: Works, task: Task) -> dict[str, int]:
 
 def test_watching_to_encode(tmp_path: Path) -> None:
     works = Encoding(tmp_path)
-    task = works.task
-    assert isinstance(task, EncodeTask)
-    job = replace(task.job, reading=replace(task.job.reading, max_failures=9))
-    found = watched(works, replace(task, job=job, max_failures=9, split_size=20))
+    handler = works.task.handler
+    assert isinstance(handler, encoding.Encoding)
+    job = replace(handler.job, reading=replace(handler.job.reading, max_failures=9))
+    handler = replace(handler, job=job)
+    found = watched(works, replace(works.task, handler=handler, max_failures=9, split_size=20))
     input_bytes = write_later(tmp_path / "batch")
     batch = finished(
         EncodeCorpus(
@@ -174,10 +162,10 @@ def test_watching_to_encode(tmp_path: Path) -> None:
             **LATER,
         )
     )
-    first, *others = log.read_manifest(works.out)["parts"]
-    assert first["inputs"][0]["name"] == "a.txt"
+    first, *others = read_encoded(works.out).parts
+    assert first.inputs[0].name == "a.txt"
     assert len(others) > 3, "b.txt is cut"
-    parquet_bytes = sum((works.folder / part["file"]).stat().st_size for part in others)
+    parquet_bytes = sum((works.folder / part.file).stat().st_size for part in others)
     caches = [one.pop("cache_hits") + one.pop("cache_misses") for one in (found, batch)]
     assert caches[0] == caches[1] > 0
     batch.pop("parquet_bytes_written")
@@ -189,25 +177,22 @@ def test_watching_to_encode(tmp_path: Path) -> None:
     assert found["bytes_read"] == input_bytes
     assert found["dead_letters"] == 2
     assert found["documents_read"] == found["rows_written"] == len(TEXTS) + 1 + 40
-    assert found["tokens_written"] == sum(part["tokens"] for part in others)
+    assert found["tokens_written"] == sum(part.tokens for part in others)
     assert found["parts_written"] == len(others)
 
 
 def test_watching_to_count(tmp_path: Path) -> None:
     works = Counts(tmp_path)
-    task = works.task
-    assert isinstance(task, CountTask)
-    reading = replace(task.reading, max_failures=9)
-    found = watched(works, replace(task, reading=reading, max_failures=9, split_size=20))
+    handler = works.task.handler
+    assert isinstance(handler, counting.Counting)
+    handler = replace(handler, reading=replace(handler.reading, max_failures=9))
+    found = watched(works, replace(works.task, handler=handler, max_failures=9, split_size=20))
     input_bytes = write_later(tmp_path / "batch")
     batch = finished(
         CountCorpus(inputs=[str(tmp_path / "batch")], output=str(tmp_path / "counts"), **LATER)
     )
-    entries = [one for one in log.read_log(works.out).values() if one["set"] is not None]
-    later = [one for one in entries if one["inputs"][0]["name"] != "a.txt"]
-    parts = [
-        path for one in later for path in (works.folder / "sets" / one["set"]).rglob("*.parquet")
-    ]
+    later = [one for one in works.log().values() if one.taken[0].name != "a.txt"]
+    parts = [works.folder / part["file"] for one in later for part in one.manifest["parts"]]
     assert found == {
         **batch,
         "files_taken": 3,
@@ -218,7 +203,7 @@ def test_watching_to_count(tmp_path: Path) -> None:
     assert found["bytes_read"] == input_bytes
     assert found["dead_letters"] == 2
     assert found["documents_read"] == len(TEXTS) + 1 + 40
-    assert found["pretokens_counted"] == sum(one["totals"]["pretokens"] for one in later)
+    assert found["pretokens_counted"] == handler.totals(later).pretokens
 
 
 @pytest.mark.parametrize("kind", [Encoding, Counts])
@@ -226,9 +211,10 @@ def test_a_watched_file_that_cannot_be_read_is_a_dead_letter_alone(
     tmp_path: Path, kind: type[Works]
 ) -> None:
     works = kind(tmp_path)
-    works.task = replace(works.task, format="parquet", max_failures=1)
+    places = replace(works.task.places, format="parquet")
+    works.task = replace(works.task, places=places, max_failures=1)
     pq.write_table(pa.table({"no_text": ["a"]}), works.inputs / "a.parquet")
-    (file,) = works.work().arrivals.find()
+    (file,) = works.work().places.find()
     assert works.work().take(file) == {"files_taken": 1, "dead_letters": 1}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bpe.counts.manifest import shard_file
 from pipelines.errors import OutputError
-from pipelines.output.directory import prepare
+from pipelines.output.directory import decide, prepare
 from pipelines.output.names import Kind, Plan, dead_letters_file, json_bytes, part_file
 from pipelines.settings import OutputSettings
 
@@ -65,7 +65,7 @@ def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -
 
 
 def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
-    before = names(begun) - {TEMPORARY}
+    before = names(begun)
     for kind in get_args(Kind):
         with pytest.raises(
             OutputError,
@@ -80,6 +80,20 @@ def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
         prepare(settings(begun), PLAN)
     assert "`resume`" not in str(error.value)
     assert names(begun) == before | {"manifest.json"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "action"), [({"overwrite": True}, "replace"), ({"resume": True}, "resume")]
+)
+def test_to_decide_changes_nothing(begun: Path, choice: dict[str, bool], action: str) -> None:
+    before = names(begun)
+    assert decide(settings(begun, **choice), PLAN).action == action
+    begun_here = replace(PLAN, run="1")
+    (begun / ".plan.json").write_bytes(json_bytes(begun_here.to_json()))
+    assert decide(settings(begun), begun_here).action == "own"
+    assert names(begun) == before
+    assert decide(settings(begun / "nowhere"), PLAN).action == "replace"
+    assert not (begun / "nowhere").exists()
 
 
 def test_half_written_files_of_a_killed_job_are_nothing(tmp_path: Path) -> None:
@@ -147,9 +161,11 @@ def test_a_link_in_the_place_of_a_part_is_not_ours(begun: Path, tmp_path: Path) 
     precious = tmp_path / "precious"
     precious.write_text("data")
     (begun / part_file(1, 2)).symlink_to(precious)
+    before = names(begun)
     with pytest.raises(OutputError, match=part_file(1, 2)):
         prepare(settings(begun, overwrite=True), PLAN)
     assert precious.read_text() == "data"
+    assert names(begun) == before
 
 
 def test_resume_keeps_parts_and_removes_temporary_files(begun: Path) -> None:

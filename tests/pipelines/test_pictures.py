@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from bpe.visible import columns, visible
+from bpe.explain import columns, visible
 from pipelines.errors import PictureError
 from pipelines.report.pictures import draw, lay_out
 from tests.cli.process import environment

@@ -10,31 +10,50 @@ import apache_beam as beam
 import pytest
 
 import bpe
-from pipelines import CountCorpus, EncodeCorpus, jobs
-from pipelines.corpus.planned import plan_of_run, read_splits
-from pipelines.count.planning import CountRequest, begin_counting, finish_counting
-from pipelines.count.transform import CountRequested
-from pipelines.encode.steps import (
-    EncodeRequest,
-    begin_encoding,
-    encode_split,
-    job_of,
-    tokenizer_of,
-    write_manifest,
+from pipelines import (
+    CountCorpus,
+    CountPretokens,
+    EncodeCorpus,
+    EncodeDocuments,
+    WriteCounts,
+    WriteTokenIds,
 )
-from pipelines.encode.transform import EncodeRequested
+from pipelines.compare.job import CompareRequest
+from pipelines.compare.steps import parse_tokenizers, read_comparison
+from pipelines.corpus.splits import read_splits
+from pipelines.count.job import CountRequest
+from pipelines.encode.job import EncodeRequest, job_of
+from pipelines.encode.steps import encode_split, tokenizer_of
 from pipelines.errors import OutputError
 from pipelines.failures import Failures
+from pipelines.output.directory import plan_of_run
+from pipelines.planned import PlannedTransform
 from pipelines.progress import NoProgress
 from pipelines.run import metric, run
 from pipelines.settings import (
     CountSettings,
+    CountsInput,
     EncodeSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
+    TrainSettings,
 )
-from tests.pipelines.corpora import ONE, TWO, count, encode, small_tokenizer, tree, write_jsonl
+from pipelines.train import TrainRequest
+from pipelines.transforms import counts_files, token_ids
+from tests import jobs
+from tests.pipelines.beam_runs import pipeline
+from tests.pipelines.corpora import (
+    ONE,
+    TWO,
+    begun,
+    count,
+    encode,
+    small_tokenizer,
+    train,
+    tree,
+    write_jsonl,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,18 +103,23 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+def compare_request(inputs: InputSettings, tokenizer: Path, directory: str) -> CompareRequest:
+    files = parse_tokenizers([f"a={tokenizer}", f"b={tokenizer}"])
+    return CompareRequest.of(inputs=inputs, tokenizers=files, directory=directory)
+
+
 def run_encoding(request: EncodeRequest) -> Any:
-    return run(lambda p, failures: p | EncodeRequested(request, failures), execution=TWO, pieces=2)
+    return run(lambda p, failures: p | PlannedTransform(request, failures), execution=TWO, pieces=2)
 
 
 def run_counting(request: CountRequest) -> Any:
-    return run(lambda p, failures: p | CountRequested(request, failures), execution=TWO, pieces=2)
+    return run(lambda p, failures: p | PlannedTransform(request, failures), execution=TWO, pieces=2)
 
 
 def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
     encode(place.inputs, place.model, place.folder / "expected")
     request = place.encode_request("ids")
-    splits = begin_encoding(request)
+    splits = begun(request)
     job = job_of(request)
     half = splits[: len(splits) // 2]
     assert len(half) > 1
@@ -112,7 +136,7 @@ def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
 def test_a_restarted_count_goes_on_with_its_first_plan(place: Place) -> None:
     count(place.inputs, place.folder / "expected")
     request = place.count_request("counts")
-    begin_counting(request)
+    begun(request)
     (place.folder / "counts" / "data").mkdir()
     (place.folder / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
     place.add()
@@ -121,15 +145,45 @@ def test_a_restarted_count_goes_on_with_its_first_plan(place: Place) -> None:
         assert tree(place.folder / "counts") == tree(place.folder / "expected")
 
 
+def test_a_restarted_comparison_goes_on_with_its_first_plan(place: Place) -> None:
+    request = compare_request(place.inputs, place.model, str(place.folder / "job")).started()
+    begun(request)
+    place.add()
+    for _ in range(2):
+        run(lambda p, failures: p | PlannedTransform(request, failures), execution=TWO, pieces=2)
+        result = read_comparison(str(place.folder / "job" / "comparison.json"))
+        assert result["total"]["documents"] == len(TEXTS)
+
+
+def test_a_restarted_training_goes_on_with_its_first_plan(place: Place) -> None:
+    train(place.folder / "expected", inputs=place.inputs)
+    request = TrainRequest(
+        output=OutputSettings(directory=str(place.folder / "model")),
+        counts=(CountsInput(directory=str(place.folder / "model" / "counts")),),
+        paths=(),
+        special_tokens=(),
+        training=TrainSettings(vocab_size=300),
+    ).started()
+    counting = place.count_request("model/counts")
+    counting = replace(counting, run=request.run, training=request)
+    begun(counting)
+    assert plan_of_run(request.directory, request.run)["kind"] == "tokenizer"
+    place.add()
+    for _ in range(2):
+        run_counting(counting)
+        run(lambda p, failures: p | PlannedTransform(request, failures), execution=ONE)
+        assert tree(place.folder / "model") == tree(place.folder / "expected")
+
+
 @pytest.mark.parametrize("lost", [".splits.arrow", "tokenizer.json"])
 def test_a_plan_that_was_not_stored_whole_is_made_again(place: Place, lost: str) -> None:
     """A worker was lost between writing the plan and the splits; nothing was encoded then."""
     request = place.encode_request("ids")
-    first = begin_encoding(request)
+    first = begun(request)
     (place.folder / "ids" / ".splits.arrow").unlink()
     (place.folder / "ids" / lost).unlink(missing_ok=True)
     place.add()
-    assert len(begin_encoding(request)) == len(first) + 1
+    assert len(begun(request)) == len(first) + 1
     run_encoding(request)
     encode(place.inputs, place.model, place.folder / "expected")
     assert tree(place.folder / "ids") == tree(place.folder / "expected")
@@ -139,7 +193,7 @@ def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
     name = b"odd \xff \\ name.jsonl".decode("utf-8", "surrogateescape")
     (place.folder / "in" / name).write_text('{"text": "a"}\n')
     request = place.encode_request("ids")
-    splits = begin_encoding(request)
+    splits = begun(request)
     stored = read_splits(request.output.directory, request.run)
     assert stored == splits
     assert read_splits(request.output.directory, "another") is None
@@ -148,12 +202,12 @@ def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
 
 def test_a_second_encoding_ends_the_first(place: Place) -> None:
     first = place.encode_request("ids")
-    splits, job = begin_encoding(first), job_of(first)
+    splits, job = begun(first), job_of(first)
     done = [encode_split(split, job, tokenizer_of(job), Failures()) for split in splits]
     second = place.encode_request("ids", overwrite=True)
-    begin_encoding(second)
+    begun(second)
     with pytest.raises(OutputError, match="another job has been started there since"):
-        write_manifest(done, job)
+        first.finish(done)
     with pytest.raises(OutputError, match="another job"):
         job_of(first)
     assert not (place.folder / "ids" / "manifest.json").exists()
@@ -166,13 +220,105 @@ def test_a_second_encoding_ends_the_first(place: Place) -> None:
 
 def test_a_second_count_ends_the_first(place: Place) -> None:
     first = place.count_request("counts")
-    begin_counting(first)
+    begun(first)
     second = place.count_request("counts")
-    begin_counting(second)
+    begun(second)
     with pytest.raises(OutputError, match="another job has been started there since"):
-        finish_counting([], first)
+        first.finish([])
     run_counting(second)
     assert (place.folder / "counts" / "manifest.json").exists()
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A transform that writes a PCollection to a directory.
+
+    Attributes:
+        write: adds it to a pipeline: the directory, and whether to overwrite it.
+        module: that has the function which is called for each part.
+        step: its name.
+        parts: how many there are.
+    """
+
+    write: Callable[..., object]
+    module: Any
+    step: str
+    parts: int
+
+
+def sinks(place: Place) -> dict[str, Sink]:
+    def write_counts(p: beam.Pipeline, out: Path, **choice: Any) -> object:
+        return p | beam.Create(TEXTS) | CountPretokens() | WriteCounts(str(out), shards=6, **choice)
+
+    def write_ids(p: beam.Pipeline, out: Path, **choice: Any) -> object:
+        documents = p | beam.Create([{"id": i, "text": text} for i, text in enumerate(TEXTS)])
+        ids = documents | EncodeDocuments(tokenizer=place.model)
+        return ids | WriteTokenIds(str(out), tokenizer=place.model, parts=6, **choice)
+
+    return {
+        "counts": Sink(write_counts, counts_files, "write_shard", 6),
+        "ids": Sink(write_ids, token_ids, "count_written", 6),
+    }
+
+
+def on_part(
+    monkeypatch: pytest.MonkeyPatch, sink: Sink, part: int, act: Callable[[], None]
+) -> None:
+    """Do something before the step of this part, the first being 1."""
+    function, seen = getattr(sink.module, sink.step), list[int]()
+
+    def hooked(*arguments: Any) -> Any:
+        seen.append(1)
+        if len(seen) == part:
+            act()
+        return function(*arguments)
+
+    monkeypatch.setattr(sink.module, sink.step, hooked)
+
+
+def fail() -> None:
+    raise RuntimeError("a worker is lost")
+
+
+@pytest.mark.parametrize("kind", ["counts", "ids"])
+def test_a_restarted_sink_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    sink, out = sinks(place)[kind], place.folder / "out"
+    with pipeline() as p:
+        sink.write(p, place.folder / "expected")
+    p = pipeline()
+    sink.write(p, out)
+    assert not out.exists()
+    with monkeypatch.context() as patch:
+        on_part(patch, sink, sink.parts // 2, fail)
+        with pytest.raises(Exception, match="a worker is lost"):
+            p.run()
+    assert len(list((out / "data").iterdir())) >= sink.parts // 2 - 1 > 0
+    assert not (out / "manifest.json").exists()
+    for _ in range(2):  # once more, when it is complete
+        p.run().wait_until_finish()
+        assert tree(out) == tree(place.folder / "expected")
+    again = pipeline()
+    sink.write(again, out)
+    with pytest.raises(Exception, match="which is complete: replace it"):
+        again.run()
+
+
+@pytest.mark.parametrize("kind", ["counts", "ids"])
+def test_a_second_sink_ends_the_first(
+    place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    sink, out = sinks(place)[kind], place.folder / "out"
+
+    def second() -> None:
+        with pipeline() as p:
+            sink.write(p, out, overwrite=True)
+
+    first = pipeline()
+    sink.write(first, out)
+    on_part(monkeypatch, sink, sink.parts // 2, second)
+    with pytest.raises(Exception, match="another job has been started there since"):
+        first.run()
+    assert json.loads((out / "manifest.json").read_text())["totals"]["documents"] in (0, len(TEXTS))
 
 
 class When(NoProgress):
@@ -206,8 +352,8 @@ def test_what_the_command_looked_at_decides_nothing(place: Place) -> None:
     assert counted.documents == len(TEXTS) + 2
 
 
-def graph(folder: Path, run: str) -> bytes:
-    """The pipeline that counts and encodes ``folder``, as it goes to a runner."""
+def graph(folder: Path, tokenizer: Path, run: str) -> bytes:
+    """The pipeline that counts, encodes and compares ``folder``, as it goes to a runner."""
     inputs = InputSettings(patterns=(str(folder),))
     encoding = EncodeRequest.of(
         inputs=inputs,
@@ -222,18 +368,22 @@ def graph(folder: Path, run: str) -> bytes:
         settings=CountSettings(),
     )
     p = beam.Pipeline(runner="FnApiRunner")
-    _ = p | EncodeRequested(replace(encoding, run=run), Failures())
-    _ = p | CountRequested(replace(counting, run=run), Failures())
+    _ = p | "encoding" >> PlannedTransform(replace(encoding, run=run), Failures())
+    _ = p | "counting" >> PlannedTransform(replace(counting, run=run), Failures())
+    comparing = compare_request(inputs, tokenizer, "comparison")
+    _ = p | "comparing" >> PlannedTransform(replace(comparing, run=run), Failures())
     data: bytes = p.to_runner_api().SerializeToString(deterministic=True)
     return data
 
 
 def test_the_graph_is_the_same_for_any_corpus(tmp_path: Path) -> None:
-    graphs = []
+    graphs, folder = [], tmp_path / "in"
+    folder.mkdir()
+    small_tokenizer(tmp_path / "t.json")
     for files in (1, 2000):
         for number in range(files):
-            (tmp_path / f"{number}.txt").write_text("text")
-        graphs.append(graph(tmp_path, "0" * 32))
+            (folder / f"{number}.txt").write_text("text")
+        graphs.append(graph(folder, tmp_path / "t.json", "0" * 32))
     # Shared objects have random names, and pickles are compressed: a few bytes differ.
     assert abs(len(graphs[0]) - len(graphs[1])) < 500
     assert len(graphs[1]) < 100_000

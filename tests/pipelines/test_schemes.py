@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import bpe
-from pipelines import jobs, storage
-from pipelines.compare.plan import parse_tokenizers
+from pipelines import storage
+from pipelines.compare.steps import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.splits import whole_file
@@ -26,6 +26,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+from tests import jobs
 from tests.cli.process import environment
 from tests.pipelines.corpora import KINDS, SPLIT, TWO, Corpus, encode, train, tree, write_corpus
 from tests.pipelines.object_store import ObjectStore
@@ -140,7 +141,7 @@ def test_a_store_whose_client_has_errors_of_its_own(monkeypatch: pytest.MonkeyPa
         storage.read(unreadable)
     with pytest.raises(InputError, match=f"{missing}: cannot read: it does not exist"):
         storage.read(missing)
-    with pytest.raises(InputError, match=f"{unreadable} cannot be read: NotFoundError: 404"):
+    with pytest.raises(InputError, match=f"{unreadable}: cannot read: NotFoundError: 404"):
         StoredFile(whole_file(input_file(unreadable, "unreadable", 5, "text"), 0))
     with pytest.raises(LostFileError, match=f"{missing}: the file had 5 bytes .* is gone now"):
         StoredFile(whole_file(input_file(missing, "nothing", 5, "text"), 0))
@@ -169,7 +170,7 @@ def test_a_file_at_which_a_store_fails_is_named(monkeypatch: pytest.MonkeyPatch)
         return BrokenFile(file.read()) if path.startswith("store://bucket/corpus/") else file
 
     monkeypatch.setattr(ObjectStore, "opened", breaking)
-    named = r"store://bucket/corpus/\S+ cannot be read: ConnectionLostError: 503 try later"
+    named = r"store://bucket/corpus/\S+: cannot read: ConnectionLostError: 503 try later"
     with pytest.raises(JobError, match=named):
         encode_in_store()
 
@@ -231,15 +232,17 @@ def test_inputs_inside_the_output_are_refused_in_a_store(corpus: Corpus) -> None
         "decode(directory=at, stream=sys.stdout.buffer)",
         (
             "check_run(inputs=InputSettings(patterns=(at,)), pretokens=PretokenSettings(),"
-            " training=TrainSettings(vocab_size=300), output=OutputSettings(directory=at))"
+            " training=TrainSettings(vocab_size=300), output=OutputSettings(directory=at),"
+            " encoding=EncodeSettings(), execution=Execution())"
         ),
     ],
 )
 def test_filesystems_get_options_before_they_are_used(call: str) -> None:
     code = (
-        "import sys\nfrom pipelines import jobs\nfrom pipelines.errors import JobError\n"
+        "import sys\nfrom pipelines.cli.run import check_run\nfrom pipelines.decode import decode\n"
+        "from pipelines.verify.job import verify\nfrom pipelines.errors import JobError\n"
         "from pipelines.settings import *\nimport tests.pipelines.object_store\n"
-        f"at = 'store://bucket/none'\ntry:\n    jobs.{call}\nexcept JobError as error:\n"
+        f"at = 'store://bucket/none'\ntry:\n    {call}\nexcept JobError as error:\n"
         "    print(error)\n"
     )
     done = subprocess.run(

@@ -10,12 +10,12 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from pipelines import jobs
 from pipelines.errors import ConfigError, InputError, OutputError
-from pipelines.jobs import CountsInput
 from pipelines.output.lock import locked
-from pipelines.progress import NoProgress, Stage
-from pipelines.settings import OutputSettings, PretokenSettings, TrainSettings
+from pipelines.progress import NoProgress, SlotWriter
+from pipelines.progress.steps import LiveStage
+from pipelines.settings import CountsInput, OutputSettings, PretokenSettings, TrainSettings
+from tests import jobs
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
 
 if TYPE_CHECKING:
@@ -119,9 +119,13 @@ def test_another_setting_is_another_job(
         train(tmp_path / "model", counts=source, training=other, resume=True)
 
 
-def test_a_training_without_a_limit_is_refused() -> None:
+def test_settings_that_are_wrong_cannot_be_made() -> None:
     with pytest.raises(ConfigError, match="no limit"):
         TrainSettings()
+    with pytest.raises(ConfigError, match="`ties` 'random' is unknown: use one of bytes-min"):
+        TrainSettings(vocab_size=300, ties="random")
+    with pytest.raises(ConfigError, match="`min_frequency` 0 is out of range: use 1 or more"):
+        TrainSettings(vocab_size=300, min_frequency=0)
 
 
 def test_counts_of_several_corpora_train_together(tmp_path: Path) -> None:
@@ -265,9 +269,7 @@ def test_settings_are_checked_before_anything_is_counted(corpus: Corpus, tmp_pat
     for training, pretokens in (
         (TrainSettings(vocab_size=100), PretokenSettings()),
         (TrainSettings(vocab_size=256), PretokenSettings(special_tokens=("<|end|>",))),
-        (TrainSettings(vocab_size=300, ties="random"), PretokenSettings()),
-        (TrainSettings(vocab_size=300), PretokenSettings(pretokenizer="gpt3")),
-        (TrainSettings(vocab_size=300, min_frequency=0), PretokenSettings()),
+        (TrainSettings(vocab_size=300), PretokenSettings(pattern="(")),
     ):
         with pytest.raises(ConfigError):
             train(tmp_path / "m", inputs=corpus.inputs(), training=training, pretokens=pretokens)
@@ -308,41 +310,47 @@ def test_a_damaged_part_of_the_counts_is_named(corpus: Corpus, tmp_path: Path) -
         train(tmp_path / "again", counts=source)
 
 
-class Listener(Stage):
-    """Keeps what it is told."""
+class Listening(NoProgress):
+    """Looks at the stage each time that a worker has said how far it is."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[int, int]] = []
 
-    def advance(self, done: int, total: int) -> None:
-        self.heard.append((done, total))
-
-
-class Listening(NoProgress):
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-
     @contextlib.contextmanager
     def stage(
         self, name: str, total_bytes: int | None, *, unit: str = "merges"
-    ) -> Iterator[Listener]:
-        yield self._listener
+    ) -> Iterator[LiveStage]:
+        self._stage = LiveStage(name, total_bytes, unit=unit)
+        try:
+            yield self._stage
+        finally:
+            self._stage.close()
+
+    def look(self) -> None:
+        now = self._stage.snapshot()
+        self.heard.append((now.done, now.total))
 
 
-def test_progress_hears_of_merges(tmp_path: Path) -> None:
+def test_progress_hears_of_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress, advance = Listening(), SlotWriter.advance
+
+    def advance_and_look(slot: SlotWriter, done: int, total: int) -> None:
+        advance(slot, done, total)
+        progress.look()
+
+    monkeypatch.setattr(SlotWriter, "advance", advance_and_look)
     words = [f"{i * 7919 % 99991:x}" for i in range(400)]
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", words)
     count(corpus.inputs(), tmp_path / "counts")
-    listener = Listener()
     summary = jobs.train(
         counts=(CountsInput(directory=str(tmp_path / "counts")),),
         pretokens=PretokenSettings(),
         training=TrainSettings(vocab_size=900),
         output=OutputSettings(directory=str(tmp_path / "model")),
         execution=ONE,
-        progress=Listening(listener),
+        progress=progress,
     )
     assert summary.merges > 256
-    assert listener.heard
-    assert listener.heard == sorted(listener.heard)
-    assert listener.heard[-1][1] == 900 - 256
+    assert progress.heard
+    assert progress.heard == sorted(progress.heard)
+    assert progress.heard[-1][1] == 900 - 256

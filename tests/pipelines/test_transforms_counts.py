@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -16,8 +18,18 @@ from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
 import bpe
 from bpe.counts import PretokenCounts
-from pipelines import CountPretokens, ReadCounts, TrainTokenizer, WriteCounts, batches, transforms
+from pipelines import (
+    CountPretokens,
+    ReadCounts,
+    ReadDocuments,
+    TrainTokenizer,
+    WriteCounts,
+    batches,
+    transforms,
+)
 from pipelines.errors import ConfigError
+from pipelines.option import declared
+from pipelines.settings import CountSettings, InputSettings, PretokenSettings, TrainSettings
 from pipelines.transforms import counting
 from tests.pipelines.beam_runs import (
     MODES,
@@ -325,19 +337,21 @@ def test_there_must_be_something_to_train_on() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CountPretokens(pretokenizer="gpt3"), "unknown pre-tokenizer 'gpt3'"),
+        (lambda: CountPretokens(pretokenizer="gpt3"), "`pretokenizer` 'gpt3' is unknown .did you"),
         (lambda: CountPretokens(pattern="("), "does not compile|missing"),
         (lambda: CountPretokens(special_tokens="<|end|>"), "special_tokens is one string"),
         (lambda: CountPretokens(special_tokens=[""]), "special token"),
         (lambda: CountPretokens(normalizer="nfc"), "normalizer is one string"),
+        (lambda: CountPretokens(normalizer=["nfx"]), "`normalizer` 'nfx' is unknown"),
         (lambda: CountPretokens(text_field=""), "text_field is ''"),
         (lambda: WriteCounts(""), "`output` is empty"),
-        (lambda: WriteCounts("c", shards=0), "shards 0 is not"),
-        (lambda: WriteCounts("c", prune_below=0), "prune_below is 0"),
+        (lambda: WriteCounts("c", shards=0), "`shards` 0 is not between 1 and 99,999"),
+        (lambda: WriteCounts("c", prune_below=0), "`prune_below` 0 is out of range"),
         (lambda: ReadCounts(""), "the path is empty"),
         (TrainTokenizer, "no limit"),
         (lambda: TrainTokenizer(vocab_size=5), "`vocab_size` 5"),
-        (lambda: TrainTokenizer(vocab_size=300, ties="random"), "unknown tie rule"),
+        (lambda: TrainTokenizer(vocab_size="many"), "`vocab_size` 'many' is not a whole number"),
+        (lambda: TrainTokenizer(vocab_size=300, ties="random"), "`ties` 'random' is unknown"),
         (
             lambda: TrainTokenizer(vocab_size=300, ties="first-seen"),
             "ties 'first-seen': the elements of a PCollection have no order",
@@ -349,12 +363,24 @@ def test_arguments_are_checked_when_a_transform_is_made(make: Any, message: str)
         make()
 
 
-def test_arguments_are_keywords() -> None:
-    for transform in (CountPretokens, TrainTokenizer):
+def test_arguments_are_keywords_that_the_settings_declare() -> None:
+    make: Any
+    for make in (CountPretokens, TrainTokenizer, partial(WriteCounts, "c")):
         with pytest.raises(TypeError):
-            transform("gpt2")
-    with pytest.raises(TypeError):
-        WriteCounts("c", "gpt2")
+            make("gpt2")
+        with pytest.raises(TypeError, match="'pretokeniser': did you mean 'pretokenizer'"):
+            make(pretokeniser="gpt2")
+    with pytest.raises(TypeError, match="unknown argument 'track_order'"):
+        WriteCounts("c", track_order=True)
+    for transform, classes in (
+        (CountPretokens, [PretokenSettings]),
+        (TrainTokenizer, [PretokenSettings, TrainSettings]),
+        (WriteCounts, [PretokenSettings, CountSettings]),
+        (ReadDocuments, [InputSettings]),
+    ):
+        given = set(inspect.signature(transform).parameters)
+        options = {name for one in classes for name in declared(one)}
+        assert options - given <= {"track_order", "max_failures"}
 
 
 def test_windows_have_no_directory(tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def test_ids_do_not_depend_on_batches(
 
 
 BAD = [7, {"body": "low"}, beam.Row(text=None), "abx", pa.table({"body": ["a"]})]
-NO_TOKEN = "the character 'x' (U+0078) has no token, and the tokenizer no unknown token for it"
+NO_TOKEN = "the character 'x' (U+0078) has no token, and the tokenizer has no unknown token"
 REASONS = [
     "the element is int 7",
     "the element has no field 'text' (its fields",

@@ -20,10 +20,10 @@ from pipelines import (
     ReadDocuments,
     TrainTokenizer,
     WriteTokenIds,
-    jobs,
 )
 from pipelines.errors import ConfigError
 from pipelines.transforms import token_ids
+from tests import jobs
 from tests.pipelines.beam_runs import both_modes, pipeline
 from tests.pipelines.corpora import Corpus, encode, small_tokenizer, tree, write_corpus
 
@@ -162,12 +162,16 @@ def test_no_documents_are_a_corpus_too(path: Path, tmp_path: Path) -> None:
         ({"id": True, "input_ids": [1]}, "field 'id' is True"),
         ({"id": "a"}, "field 'input_ids' is None, where token ids are needed"),
         ({"id": "a", "input_ids": "text"}, "field 'input_ids' is 'text'"),
+        ({"id": "a", "input_ids": b"text"}, "field 'input_ids' is b'text'"),
+        ({"id": "a", "input_ids": [1.5]}, r"field 'input_ids' is \[1.5\]"),
+        ({"id": "a", "input_ids": [1, None]}, r"field 'input_ids' is \[1, None\]"),
         ({"id": "a", "input_ids": [-1]}, "rows do not have the types asked for"),
         ({"id": "a", "input_ids": [99999]}, "has the id 99999, and the greatest of the tokenizer"),
         ("text", "the element is str"),
         (pa.table({"id": ["a"]}), "column 'input_ids' is missing"),
         (pa.table({"id": [None], "input_ids": [[1]]}), "column 'id' is missing or has nulls"),
         (pa.table({"id": ["a"], "input_ids": ["b"]}), "a table has not the types asked for"),
+        (pa.table({"id": ["a"], "input_ids": [[1, None]]}), "has nulls among the token ids"),
     ],
 )
 def test_rows_that_cannot_be_written(

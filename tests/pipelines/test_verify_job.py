@@ -6,17 +6,43 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import jobs, storage
+from bpe.counts.files import run_to_ipc
+from bpe.pretokenizer import Pretokenizer
+from pipelines import storage
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.reading import Reading
+from pipelines.count.check_parts import stored_parts, stored_sets
+from pipelines.count.steps import CountJob
+from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import META, open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, VerificationError
+from pipelines.failures import Failures
 from pipelines.output.names import dead_letters_file, manifest_bytes
-from pipelines.settings import Execution, InputSettings, PretokenSettings, RowSettings
+from pipelines.planned import PlannedTransform
+from pipelines.settings import (
+    Execution,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    RowSettings,
+)
+from pipelines.verify.counts import (
+    CountedPart,
+    VerifyCountsJob,
+    check_stored,
+    compare_shard,
+    plan_counts,
+)
+from pipelines.verify.encoded import plan_encoded
+from pipelines.verify.job import VerifyRequest
+from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
     count,
@@ -363,13 +389,171 @@ def test_dead_letters_of_counts_are_those_of_the_last_run(tmp_path: Path) -> Non
     inputs = corpus.inputs(split_size=20, max_failures=2)
     count(inputs, tmp_path / "counts")
     letters = sorted((tmp_path / "counts" / "dead-letters").iterdir())
-    letters[0].write_bytes(b"")
-    with pytest.raises(VerificationError, match="bad records, the manifest says 2"):
+    good = letters[0].read_bytes()
+    for damage, message in (
+        (b"", r"jsonl has 0 bytes, the manifest says \d+"),
+        (good.replace(b"a", b"b"), "its SHA-256 is not that of the manifest"),
+    ):
+        letters[0].write_bytes(damage)
+        with pytest.raises(VerificationError, match=message):
+            jobs.verify(directory=str(tmp_path / "counts"))
+    letters[0].write_bytes(good)
+    assert jobs.verify(directory=str(tmp_path / "counts")).failures == 2
+    (other := letters[0].with_name("part-00009-of-00010.jsonl")).write_bytes(b"")
+    with pytest.raises(VerificationError, match=f"{other.name} is not named in the manifest"):
         jobs.verify(directory=str(tmp_path / "counts"))
+    other.unlink()
     path.write_bytes(path.read_bytes().replace(b"{}\n[]\n", b"\n" * 6))
     count(inputs, tmp_path / "counts", resume=True)
     assert jobs.verify(directory=str(tmp_path / "counts"), inputs=inputs).failures == 0
     assert not [*(tmp_path / "counts" / "dead-letters").iterdir()]
+
+
+def test_of_several_wrong_parts_of_counts_the_first_is_named(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    """Whatever worker comes to one of them first; and shards that cannot be read are no others."""
+    count(corpus.inputs(), tmp_path / "counts")
+    for number in (9, 4, 2):
+        flip(tmp_path / "counts" / "data" / f"part-{number:05}-of-00016.parquet")
+    for workers in (1, 4):
+        for inputs in (None, corpus.inputs()):
+            with pytest.raises(VerificationError) as raised:
+                jobs.verify(
+                    directory=str(tmp_path / "counts"),
+                    inputs=inputs,
+                    execution=Execution(workers=workers),
+                )
+            assert "part-00002-of-00016.parquet has not the SHA-256" in str(raised.value)
+            assert "(the first of 3 parts that are wrong, of 16)" in str(raised.value)
+
+
+def test_totals_of_counts_are_the_sums_of_their_parts(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "a.jsonl", ["one two", "two three"])
+    count(corpus.inputs(), tmp_path / "counts")
+    edit_manifest(tmp_path / "counts", lambda m: m["totals"].update(pretokens=9))
+    with pytest.raises(VerificationError, match="add up to 4, the totals say 9 pre-tokens"):
+        jobs.verify(directory=str(tmp_path / "counts"))
+    edit_manifest(tmp_path / "counts", lambda m: m["totals"].update(pretokens=4, documents=3))
+    jobs.verify(directory=str(tmp_path / "counts"))
+    with pytest.raises(VerificationError, match="counts are of 3 documents, the input has 2"):
+        jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs())
+
+
+def test_counting_again_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "in" / "a.jsonl"
+    corpus = write_jsonl(path, [sentence(i) for i in range(30)])
+    path.write_bytes(path.read_bytes() + b"{}\n[]\n")
+    count(corpus.inputs(max_failures=2), tmp_path / "counts")
+    before = {one: one.stat().st_mtime_ns for one in tmp_path.rglob("*")}
+    summary = jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs())
+    assert (summary.compared, summary.failures) == (True, 2)
+    assert {one: one.stat().st_mtime_ns for one in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("order", [False, True])
+def test_sets_with_other_numbers_of_shards_are_compared(tmp_path: Path, order: bool) -> None:
+    """A watch counts small files into one shard, and adds sets up into more."""
+    texts, runs = ["low lower low", "low new newer"], dict[int, list[bytes]]()
+    settings: dict[str, Any] = {"pretokenizer": "words", "track_order": order}
+    place = 0
+    job = VerifyCountsJob(
+        count=CountJob(
+            directory=str(tmp_path), pretokenizer=Pretokenizer("words"), track_order=order, shards=4
+        ),
+        reading=Reading(directory=str(tmp_path), options=ReadOptions()),
+    )
+    for text, shards in zip(texts, (1, 4), strict=True):
+        counts = bpe.count_pretokens([text], **settings)
+        counts.save(tmp_path / str(shards), shards=shards)
+        (one,) = stored_sets(str(tmp_path / str(shards)))
+        for stored in stored_parts([one]):
+            found, *messages = check_stored(replace(stored, first_place=place), job)
+            assert isinstance(found, CountedPart)
+            assert found.error is None
+            for message in messages:
+                assert isinstance(message, tuple)
+                runs.setdefault(message[0], []).append(message[1])
+        place += counts.order_span or 0
+    again = bpe.count_pretokens(texts, **settings).run.split(4)
+    for shard in range(4):
+        counted = [run_to_ipc(again[shard])]
+        same = compare_shard(shard, stored=runs[shard], counted=counted, job=job.count)
+        assert same.error is None
+        nothing = [run_to_ipc(job.count.counter().drain(4)[shard])]
+        other = compare_shard(shard, stored=runs[shard], counted=nothing, job=job.count)
+        assert (other.error is None) == (len(again[shard]) == 0)
+
+
+def graph_of(directory: str, inputs: InputSettings | None) -> bytes:
+    """The pipeline that verifies counts or an encoded corpus, as it goes to a runner."""
+    kind = json.loads(storage.read(f"{directory}/manifest.json"))["kind"]
+    planned: Any
+    if kind == "counts":
+        planned = plan_counts(directory, stored_sets(directory), inputs=inputs)
+    else:
+        planned = plan_encoded(directory, read_encoded(directory), inputs=inputs)
+    request = VerifyRequest(
+        output=OutputSettings(directory=directory),
+        manifest=planned.manifest,
+        inputs=inputs,
+        job=planned.job,
+    )
+    p = beam.Pipeline(runner="FnApiRunner")
+    _ = p | PlannedTransform(request, Failures())
+    data: bytes = p.to_runner_api().SerializeToString(deterministic=True)
+    return data
+
+
+def test_the_graph_is_the_same_for_any_output(model: Path, tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    sizes: dict[str, list[int]] = {"ids": [], "counts": []}
+    for files in (1, 300):
+        for number in range(files):
+            (folder / f"{number}.txt").write_text("text")
+        inputs = InputSettings(patterns=(str(folder),), split_size=4)
+        encode(inputs, model, tmp_path / "ids", overwrite=True)
+        count(inputs, tmp_path / "counts", overwrite=True)
+        for name, found in sizes.items():
+            found.append(len(graph_of(str(tmp_path / name), inputs)))
+    for first, second in sizes.values():
+        assert abs(first - second) < 500
+        assert second < 100_000
+
+
+@pytest.mark.parametrize("kind", ["ids", "counts"])
+def test_a_manifest_that_is_written_anew_meanwhile_is_an_error(
+    corpus: Corpus, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    if kind == "ids":
+        encode(corpus.inputs(), model, tmp_path / "ids")
+    else:
+        count(corpus.inputs(), tmp_path / "counts")
+    out, plan = tmp_path / kind, VerifyRequest.plan
+
+    def changed(request: VerifyRequest) -> Any:
+        edit_manifest(out, lambda m: m["totals"].update(documents=1))
+        return plan(request)
+
+    monkeypatch.setattr(VerifyRequest, "plan", changed)
+    with pytest.raises(VerificationError, match=r"manifest\.json was written anew since"):
+        jobs.verify(directory=str(out), execution=Execution(workers=1))
+
+
+def test_counts_whose_manifest_names_no_dead_letters_are_read(tmp_path: Path) -> None:
+    """As an earlier release wrote it: the bad records are counted."""
+    path = tmp_path / "in" / "a.jsonl"
+    corpus = write_jsonl(path, ["one", "two"])
+    path.write_bytes(path.read_bytes() + b"{}\n[]\n")
+    count(corpus.inputs(split_size=20, max_failures=2), tmp_path / "counts")
+    edit_manifest(tmp_path / "counts", lambda m: m.pop("dead_letters"))
+    assert jobs.verify(directory=str(tmp_path / "counts")).failures == 2
+    for letters in (tmp_path / "counts" / "dead-letters").iterdir():
+        letters.unlink()
+        with pytest.raises(
+            VerificationError, match="bad records, the manifest says 2: count again"
+        ):
+            jobs.verify(directory=str(tmp_path / "counts"))
 
 
 def test_counts_of_another_text_are_found(tmp_path: Path) -> None:
@@ -377,9 +561,14 @@ def test_counts_of_another_text_are_found(tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "counts", pretokens=PretokenSettings(pretokenizer="words"))
     path = corpus.folder / "a.jsonl"
     path.write_text(path.read_text().replace("three", "eerht"))
-    with pytest.raises(VerificationError, match="'eerht'") as error:
-        jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs())
-    assert "in byte order, the pre-token of row 0" in str(error.value)
+    directory = tmp_path / "counts"
+    with pytest.raises(
+        VerificationError, match=r"counts, shard \d+ of 16: in byte order,"
+    ) as error:
+        jobs.verify(directory=str(directory), inputs=corpus.inputs())
+    assert ("'eerht'" in str(error.value)) != ("'three'" in str(error.value))
+    assert "in byte order, the pre-token of row 0 is" in str(error.value)
+    assert "(the first of 2 shards that are wrong, of 16)" in str(error.value)
     other = replace(corpus.inputs(), patterns=(str(tmp_path / "in" / "a.jsonl"), __file__))
     with pytest.raises(VerificationError, match="not those that were counted"):
         jobs.verify(directory=str(tmp_path / "counts"), inputs=other)

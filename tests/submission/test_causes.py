@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.causes import first_cause
-from pipelines.cli.job_log import OWN_HANDLER, job_log
+from pipelines.cli.logs import OWN_HANDLER, job_log
 from pipelines.errors import JobError, RecordError
 from pipelines.failures import WorkerError, error_in
 
@@ -94,8 +94,8 @@ def test_the_log_of_a_job_goes_to_a_file_and_not_to_the_command(
         with job_log() as log:
             logging.getLogger("apache_beam.runners").info("the state changed")
             logging.error("a stack\n\tof 200 lines")  # noqa: LOG015 - as Beam logs it
-            logging.getLogger("pipelines.jobs").warning("ours")
-            logging.getLogger("pipelines.jobs").info("not before, not now")
+            logging.getLogger("pipelines.count").warning("ours")
+            logging.getLogger("pipelines.count").info("not before, not now")
             path = Path(log.keep())
             assert len(log.errors) == 1
         logging.getLogger("apache_beam.runners").info("over")

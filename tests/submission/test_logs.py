@@ -14,11 +14,11 @@ import logging, sys, warnings
 from pipelines.cli import logs
 logs.use_format(sys.argv[1])
 logs.set_up_logging()
-from bpe.presets import special
-from pipelines.cli.job_log import job_log
+from bpe import presets
+from pipelines.cli.logs import job_log
 with job_log() as log:
-    logging.getLogger("pipelines.jobs").warning("ours")
-    warnings.warn_explicit("also ours", UserWarning, special.__file__, 1)
+    logging.getLogger("pipelines.count").warning("ours")
+    warnings.warn_explicit("also ours", UserWarning, presets.__file__, 1)
     logging.getLogger("apache_beam").warning("of Beam")
     warnings.warn_explicit("of a library", UserWarning, "/elsewhere/library.py", 1)
     print("a traceback", file=sys.stderr)
@@ -53,7 +53,7 @@ import logging, sys
 from pipelines.cli import logs
 logs.set_up_logging()
 from pipelines.errors import Interrupted
-from pipelines.cli.job_log import job_log
+from pipelines.cli.logs import job_log
 try:
     with job_log():
         raise Interrupted("terminated", exit_status=143)

@@ -20,7 +20,7 @@ def test_a_wheel_holds_what_workers_need(tmp_path: Path) -> None:
     assert {path.name for path in ROOT.iterdir()} == before
     with zipfile.ZipFile(wheel) as archive:
         assert archive.testzip() is None
-        module = "pipelines/encode/transform.py"
+        module = "pipelines/encode/job.py"
         assert archive.read(module) == (ROOT / module).read_bytes()
         archive.extractall(tmp_path / "installed")
     # It works without the checkout.

@@ -19,7 +19,7 @@ from apache_beam.runners.portability.portable_runner import PipelineResult
 
 from pipelines.progress import LineProgress
 from pipelines.run import observe
-from pipelines.submission.waiting import where_to_look
+from pipelines.submission.job import where_to_look
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:

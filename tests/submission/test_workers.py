@@ -14,9 +14,13 @@ from apache_beam.options.pipeline_options import (
 
 from pipelines.errors import ConfigError, JobError
 from pipelines.settings import Execution
-from pipelines.submission.package import check_package, needs_package
-from pipelines.submission.paths import check_paths
-from pipelines.submission.submit import reach_job_server, ready
+from pipelines.submission.checks import (
+    check_package,
+    check_paths,
+    needs_package,
+    reach_job_server,
+    ready,
+)
 from pipelines.submission.workers import Workers, is_loopback, workers_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpe import BpeError, TrainingError, presets
+from bpe import BpeError, Preset, presets
+from bpe.errors import TrainingError
+from examples.presets import (
+    ByteLevelTokenizer,
+    InterviewTokenizer,
+    NotebookTokenizer,
+    PresetTokenizer,
+    WordsTokenizer,
+    WordTutorialTokenizer,
+)
 from tests.systems import values
 from tests.systems.values import SYSTEMS, System, pieces
 
@@ -18,18 +27,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def trained(system: System) -> presets.PresetTokenizer:
+def trained(system: System) -> PresetTokenizer:
     """The description's class, trained on its example."""
     limits = dict(system.options)
     if system.preset == "word-tutorial":
-        return presets.WordTutorialTokenizer().train(system.texts, **limits)
+        return WordTutorialTokenizer().train(system.texts, **limits)
     if system.preset == "notebook":
-        return presets.NotebookTokenizer().train(system.texts, limits.get("max_merges"))
+        return NotebookTokenizer().train(system.texts, limits.get("max_merges"))
     if system.preset == "byte-level":
-        return presets.ByteLevelTokenizer().train(system.texts, **limits)
+        return ByteLevelTokenizer().train(system.texts, **limits)
     if system.preset == "words":
-        return presets.WordsTokenizer().train(system.texts)
-    return presets.InterviewTokenizer().train(system.texts, limits.get("max_merges"))
+        return WordsTokenizer().train(system.texts)
+    return InterviewTokenizer().train(system.texts, limits.get("max_merges"))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -56,7 +65,7 @@ def test_the_values_of_the_description(name: str) -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_the_same_by_the_preset_alone(name: str) -> None:
     system = SYSTEMS[name]
-    tokenizer = presets.load(system.preset).train(system.texts, **system.options)
+    tokenizer = Preset.load(system.preset).train(system.texts, **system.options)
     assert tokenizer == trained(system).tokenizer
     assert tokenizer.training == trained(system).training
 
@@ -64,8 +73,8 @@ def test_the_same_by_the_preset_alone(name: str) -> None:
 # A
 
 
-def tutorial() -> presets.WordTutorialTokenizer:
-    return presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=10)
+def tutorial() -> WordTutorialTokenizer:
+    return WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=10)
 
 
 def test_special_tokens_come_first_then_sorted_characters_then_merges() -> None:
@@ -81,18 +90,18 @@ def test_special_tokens_come_first_then_sorted_characters_then_merges() -> None:
 
 def test_frequencies_are_texts_that_often() -> None:
     system = values.TUTORIAL
-    by_texts = presets.WordTutorialTokenizer().train(system.texts, max_merges=10)
+    by_texts = WordTutorialTokenizer().train(system.texts, max_merges=10)
     assert by_texts.tokenizer == tutorial().tokenizer
-    sentences = presets.WordTutorialTokenizer().train([" ".join(system.texts)], max_merges=10)
+    sentences = WordTutorialTokenizer().train([" ".join(system.texts)], max_merges=10)
     assert sentences.tokenizer == tutorial().tokenizer
 
 
 def test_rare_words_and_case() -> None:
     texts = ["Low low LOW once"]
-    assert presets.WordTutorialTokenizer().train(texts, 20).word_counts == {"low": 3}
-    everything = presets.WordTutorialTokenizer().train(texts, 20, min_freq=1)
+    assert WordTutorialTokenizer().train(texts, 20).word_counts == {"low": 3}
+    everything = WordTutorialTokenizer().train(texts, 20, min_freq=1)
     assert everything.word_counts == {"low": 3, "once": 1}
-    kept = presets.WordTutorialTokenizer(case_sensitive=True).train(texts, 30, min_freq=1)
+    kept = WordTutorialTokenizer(case_sensitive=True).train(texts, 30, min_freq=1)
     assert list(kept.word_counts) == ["Low", "low", "LOW", "once"]
     assert kept.tokenize("Low") != kept.tokenize("low")
     assert kept.case_sensitive
@@ -101,14 +110,14 @@ def test_rare_words_and_case() -> None:
 
 def test_vocab_size_counts_everything() -> None:
     for size in range(15, 30):
-        tokenizer = presets.WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=size)
+        tokenizer = WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=size)
         assert len(tokenizer) == size
         assert len(tokenizer.merges) == size - 15
 
 
 def test_too_small_a_size_trains_nothing_and_says_so() -> None:
     with pytest.warns(UserWarning, match="no merge was trained: .* are 15 tokens, vocab_size is 9"):
-        tokenizer = presets.WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=9)
+        tokenizer = WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=9)
     assert tokenizer.merges == []
     assert tokenizer.tokenize("low") == ["l", "o", "w", "</w>"]
     assert tokenizer.training.stopped == "vocabulary full"
@@ -144,23 +153,23 @@ def test_dropout_is_seeded_and_off_by_default() -> None:
 
 
 def test_verbose_prints_every_merge(capsys: pytest.CaptureFixture[str]) -> None:
-    presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2)
+    WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2)
     assert capsys.readouterr().out == ""
-    presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2, verbose=True)
+    WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2, verbose=True)
     assert capsys.readouterr().out.splitlines() == [
         "merge 1: n + e = ne (10 times)",
         "merge 2: ne + w = new (10 times)",
         "17 tokens: merge limit",
     ]
     lines: list[str] = []
-    presets.WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2, verbose=lines.append)
+    WordTutorialTokenizer().train(values.FREQUENCIES, max_merges=2, verbose=lines.append)
     assert len(lines) == 3
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("kind", [presets.WordTutorialTokenizer, presets.InterviewTokenizer])
+@pytest.mark.parametrize("kind", [WordTutorialTokenizer, InterviewTokenizer])
 def test_one_json_file_holds_it(
-    kind: type[presets.WordTutorialTokenizer | presets.InterviewTokenizer], tmp_path: Path
+    kind: type[WordTutorialTokenizer | InterviewTokenizer], tmp_path: Path
 ) -> None:
     tokenizer = kind().train(values.INTERVIEW_TEXTS, vocab_size=30)
     tokenizer.save(tmp_path / "t.json")
@@ -179,13 +188,13 @@ def test_one_json_file_holds_it(
 
 
 def test_case_is_remembered(tmp_path: Path) -> None:
-    kept = presets.WordTutorialTokenizer(case_sensitive=True).train(["Low Low"], 20)
+    kept = WordTutorialTokenizer(case_sensitive=True).train(["Low Low"], 20)
     kept.save(tmp_path / "t.json")
-    assert presets.WordTutorialTokenizer.load(tmp_path / "t.json").case_sensitive
+    assert WordTutorialTokenizer.load(tmp_path / "t.json").case_sensitive
 
 
 def test_before_training_it_says_what_to_do() -> None:
-    tokenizer = presets.WordTutorialTokenizer()
+    tokenizer = WordTutorialTokenizer()
     assert len(tokenizer) == 0
     assert repr(tokenizer) == "<WordTutorialTokenizer, not trained, lower case>"
     with pytest.raises(BpeError, match="this WordTutorialTokenizer is not trained: call train"):
@@ -200,7 +209,7 @@ def test_before_training_it_says_what_to_do() -> None:
 
 
 def test_the_first_vocabulary_of_the_notebook() -> None:
-    notebook = presets.NotebookTokenizer().train(values.NOTEBOOK.texts, num_merges=0)
+    notebook = NotebookTokenizer().train(values.NOTEBOOK.texts, num_merges=0)
     characters = set("".join(values.NOTEBOOK.texts))
     assert len(characters) == 19
     assert set(notebook.vocabulary) == {*characters, "</w>"}
@@ -211,14 +220,14 @@ def test_the_first_vocabulary_of_the_notebook() -> None:
 
 
 def test_texts_are_whole_unless_they_are_cut() -> None:
-    assert presets.ByteLevelTokenizer().train(["a b"], 300).word_counts == {"a b": 1}
-    cut = presets.ByteLevelTokenizer(pretokenizer="gpt2").train(["a b"], 300)
+    assert ByteLevelTokenizer().train(["a b"], 300).word_counts == {"a b": 1}
+    cut = ByteLevelTokenizer(pretokenizer="gpt2").train(["a b"], 300)
     assert cut.word_counts == {"a": 1, " b": 1}
 
 
 def test_special_tokens_are_atomic() -> None:
     texts = ["<s>ab<s>ab", "ab<e>"]
-    tokenizer = presets.ByteLevelTokenizer().train(texts, 300, special_tokens=["<s>", "<e>"])
+    tokenizer = ByteLevelTokenizer().train(texts, 300, special_tokens=["<s>", "<e>"])
     assert [(left + right, n) for left, right, n in tokenizer.merges] == [("ab", 3)]
     assert tokenizer.encode("<s>ab<e>") == [0, 258, 1]
     assert tokenizer.decode([0, 258, 1]) == "<s>ab<e>"
@@ -230,7 +239,7 @@ def test_every_text_comes_back(text: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-BYTES = presets.ByteLevelTokenizer().train(values.EATS.texts, 262, special_tokens=["<|end|>"])
+BYTES = ByteLevelTokenizer().train(values.EATS.texts, 262, special_tokens=["<|end|>"])
 
 
 @pytest.mark.parametrize(
@@ -253,19 +262,19 @@ def test_the_pair_of_files(tmp_path: Path) -> None:
         "merges.txt",
         "vocab.json",
     ]
-    assert presets.ByteLevelTokenizer.load(tmp_path / "pair").tokenizer == BYTES.tokenizer
+    assert ByteLevelTokenizer.load(tmp_path / "pair").tokenizer == BYTES.tokenizer
 
 
 # D and E
 
 
 def test_lowly_with_two_merges() -> None:
-    words = presets.WordsTokenizer().train(["low", "lower", "lowest"], max_merges=2)
+    words = WordsTokenizer().train(["low", "lower", "lowest"], max_merges=2)
     assert words.split("lowly", clean=True) == ["low", "l", "y"]
 
 
 def test_output_without_marks() -> None:
-    tokenizer = presets.InterviewTokenizer().train(values.INTERVIEW_TEXTS, 20)
+    tokenizer = InterviewTokenizer().train(values.INTERVIEW_TEXTS, 20)
     assert tokenizer.split("lower unknown", clean=True) == ["lo", "wer", *"unknown"]
     assert tokenizer.tokenize("lower zoo", clean=True) == ["lo", "wer", "[UNK]", "o", "o"]
     assert tokenizer.tokenize("[UNK]", clean=True) == ["[UNK]"] * 5
@@ -273,7 +282,7 @@ def test_output_without_marks() -> None:
 
 
 def test_marks_in_the_text_itself_stay() -> None:
-    words = presets.WordsTokenizer().train(["a</w> b"], max_merges=0)
+    words = WordsTokenizer().train(["a</w> b"], max_merges=0)
     assert "".join(words.split("a</w> b", clean=True)) == "a</w>b"
 
 
@@ -283,9 +292,9 @@ def test_marks_in_the_text_itself_stay() -> None:
 def test_names_and_unknown_names() -> None:
     assert presets.names() == ("byte-level", "interview", "notebook", "word-tutorial", "words")
     with pytest.raises(TrainingError, match=r"unknown preset 'word': .*did you mean words\?"):
-        presets.load("word")
+        Preset.load("word")
 
 
 def test_presets_are_values() -> None:
     for name in presets.names():
-        assert pickle.loads(pickle.dumps(presets.load(name))) == presets.load(name)  # noqa: S301
+        assert pickle.loads(pickle.dumps(Preset.load(name))) == Preset.load(name)  # noqa: S301

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe as library
-from bpe import presets
-from pipelines import jobs
+from bpe import Preset
 from pipelines.settings import (
     Execution,
     InputSettings,
@@ -19,11 +18,12 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+from tests import jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PRESET = presets.load("notebook")
+PRESET = Preset.load("notebook")
 # Every pair occurs twice: nothing but the order decides.
 FILES = {
     "a.jsonl": ["xy yx", "zw wz", ""],

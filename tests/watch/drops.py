@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import zstandard
 from typing_extensions import Self
 
-from pipelines.watch import log
+from pipelines.output.entries import read_folded, read_log, standing
 from tests.cli.process import BPE, environment
 from tests.pipelines.corpora import sentence
 
@@ -255,8 +255,5 @@ def taken_names(output: Path) -> list[str]:
     """What they are called."""
     if not (output / "manifest.json").exists():
         return []
-    if log.is_watched_counts(str(output)):
-        entries = list(log.read_log(str(output)).values())
-    else:
-        entries = log.read_manifest(str(output))[log.WATCH]
-    return [source["name"] for entry in entries for source in entry["inputs"]]
+    log = read_log(str(output))
+    return list(standing(read_folded(str(output)).taken, log).taken)

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines import jobs
 from pipelines.settings import CountsInput, EncodeSettings, InputSettings
+from tests import jobs
 from tests.cli.process import bpe
 from tests.pipelines.corpora import encode, small_tokenizer, train
 from tests.watch.drops import (

@@ -6,13 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from apache_beam.io.filesystem import FileMetadata
 
+from pipelines.corpus.inputs import Listed
+from pipelines.corpus.places import Place, Places
 from pipelines.errors import ConfigError, InputError
 from pipelines.run import use_storage_alone
-from pipelines.settings import Execution
-from pipelines.watch.arrivals import Arrivals, Place, stamp, state
-from pipelines.watch.settings import DriftSettings, WatchSettings
+from pipelines.settings import DriftSettings, Execution, WatchSettings
+from pipelines.storage import Version
+from pipelines.watch.arrivals import Arrivals
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
@@ -27,20 +28,11 @@ class Clock:
         return self.now
 
 
-def arrivals(
-    *patterns: str, now: float = 1e9, output: str = "/nowhere", **settings: object
-) -> tuple[Arrivals, Clock]:
-    clock = Clock(now)
-    made = Arrivals(
-        [Place.of(pattern) for pattern in patterns],
-        output=output,
-        settings=WatchSettings(**settings),  # type: ignore[arg-type]
-        clock=clock,
-    )
-    return made, clock
+def places(*patterns: str, output: str = "/nowhere") -> Places:
+    return Places.of(patterns, output=output)
 
 
-def names(found: Arrivals) -> list[str]:
+def names(found: Places) -> list[str]:
     return [found.name(file.path) for file in found.find()]
 
 
@@ -63,18 +55,18 @@ def test_what_is_no_input_is_passed_over(tmp_path: Path) -> None:
         *("a.jsonl.done", "_SUCCESS", "sub/.hidden/h.jsonl", "out/i.jsonl"),
     ):
         (tmp_path / name).touch()
-    assert names(arrivals(str(tmp_path))[0]) == ["a.jsonl", "b.json", "sub/c.jsonl"]
-    assert names(arrivals(f"{tmp_path}/*.jsonl")[0]) == ["a.jsonl"]
-    assert names(arrivals(f"{tmp_path}/**/*.jsonl")[0]) == ["a.jsonl", "sub/c.jsonl"]
-    assert names(arrivals(f"{tmp_path}/b.json")[0]) == ["b.json"]
-    assert names(arrivals(str(tmp_path), output=f"{tmp_path}/sub")[0]) == ["a.jsonl", "b.json"]
+    assert names(places(str(tmp_path))) == ["a.jsonl", "b.json", "sub/c.jsonl"]
+    assert names(places(f"{tmp_path}/*.jsonl")) == ["a.jsonl"]
+    assert names(places(f"{tmp_path}/**/*.jsonl")) == ["a.jsonl", "sub/c.jsonl"]
+    assert names(places(f"{tmp_path}/b.json")) == ["b.json"]
+    assert names(places(str(tmp_path), output=f"{tmp_path}/sub")) == ["a.jsonl", "b.json"]
 
 
 def test_names_are_below_the_folder_of_all_patterns(tmp_path: Path) -> None:
     for name in ("x", "y"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.jsonl").touch()
-    both, _ = arrivals(f"{tmp_path}/x/*", f"{tmp_path}/y", f"{tmp_path}/x/a*")
+    both = places(f"{tmp_path}/x/*", f"{tmp_path}/y", f"{tmp_path}/x/a*")
     assert names(both) == ["x/a.jsonl", "y/a.jsonl"]
 
 
@@ -93,17 +85,17 @@ def test_every_name_is_seen(tmp_path: Path) -> None:
     odd = ["[a].jsonl", "a.jsonl", "b\\c.jsonl", "new\nline.jsonl"]
     for name in odd:
         (folder / name).touch()
-    assert names(arrivals(str(folder))[0]) == odd
+    assert names(places(str(folder))) == odd
     folder = folder.rename(tmp_path / "plain")
     for pattern in (folder, folder / "*", folder / "*.jsonl"):
-        assert names(arrivals(str(pattern))[0]) == odd
-    assert names(arrivals(str(folder / "[a].jsonl"))[0]) == ["[a].jsonl"]
+        assert names(places(str(pattern))) == odd
+    assert names(places(str(folder / "[a].jsonl"))) == ["[a].jsonl"]
 
 
 def test_records_and_text_are_not_taken_together(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.txt.tmp", "b.txt.done"):
         (tmp_path / name).touch()
-    watched, _ = arrivals(str(tmp_path))
+    watched = places(str(tmp_path))
     assert [watched.name(file.path) for file in watched.find()] == ["a.jsonl"]
     (tmp_path / "b.txt").touch()
     with pytest.raises(InputError, match=r"1 jsonl \(a\.jsonl\), 1 text \(b\.txt\)"):
@@ -114,7 +106,7 @@ def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
     for name in ("a.jsonl", "README.md", ".gitattributes"):
         (tmp_path / name).touch()
     (tmp_path / "b.jsonl").symlink_to(tmp_path / "nowhere")
-    watched, _ = arrivals(str(tmp_path))
+    watched = places(str(tmp_path))
     assert [(one.files, one.reason) for one in watched.look().summary()] == [
         (2, "by their names"),
         (1, "links that lead nowhere"),
@@ -126,10 +118,11 @@ def test_a_file_settles(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("one")
     os.utime(path, (1000, 1000))
-    watched, clock = arrivals(str(tmp_path), now=1002, settle=5)
+    clock = Clock(1002)
+    watched = Arrivals(WatchSettings(settle=5), clock=clock)
 
     def complete() -> bool:
-        file = state(str(path))
+        file = Listed.at(str(path))
         assert file is not None
         return watched.is_complete(file)
 
@@ -147,8 +140,9 @@ def test_a_clock_that_is_ahead_does_not_hold_a_file_back(tmp_path: Path) -> None
     path = tmp_path / "a.jsonl"
     path.write_text("one")
     os.utime(path, (99_000, 99_000))
-    watched, clock = arrivals(str(tmp_path), now=1000, settle=5)
-    file = state(str(path))
+    clock = Clock(1000)
+    watched = Arrivals(WatchSettings(settle=5), clock=clock)
+    file = Listed.at(str(path))
     assert file is not None
     assert not watched.is_complete(file)
     clock.now = 1005
@@ -159,8 +153,8 @@ def test_a_marker_completes_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("one")
     os.utime(path, (1000, 1000))
-    watched, _ = arrivals(str(tmp_path), complete_when="marker")
-    file = state(str(path))
+    watched = Arrivals(WatchSettings(complete_when="marker"))
+    file = Listed.at(str(path))
     assert file is not None
     assert not watched.is_complete(file)
     (tmp_path / "a.jsonl.done").touch()
@@ -168,15 +162,18 @@ def test_a_marker_completes_a_file(tmp_path: Path) -> None:
 
 
 def test_a_store_may_tell_times_in_full_or_in_seconds() -> None:
-    listed, asked = FileMetadata("s3://b/a", 5, 17.25), FileMetadata("s3://b/a", 5, 17.0)
-    assert stamp(listed) == stamp(asked)
-    assert stamp(FileMetadata("/b/a", 5, 17.25)) != stamp(FileMetadata("/b/a", 5, 17.0))
+    listed, asked = (
+        Listed("s3://b/a", 5, Version.of_store(nanoseconds))
+        for nanoseconds in (17_250_000_000, 17_000_000_000)
+    )
+    assert listed.stamp == asked.stamp
+    assert Listed("/b/a", 5, Version(17_250_000_000)).stamp != asked.stamp
 
 
 def test_names_of_a_store_are_no_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ObjectStore.objects, "store://bucket/a[1]*.txt", b"text")
     use_storage_alone(Execution())
-    found = state("store://bucket/a[1]*.txt")
+    found = Listed.at("store://bucket/a[1]*.txt")
     assert found is not None
-    assert found.size_in_bytes == 4
-    assert state("store://bucket/a[2].txt") is None
+    assert found.size == 4
+    assert Listed.at("store://bucket/a[2].txt") is None

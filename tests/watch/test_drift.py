@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from pipelines.watch.drift import Measured, Series, trained_bytes_per_token, warnings_of
-from pipelines.watch.settings import DriftSettings
+from pipelines.drift import Series, trained_bytes_per_token, warnings_of
+from pipelines.errors import InputError
+from pipelines.output.entries import Measured
+from pipelines.settings import DriftSettings
 from tests.cli.process import bpe as run
 
 if TYPE_CHECKING:
@@ -22,16 +24,16 @@ def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
     settings = DriftSettings(every=60)
     series = Series(str(tmp_path), settings, trained=4.0)
     first = Measured(text_bytes=400, tokens=100, single_byte_tokens=20)
-    assert series.update(first, now=NOW) == []
+    assert series.update([first], now=NOW) == []
     more = first + Measured(text_bytes=100, tokens=100, single_byte_tokens=90)
-    assert series.update(more, now=NOW + 30) == []  # too early for a row
-    (warning,) = series.update(more, now=NOW + 61)
+    assert series.update([more], now=NOW + 30) == []  # too early for a row
+    (warning,) = series.update([more], now=NOW + 61)
     assert (
         warning == "1.00 bytes per token, below 0.8 of the 4.00 that the tokenizer was trained to"
     )
     again = Series(str(tmp_path), settings, trained=4.0)  # as after a kill
     last = more + Measured(text_bytes=8, tokens=2)
-    assert again.update(last, now=NOW + 86_400, last=True) == []
+    assert again.update([last], now=NOW + 86_400, last=True) == []
     rows = again.rows()
     assert [row["text_bytes"] for row in rows] == [400, 100, 8]
     assert [row["single_byte_share"] for row in rows] == [0.2, 0.9, 0.0]
@@ -45,9 +47,9 @@ def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
 def test_without_a_training_the_first_row_is_the_measure(tmp_path: Path) -> None:
     series = Series(str(tmp_path), DriftSettings(every=0), trained=None)
     first = Measured(text_bytes=300, tokens=100)
-    assert series.update(first, now=NOW) == []
+    assert series.update([first], now=NOW) == []
     again = Series(str(tmp_path), DriftSettings(every=0), trained=None)
-    assert again.update(first + Measured(text_bytes=100, tokens=100), now=NOW + 1)
+    assert again.update([first + Measured(text_bytes=100, tokens=100)], now=NOW + 1)
 
 
 def test_each_limit_warns() -> None:
@@ -95,3 +97,11 @@ def test_a_watch_measures_and_warns(tmp_path: Path) -> None:
     assert row["unseen_per_million"] == pytest.approx(1e6 * (3 + len(unseen) - 1) / 5)
     assert len(row["warnings"]) == 3
     assert done.stderr.count("the tokenizer fits less") == 3
+
+
+@pytest.mark.parametrize("row", ['{"bytes_per_token": 3.0}', '{"sums": {"tokens": "x"}}', "[1]"])
+def test_a_row_that_was_edited_is_named(tmp_path: Path, row: str) -> None:
+    (tmp_path / "drift").mkdir()
+    (tmp_path / "drift" / "2026-01-01.jsonl").write_text(row + "\n", "utf-8")
+    with pytest.raises(InputError, match="drift: a row is damaged"):
+        Series(str(tmp_path), DriftSettings(), None)

@@ -21,7 +21,7 @@ from pipelines.settings import (
     PretokenSettings,
 )
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.run import run_until_stopped
+from pipelines.watch.keeper import run_until_stopped
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:

@@ -9,13 +9,15 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from pipelines import jobs
 from pipelines.cli.commands import bpe as group
+from pipelines.count.directory import load_counts
 from pipelines.errors import ConfigError, OutputError, RecordError, VerificationError
+from pipelines.output.entries import read_log
 from pipelines.report import report
 from pipelines.settings import (
     CountSettings,
@@ -24,11 +26,11 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
     PretokenSettings,
+    WatchSettings,
 )
-from pipelines.watch import log
 from pipelines.watch.counting import FAN_IN
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.settings import WatchSettings
+from tests import jobs
 from tests.cli.process import bpe
 from tests.pipelines.corpora import small_tokenizer
 from tests.watch.drops import WAIT, running, taken, wait_for
@@ -145,14 +147,27 @@ def test_counts_of_a_file_that_changes_are_counted_again(folder: Path) -> None:
     assert '<section id="pre-tokens">' in (folder / "out" / "report.html").read_text("utf-8")
 
 
+def test_the_parts_of_counts_are_a_table(folder: Path) -> None:
+    """As docs/watching.md says, for readers that know nothing of us."""
+    for number in range(FAN_IN + 2):
+        write(folder, f"b{number:02}", ["lazy dog", f"number {number}"])
+    count(folder)
+    table = (
+        pq.read_table(folder / "out" / "data").group_by("pretoken").aggregate([("count", "sum")])
+    )
+    assert dict(zip(*table.to_pydict().values(), strict=True)) == dict(
+        load_counts(str(folder / "out")).items()
+    )
+
+
 def test_files_that_changed_after_their_counts_were_added_up_are_named(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(1, FAN_IN):
         write(folder, f"b{number:02}", ["lazy dog"])
     assert count(folder).outdated_inputs == 0
-    (only,) = log.read_log(str(folder / "out")).values()
-    assert len(only["inputs"]) == FAN_IN
+    (only,) = read_log(str(folder / "out")).values()
+    assert len(only.taken) == FAN_IN
     caplog.clear()
     changed = [f"b{number:02}" for number in (3, 5, 9)]
     for name in changed:
@@ -166,6 +181,32 @@ def test_files_that_changed_after_their_counts_were_added_up_are_named(
     done = bpe(*COUNT, "--stop-idle", "0.4", cwd=folder)
     assert "; 3 changed after they were counted (old text counted);" in done.stdout
     assert "cannot be read" not in done.stdout
+
+
+def test_a_file_that_cannot_be_counted_may_be_made_good(folder: Path) -> None:
+    """Also when others have been added up; until then it is one bad record, and no input."""
+    inputs = InputSettings(patterns=(str(folder / "in"),), max_failures=1)
+    path, out = folder / "in" / "b.parquet", str(folder / "out")
+
+    def counted() -> tuple[int, int, int, int]:
+        summary = watch_count(
+            inputs=inputs,
+            pretokens=PretokenSettings(),
+            output=OutputSettings(directory=out),
+            execution=HERE,
+            watch=SOON,
+        )
+        assert jobs.verify(directory=out, inputs=inputs).failures == summary.failures
+        assert not summary.outdated_inputs
+        return summary.inputs, summary.failed_inputs, summary.failures, summary.documents
+
+    pq.write_table(pa.table({"words": ["no text"]}), path)
+    for number in range(1, FAN_IN):
+        write(folder, f"b{number:02}", ["lazy dog"])
+    assert counted() == (FAN_IN, 1, 1, FAN_IN + 1)
+    assert max(len(entry.taken) for entry in read_log(out).values()) == FAN_IN
+    pq.write_table(pa.table({"text": ["over the lazy dog"]}), path)
+    assert counted() == (FAN_IN + 1, 0, 0, FAN_IN + 2)
 
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
@@ -189,7 +230,7 @@ def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
                 execution=HERE,
             )
     names = {path.name for path in (folder / "out").iterdir()}
-    assert not names & {"log", "drift", "sets"}
+    assert not names & {"log", "drift"}
 
 
 def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path) -> None:
@@ -207,7 +248,7 @@ def test_the_first_bad_record_ends_it_unless_some_may_be_set_aside(folder: Path)
         encode(folder, max_failures=1)
 
 
-@pytest.mark.parametrize("name", ["log", "sets", "drift", "data", "dead-letters"])
+@pytest.mark.parametrize("name", ["log", "drift", "data", "dead-letters"])
 def test_linked_folders_of_the_output_are_refused(folder: Path, name: str) -> None:
     away, out = folder / "away", folder / "out"
     key = "0" * 20

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pipelines import storage
-from pipelines.errors import OutputError
-from pipelines.watch import log
+from pipelines.errors import OutputError, RecordError
+from pipelines.output import entries
+from pipelines.output.entries import Entry, entry_ids, read_entry, read_folded, read_log
+from pipelines.progress import NoProgress
+from pipelines.watch import folding, work
+from pipelines.watch.keeper import Keeper
 from tests.watch.works import Counts, Encoding, Works, hook, take_all
 
 if TYPE_CHECKING:
@@ -50,8 +55,8 @@ def test_what_another_process_has_taken_is_not_read(
     take_all(first)
     assert reads.of("a.txt") == 1
     if moved:
-        works.compact()
-    (file,) = second.arrivals.find()
+        works.fold()
+    (file,) = second.places.find()
     assert second.take(file) is None
     assert not second.is_wanted(file)
     assert reads.of("a.txt") == 1
@@ -66,15 +71,15 @@ def test_a_file_whose_time_alone_changes_is_read_once_in_a_process(
     os.utime(works.inputs / "a.txt", (1000, 1000))
     reads = Reads(monkeypatch)
     for times in (1, 2):
-        for work in (first, second):
-            take_all(work)
+        for one in (first, second):
+            take_all(one)
         assert reads.of("a.txt") == 2, times
     assert works.documents() == 2
 
 
 def test_an_attempt_that_is_dropped_takes_nothing_of_others_with_it(works: Works) -> None:
     first, second = works.work(), works.work()
-    (file,) = first.arrivals.find()
+    (file,) = first.places.find()
     make = second.make
 
     def slowly(*args: object) -> object:
@@ -88,14 +93,14 @@ def test_an_attempt_that_is_dropped_takes_nothing_of_others_with_it(works: Works
     assert works.documents() == 2
     assert not works.left()
     take_all(first)
-    works.compact()
+    works.fold()
     assert works.documents() == 1
     assert not works.left()
 
 
 def test_whoever_comes_second_keeps_what_is_there(works: Works) -> None:
     first, second = works.work(), works.work()
-    (file,) = first.arrivals.find()
+    (file,) = first.places.find()
     make = second.make
 
     def slowly(*args: object) -> object:
@@ -105,7 +110,7 @@ def test_whoever_comes_second_keeps_what_is_there(works: Works) -> None:
 
     second.make = slowly  # type: ignore[assignment,method-assign]
     assert second.take(file) is None
-    assert len(log.entry_names(works.out)) == 1
+    assert len(entry_ids(works.out)) == 1
     assert works.documents() == 2
     assert not works.left()
 
@@ -114,31 +119,53 @@ def test_two_that_write_their_entries_at_once_count_as_one(
     works: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = works.work(), works.work()
-    (file,) = first.arrivals.find()
-    hook(monkeypatch, log, "write_entry", lambda: take_all(first))
+    (file,) = first.places.find()
+    hook(monkeypatch, work, "write_entry", lambda: take_all(first))
     assert second.take(file) is not None
-    assert len(log.entry_names(works.out)) == 2
+    assert len(entry_ids(works.out)) == 2
     assert works.documents() == 2
-    works.compact()
+    works.fold()
     assert works.documents() == 2
     works.clean()
     assert works.documents() == 2
     assert not works.left()
     works.write("a.txt", "it holds something else by now\n")
     take_all(works.work())
-    works.compact()
+    works.fold()
     assert works.documents() == 1
 
 
 def test_a_job_that_lost_its_command_ends_when_the_next_one_begins(works: Works) -> None:
     lost = works.work()
     works.begin_run("second")
-    with pytest.raises(OutputError, match="another watch has been started there"):
+    with pytest.raises(OutputError, match="another job has been started there"):
         take_all(lost)
-    assert not log.entry_names(works.out)
+    assert not entry_ids(works.out)
     assert not works.left()
     take_all(works.work("second"))
     assert works.documents() == 2
+
+
+def test_a_command_that_lost_its_directory_folds_nothing(works: Works) -> None:
+    keeper = Keeper(works.task, NoProgress())
+    keeper.begin()
+    take_all(works.work())
+    before = read_folded(works.out), read_log(works.out)
+    works.begin_run("second")
+    with pytest.raises(OutputError, match="another job has been started there"):
+        keeper.look(last=True)
+    assert (read_folded(works.out), read_log(works.out)) == before
+
+
+def test_bad_records_that_come_at_the_last_moment_are_too_many(works: Works) -> None:
+    """No process has too many; all of them together have."""
+    keeper = Keeper(works.task, NoProgress())
+    keeper.begin()
+    take_all(works.work())
+    (entry,) = read_log(works.out).values()
+    entries.write_entry(works.out, Entry(entry.manifest, (replace(entry.taken[0], bad=1),)))
+    with pytest.raises(RecordError, match="1 bad record"):
+        keeper.look(last=True)
 
 
 def test_an_entry_that_comes_while_the_next_run_cleans_up(
@@ -154,7 +181,7 @@ def test_an_entry_that_comes_while_the_next_run_cleans_up(
         return made
 
     lost.make = slowly  # type: ignore[assignment,method-assign]
-    lost.see_run = lambda: None  # type: ignore[method-assign]  # it has just looked
+    lost.look = lambda: None  # type: ignore[method-assign]  # it has just looked
     take_all(lost)
     works.clean()
     take_all(works.work("second"))
@@ -169,22 +196,32 @@ def test_a_reader_while_entries_move_sees_each_once(
         works.write(f"{number:02}.txt", f"file {number}\n")
     take_all(works.work())
     seen = []
-    remove = log.remove_entry
+    remove = entries.remove_entry
 
     def removing(directory: str, id_: str) -> None:
         seen.append(works.documents())
         remove(directory, id_)
         seen.append(works.documents())
 
-    monkeypatch.setattr(log, "remove_entry", removing)
-    works.compact()
+    monkeypatch.setattr(folding, "remove_entry", removing)
+    works.fold()
     assert len(seen) >= 2 * 16
     assert set(seen) == {22}
 
 
 def test_entries_are_read_once(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
     take_all(works.work())
-    reader = log.LogReader(works.out)
-    first = reader.read()
-    monkeypatch.setattr(log, "read_entry", lambda *_: pytest.fail("it was read again"))
-    assert reader.read() is first
+    first = read_log(works.out)
+    works.write("b.txt", "over\n")
+    take_all(works.work(None))
+    read = []
+
+    def reading(directory: str, id_: str) -> object:
+        read.append(id_)
+        return read_entry(directory, id_)
+
+    monkeypatch.setattr(entries, "read_entry", reading)
+    second = read_log(works.out, first)
+    assert read == list(second.keys() - first.keys())
+    assert len(read) == 1
+    assert read_log(works.out, second) is second

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.watch import counting, log
+from pipelines.count import directory
+from pipelines.output.entries import (
+    Entry,
+    entry_ids,
+    keyed_files,
+    read_log,
+    standing,
+    write_entry,
+)
+from pipelines.watch import counting, folding, work
 from pipelines.watch.counting import FAN_IN
 from tests.watch.works import Counts, hook, take_all
 
@@ -33,15 +43,10 @@ class Sixteen(Counts):
         take_all(self.alone)
 
     def check_each_file_is_counted_once(self) -> None:
-        entries = log.read_log(self.out)
-        names = [
-            source["name"]
-            for entry in entries.values()
-            if entry["set"] is not None
-            for source in entry["inputs"]
-        ]
+        entries = self.log().values()
+        names = [one.name for entry in entries for one in entry.taken]
         assert sorted(names) == [f"{number:02}.txt" for number in range(FAN_IN)]
-        assert set(log.set_names(self.out)) == {e["set"] for e in entries.values() if e["set"]}
+        assert keyed_files(self.out) == {file for entry in entries for file in entry.files}
 
 
 @pytest.fixture
@@ -61,26 +66,30 @@ def in_a_thread(what: Callable[[], None], threads: list[threading.Thread]) -> Ca
 
 
 def noted(counts: Sixteen) -> list[str]:
-    """What is said of files that changed after they were added up."""
-    return [str(one["failed"]) for one in log.read_log(counts.out).values() if one["failed"]]
+    """The files that changed after they were added up."""
+    taken = standing((), read_log(counts.out)).taken
+    return [one.name for one in taken.values() if one.outdated]
 
 
-@pytest.mark.parametrize("step", ["load_counts", "combine", "write_set"])
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(counting, "added_up"), (directory, "combine"), (counting, "write_shard")],
+)
 @pytest.mark.parametrize("thread", [False, True])
 def test_a_file_that_is_replaced_while_sets_are_added_up(
-    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, step: str, thread: bool
+    counts: Sixteen, monkeypatch: pytest.MonkeyPatch, module: object, step: str, thread: bool
 ) -> None:
     """By a thread of this process or by another process: nobody waits for anybody."""
     threads: list[threading.Thread] = []
     change = in_a_thread(counts.change, threads) if thread else counts.change
-    hook(monkeypatch, counting, step, change)
-    counts.compact()
+    hook(monkeypatch, module, step, change)
+    counts.fold()
     for started in threads:
         started.join()
-    counts.compact()
-    counts.compact()
+    counts.fold()
+    counts.fold()
     counts.check_each_file_is_counted_once()
-    assert len(log.read_log(counts.out)) == 1
+    assert len(counts.log()) == 1
     assert not noted(counts)
     assert counts.documents() == FAN_IN
 
@@ -88,24 +97,23 @@ def test_a_file_that_is_replaced_while_sets_are_added_up(
 def test_sets_that_are_added_up_while_a_file_is_replaced(
     counts: Sixteen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hook(monkeypatch, log, "write_entry", counts.compact)
+    hook(monkeypatch, work, "write_entry", counts.fold)
     counts.change()
     assert counts.documents() == FAN_IN
-    counts.compact()
+    counts.fold()
     counts.check_each_file_is_counted_once()
-    (why,) = noted(counts)
-    assert why.startswith("it was changed after it was counted")
+    assert noted(counts) == ["03.txt"]
 
 
 def test_a_file_that_changes_twice_after_it_was_added_up(counts: Sixteen) -> None:
-    counts.compact()
+    counts.fold()
     for text in ("once\n", "twice\n", "once\n"):
         counts.change(text)
         assert counts.documents() == FAN_IN
-        counts.compact()
+        counts.fold()
         counts.check_each_file_is_counted_once()
         assert len(noted(counts)) == 1
-        assert len(log.entry_names(counts.out)) == 2
+        assert len(entry_ids(counts.out)) == 2
 
 
 class Killed(BaseException):
@@ -116,17 +124,17 @@ def killed(*_: object, **__: object) -> None:
     raise Killed
 
 
-@pytest.mark.parametrize("step", ["remove_entry", "remove_files"])
+@pytest.mark.parametrize("step", ["remove_entry", "_remove", "write_entry"])
 def test_whoever_removes_what_changed_is_killed(
     counts: Sixteen, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    counts.compact()
+    counts.fold()
     counts.change("once\n")
     counts.change("twice\n")
     with monkeypatch.context() as patch:
-        patch.setattr(log, step, killed)
+        patch.setattr(folding, step, killed)
         with pytest.raises(Killed):
-            counts.compact()
+            counts.fold()
     assert counts.documents() == FAN_IN
     counts.clean()
     counts.check_each_file_is_counted_once()
@@ -141,11 +149,11 @@ def test_whoever_adds_up_is_killed_before_anything_is_removed(
 ) -> None:
     with monkeypatch.context() as patch:
         if replaced:
-            hook(patch, log, "write_entry", counts.change)
-        patch.setattr(counting, "_clear", killed)
+            hook(patch, counting, "write_entry", counts.change)
+        patch.setattr(folding, "_remove", killed)
         with pytest.raises(Killed):
-            counts.compact()
-    assert len(log.entry_names(counts.out)) == FAN_IN + 1 + replaced
+            counts.fold()
+    assert len(entry_ids(counts.out)) == FAN_IN + 1 + replaced
     assert counts.documents() == FAN_IN
     counts.clean()
     counts.check_each_file_is_counted_once()
@@ -154,10 +162,16 @@ def test_whoever_adds_up_is_killed_before_anything_is_removed(
     assert len(noted(counts)) == replaced
 
 
-def test_an_entry_that_comes_long_after_its_file_was_added_up(counts: Sixteen) -> None:
-    (id_, late), *_ = log.read_log(counts.out).items()
-    counts.compact()
-    log.write_entry(counts.out, {**late, "key": "f" * 20})  # as of a bundle tried again
-    assert id_ not in log.read_log(counts.out)
-    assert len(log.read_log(counts.out)) == 1
+@pytest.mark.parametrize("key", ["0" * 20, "f" * 20])
+def test_an_entry_that_comes_long_after_its_file_was_added_up(counts: Sixteen, key: str) -> None:
+    (late, *_) = read_log(counts.out).values()
+    counts.fold()
+    (taken,) = late.taken
+    again = Entry(late.manifest, (replace(taken, key=key),))
+    write_entry(counts.out, again)  # as of a bundle tried again
+    assert again.id in read_log(counts.out)
+    assert len(counts.log()) == 1
     assert counts.documents() == FAN_IN
+    assert not noted(counts)
+    counts.fold()
+    assert again.id not in read_log(counts.out)

@@ -7,17 +7,25 @@ import json
 import signal
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from apache_beam.testing.util import assert_that, equal_to
 
-from pipelines import decode, jobs, storage
+from pipelines import ReadCounts, decode, storage
+from pipelines.count.directory import load_counts
+from pipelines.encode.manifest import read_encoded
 from pipelines.errors import VerificationError
-from pipelines.settings import CountsInput
+from pipelines.output.entries import read_log
+from pipelines.settings import CountsInput, InputSettings
 from pipelines.verify import counts as counts_verified
 from pipelines.verify import encoded as encoded_verified
-from pipelines.watch import log
+from pipelines.verify.job import VerifyRequest
+from pipelines.watch import counting
 from pipelines.watch.counting import FAN_IN
+from tests import jobs
+from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import sentence, small_tokenizer, train
 from tests.watch.drops import WAIT, running, taken, wait_for
 from tests.watch.works import Counts, Encoding, hook, take_all
@@ -43,18 +51,18 @@ class Replaced:
 
     def __init__(self, works: Works) -> None:
         self.works = works
-        works.task = works.task.__class__(**{**vars(works.task), "split_size": 20})
+        works.task = replace(works.task, split_size=20)
         self.alone = works.work(None)
         works.write("a.txt", "the quick brown fox\njumps over the lazy dog\n")
         works.write("b.txt", "the quick\nbrown fox\n")
         take_all(self.alone)
-        works.compact()
+        works.fold()
 
     def change(self, name: str) -> None:
         """Take it again with other contents, and take away what it was."""
         self.works.write(name, "over\nthe\nlazy dog\n")
         take_all(self.alone)
-        self.works.compact()
+        self.works.fold()
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ def replaced(tmp_path: Path) -> Replaced:
     return Replaced(Encoding(tmp_path))
 
 
-@pytest.mark.parametrize("step", ["check_names", "_check_file"])
+@pytest.mark.parametrize("step", ["check_names", "check_file"])
 def test_verify_of_what_is_replaced_meanwhile(
     replaced: Replaced, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -70,8 +78,8 @@ def test_verify_of_what_is_replaced_meanwhile(
     assert jobs.verify(directory=out).documents == 4
     hook(monkeypatch, encoded_verified, step, lambda: replaced.change("a.txt"))
     assert jobs.verify(directory=out).documents == 5
-    (part, *_) = log.read_manifest(out)["parts"]
-    (replaced.works.folder / part["file"]).unlink()
+    (part, *_) = read_encoded(out).parts
+    (replaced.works.folder / part.file).unlink()
     with pytest.raises(VerificationError, match="is missing, the manifest names it"):
         jobs.verify(directory=out)
 
@@ -86,21 +94,57 @@ def test_verify_of_what_is_replaced_meanwhile(
 def test_decode_of_what_is_replaced_meanwhile(
     replaced: Replaced, monkeypatch: pytest.MonkeyPatch, changed: str, texts: list[str]
 ) -> None:
-    assert len(log.read_manifest(replaced.works.out)["parts"]) > 2, "an input has several parts"
+    assert len(read_encoded(replaced.works.out).parts) > 2, "an input has several parts"
     hook(monkeypatch, decode, "_documents", lambda: replaced.change(changed))  # of a.txt
     assert [one["text"] for one in decoded(replaced.works.out)] == texts
 
 
+@pytest.mark.parametrize("step", ["stored_letters", "read_stored"])
 def test_verify_of_counts_that_are_added_up_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     counts = Counts(tmp_path)
     for number in range(FAN_IN):
         counts.write(f"{number:02}.txt", f"file {number}\n")
     take_all(counts.work(None))
-    hook(monkeypatch, counts_verified, "counts_of_sets", counts.compact)
+    hook(monkeypatch, counts_verified, step, counts.fold)
     assert jobs.verify(directory=counts.out).documents == FAN_IN
-    assert len(log.set_names(counts.out)) == 1
+    assert len(counts.log()) == 1
+
+
+def test_counts_of_small_and_large_files_are_read_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file has one shard, a large one as many as were asked for."""
+    monkeypatch.setattr(counting, "_LARGE", 20)
+    works = Counts(tmp_path)
+    works.into_shards(4)
+    works.write("a.txt", "low lower low\n")
+    works.write("b.txt", "low newer wide\nnewest lower lowest\n")
+    take_all(works.work(None))
+    assert {len(one.manifest["parts"]) for one in works.log().values()} == {1, 4}
+    with pipeline() as p:
+        assert_that(p | ReadCounts(works.out), equal_to(list(load_counts(works.out).items())))
+    inputs = InputSettings(patterns=(str(works.inputs / "*.txt"),), format="lines")
+    assert jobs.verify(directory=works.out, inputs=inputs).compared
+    (works.inputs / "a.txt").write_text("low lower wol\n")
+    with pytest.raises(VerificationError, match=r"shard \d of 4: in byte order"):
+        jobs.verify(directory=works.out, inputs=inputs)
+
+
+def test_counts_that_are_added_up_before_they_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command saw sets of one shard, its pipeline finds one of four."""
+    works = Counts(tmp_path)
+    works.into_shards(4)
+    for number in range(FAN_IN):
+        works.write(f"{number:02}.txt", f"file {number}\n")
+    take_all(works.work(None))
+    hook(monkeypatch, VerifyRequest, "plan", works.fold)
+    inputs = InputSettings(patterns=(str(works.inputs / "*.txt"),), format="lines")
+    summary = jobs.verify(directory=works.out, inputs=inputs)
+    assert (summary.documents, summary.parts, summary.compared) == (FAN_IN, 4, True)
 
 
 def test_a_file_that_goes_while_its_folder_is_listed(
@@ -190,9 +234,8 @@ def test_reading_beside_a_living_watch(tmp_path: Path) -> None:
                     overwrite=rounds > 0,
                 ).documents
                 assert before <= trained <= jobs.verify(directory=str(counts)).documents
-                sets = sum(
-                    len(one["inputs"]) == FAN_IN for one in log.read_log(str(counts)).values()
-                )
+                log = read_log(str(counts)).values()
+                sets = sum(len(entry.taken) == FAN_IN for entry in log)
                 rounds += 1
                 assert encoding.poll() is None
                 assert counting.poll() is None

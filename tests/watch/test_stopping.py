@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines import jobs
 from pipelines.settings import (
     CountsInput,
     EncodeSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
+    WatchSettings,
 )
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.settings import WatchSettings
+from tests import jobs
 from tests.cli.process import bpe
 from tests.pipelines.corpora import ONE, encode, sentence, small_tokenizer, train
 from tests.watch.drops import WAIT, running, taken, wait_for

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines import jobs
 from pipelines.settings import (
     EncodeSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
     TrainSettings,
+    WatchSettings,
 )
 from pipelines.watch.job import watch_count, watch_encode
-from pipelines.watch.settings import WatchSettings
+from tests import jobs
 from tests.cli.process import bpe
 from tests.faults import test_object_store
 from tests.faults.store import BUCKET, Store
@@ -94,7 +94,7 @@ def test_counting(store: Store, tmp_path: Path) -> None:
         )
         assert (summary.inputs, summary.new_inputs) == (first + 12, 12)
     jobs.verify(directory=f"{at}/out", inputs=inputs, execution=store.execution())
-    sets = {name.split("/")[1] for name in store.tree("counted/out/sets/")}
+    sets = store.tree("counted/out/data/")
     training = TrainSettings(vocab_size=300)
     made = [
         jobs.train(

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
 from bpe import Tokenizer
 from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.places import Places
 from pipelines.corpus.reading import Reading
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.steps import count_job
+from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import encode_job
 from pipelines.encode.tokenizer_files import tokenizer_json
 from pipelines.failures import Failures
-from pipelines.output.names import PLAN
+from pipelines.output.entries import keyed_files, read_folded, read_log, standing
+from pipelines.output.names import PLAN, PROGRAM, RUN
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
-    InputSettings,
     OutputSettings,
     PretokenSettings,
+    WatchSettings,
 )
-from pipelines.watch import counting, log
-from pipelines.watch.arrivals import Arrivals, Place
-from pipelines.watch.counting import CountTask
-from pipelines.watch.encoding import EncodeTask, begin_encoded
-from pipelines.watch.encoding import clean as clean_encoded
-from pipelines.watch.settings import WatchSettings
-from pipelines.watch.work import RUN
+from pipelines.watch import counting, encoding
+from pipelines.watch.folding import clean, fold
+from pipelines.watch.work import Task, Work
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pipelines.watch.work import Task, Work
+    from pipelines.output.entries import Entry
+    from pipelines.watch.work import Handler
 
 FIRST = "first"  # run of a watch
 
@@ -57,19 +58,26 @@ class Works:
         self.inputs.mkdir()
         self.folder.mkdir()
         self.begin_run(FIRST)
-        self.task = self.begin(folder)
+        handler = self.begin(folder)
+        handler.begin(goes_on=False)
+        self.task = Task(
+            handler=handler,
+            places=Places.of([str(self.inputs)], output=self.out, format_="lines"),
+            settings=WatchSettings(settle=0.0),
+            run=FIRST,
+            max_failures=0,
+            split_size=None,
+        )
 
-    def begin(self, folder: Path) -> Task:
+    def begin(self, folder: Path) -> Handler:
         raise NotImplementedError
 
     def begin_run(self, run: str) -> None:
-        (self.folder / PLAN).write_text(json.dumps({RUN: run}))
+        (self.folder / PLAN).write_text(json.dumps({"program": PROGRAM, RUN: run}))
 
     def work(self, run: str | None = FIRST) -> Work:
         """One process; the only one where there is no run."""
-        settings = WatchSettings(settle=0.0)
-        arrivals = Arrivals([Place.of(str(self.inputs))], output=self.out, settings=settings)
-        return self.task.work(arrivals, Failures(), run)
+        return Work(replace(self.task, run=run or FIRST), Failures(), alone=run is None)
 
     def write(self, name: str, text: str) -> None:
         (self.inputs / name).write_text(text)
@@ -78,23 +86,28 @@ class Works:
         """How many documents a reader finds now; fails where it finds what the log does not say."""
         raise NotImplementedError
 
-    def compact(self) -> None:
+    def log(self) -> dict[str, Entry]:
+        """The entries of the log that hold."""
+        return standing(read_folded(self.out).taken, read_log(self.out)).entries
+
+    def fold(self) -> None:
         """Bring the log together, as the process that started the job does."""
-        raise NotImplementedError
+        fold(self.task.handler)
 
     def clean(self) -> None:
         """Clean up, as a later run does."""
-        raise NotImplementedError
+        clean(self.task.handler)
 
     def left(self) -> set[str]:
-        """Parts or sets that nobody names."""
-        raise NotImplementedError
+        """Files that no entry names."""
+        entries = [read_folded(self.out), *self.log().values()]
+        return keyed_files(self.out).difference(*(entry.files for entry in entries))
 
 
 class Encoding(Works):
     """Files that are encoded."""
 
-    def begin(self, folder: Path) -> Task:
+    def begin(self, folder: Path) -> Handler:
         path = folder / "tokenizer.json"
         small_tokenizer(path)
         loaded = Tokenizer.load(path)
@@ -102,69 +115,43 @@ class Encoding(Works):
         job = encode_job(
             loaded,
             text,
-            inputs=InputSettings(patterns=(str(self.inputs),)),
-            output=OutputSettings(directory=self.out),
+            reading=Reading(directory=self.out, options=ReadOptions()),
             encoding=EncodeSettings(),
-            keep=(),
             parts=0,
         )
-        begin_encoded(job, text)
-        return EncodeTask(
-            job=job, directory=self.out, format="lines", max_failures=0, split_size=None
-        )
+        return encoding.Encoding(job=job, text=text)
 
     def documents(self) -> int:
-        manifest = log.read_manifest(self.out)
-        tables = [pq.read_table(self.folder / part["file"]) for part in manifest["parts"]]
+        manifest = read_encoded(self.out)
+        tables = [pq.read_table(self.folder / part.file) for part in manifest.parts]
         rows = sum(len(table) for table in tables)
-        assert rows == manifest["totals"]["documents"]
+        assert rows == manifest.totals.documents
         return rows
-
-    def compact(self) -> None:
-        log.compact(self.out)
-
-    def clean(self) -> None:
-        clean_encoded(self.out)
-
-    def left(self) -> set[str]:
-        named = {part["file"] for part in log.read_manifest(self.out)["parts"]}
-        return {f"data/{path.name}" for path in self.folder.glob("data/train-*")} - named
 
 
 class Counts(Works):
     """Files that are counted."""
 
-    def begin(self, folder: Path) -> Task:
+    def into_shards(self, shards: int) -> None:
+        """Count large files, and what is added up, into so many."""
+        handler: Any = self.task.handler
+        handler = replace(handler, job=replace(handler.job, shards=shards))
+        self.task = replace(self.task, handler=handler)
+
+    def begin(self, folder: Path) -> Handler:
         output = OutputSettings(directory=self.out)
-        self.job = count_job(PretokenSettings(), output, CountSettings(shards=1))
-        counting.write_head(self.out, self.job)
-        return CountTask(
-            job=self.job,
-            reading=Reading(directory=self.out, options=ReadOptions(), max_failures=0),
-            directory=self.out,
-            format="lines",
-            max_failures=0,
-            split_size=None,
-        )
+        job = count_job(PretokenSettings(), output, CountSettings(shards=1))
+        reading = Reading(directory=self.out, options=ReadOptions(), max_failures=0)
+        return counting.Counting(job=job, reading=reading)
 
     def documents(self) -> int:
         manifest, counts = read_counts_manifest(self.out), load_counts(self.out)
         assert (manifest.totals, manifest.inputs) == (counts.totals, counts.inputs)
         return counts.totals.documents
 
-    def compact(self) -> None:
-        counting.fold(self.out, self.job, log.LogReader(self.out))
-
-    def clean(self) -> None:
-        counting.clean(self.out)
-
-    def left(self) -> set[str]:
-        named = {entry["set"] for entry in log.read_log(self.out).values()}
-        return set(log.set_names(self.out)) - named
-
 
 def take_all(work: Work) -> None:
-    for file in work.arrivals.find():
+    for file in work.places.find():
         work.take(file)
 
 

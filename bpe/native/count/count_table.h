@@ -1,9 +1,9 @@
-// The hash table from pre-tokens to counts.
+// How often each pre-token was counted.
 //
-// Open addressing with linear probing over entries of 32 bytes, two to a cache line. Nearly all
-// pre-tokens have at most 15 bytes: those lie in the entry itself, so a hit costs one cache line
-// and no pointer is followed. Longer ones lie in an arena. The hash is kept, so growing reads no
-// keys. Looking up is cut in two steps, make_key() and add(), to prefetch between them.
+// An entry has 32 bytes, two to a cache line. Nearly all pre-tokens have at most 15 bytes: those
+// lie in the entry itself, so a hit costs one cache line and no pointer is followed. Longer ones
+// lie in an arena. The hash is kept, so growing reads no keys. Looking up is cut in two steps,
+// make_key() and add(), to prefetch between them.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "count/count_run.h"
+#include "table/flat_table.h"
 #include "table/hash.h"
 #include "table/word_key.h"
 #include "table/zeroed_array.h"
@@ -61,13 +62,14 @@ class CountTable {
  public:
   using Key = WordKey;
 
-  explicit CountTable(bool ordered) : ordered_(ordered) { resize(kSmallest); }
+  explicit CountTable(bool ordered)
+      : ordered_(ordered), entries_(kSmallest), places_(ordered ? kSmallest : 0) {}
 
-  size_t size() const { return size_; }
+  size_t size() const { return entries_.size(); }
 
   // Bytes this table holds in memory; while it grows, half as much again.
   size_t nbytes() const {
-    return entries_.size() * sizeof(Entry) + places_.size() * sizeof(Place) + arena_.nbytes();
+    return entries_.nbytes() + places_.size() * sizeof(Place) + arena_.nbytes();
   }
 
   // `readable` is the end of the bytes that may be read after the key's.
@@ -75,32 +77,28 @@ class CountTable {
     return Key(begin, static_cast<size_t>(end - begin), readable, seeds_);
   }
 
-  void prefetch(const Key& key) const { __builtin_prefetch(&entries_[key.hash & mask_], 1); }
+  void prefetch(const Key& key) const { __builtin_prefetch(&entries_[entries_.home(key.hash)], 1); }
 
   // Counts one occurrence; `place` is read where order is tracked.
   template <bool Ordered>
   void add(const Key& key, const Place& place) {
-    size_t slot = key.hash & mask_;
-    while (entries_[slot].count != 0) {
-      Entry& entry = entries_[slot];
-      if (same(entry, key)) {
-        ++entry.count;
-        if constexpr (Ordered)
-          if (place < places_[slot]) places_[slot] = place;
-        return;
-      }
-      slot = (slot + 1) & mask_;
+    const size_t slot = slot_of(key);
+    if (entries_[slot].is_free()) {
+      insert<Ordered>(key, place, slot);
+      return;
     }
-    insert<Ordered>(key, place, slot);
+    ++entries_[slot].count;
+    if constexpr (Ordered)
+      if (place < places_[slot]) places_[slot] = place;
   }
 
   // All keys and counts, parted by stable_hash and sorted; the table is empty afterwards.
   CountRuns drain(uint32_t shards) {
     std::vector<std::vector<Row>> rows(shards);
-    for (std::vector<Row>& shard : rows) shard.reserve(size_ / shards + size_ / shards / 8);
-    for (size_t slot = 0; slot < entries_.size(); ++slot) {
+    for (std::vector<Row>& shard : rows) shard.reserve(size() / shards + size() / shards / 8);
+    for (size_t slot = 0; slot < entries_.capacity(); ++slot) {
       const Entry& entry = entries_[slot];
-      if (entry.count == 0) continue;
+      if (entry.is_free()) continue;
       uint8_t inlined[16];
       const Bytes key = bytes(entry, inlined);
       rows[stable_hash(key.data(), key.size()) % shards].push_back({sort_key(entry), slot});
@@ -120,6 +118,8 @@ class CountTable {
 
   struct Entry : Key {
     int64_t count;  // 0 in a free entry
+
+    bool is_free() const { return count == 0; }
   };
   static_assert(sizeof(Entry) == 32);
 
@@ -136,36 +136,30 @@ class CountTable {
 
   template <bool Ordered>
   void insert(const Key& key, const Place& place, size_t slot) {
-    if ((size_ + 1) * 8 > entries_.size() * 5) {  // at most five eighths full
-      resize(entries_.size() * 2);
-      slot = free_slot(key.hash);
+    if ((size() + 1) * 8 > entries_.capacity() * 5) {  // at most five eighths full
+      grow();
+      slot = slot_of(key);
     }
     Entry entry{key, 1};
     if (key.is_long())
       entry.low = reinterpret_cast<uint64_t>(arena_.copy({key.data(), key.size()}));
-    entries_[slot] = entry;
+    entries_.insert(slot, entry);
     if constexpr (Ordered) places_[slot] = place;
-    ++size_;
   }
 
-  size_t free_slot(uint64_t hash) const {
-    size_t slot = hash & mask_;
-    while (entries_[slot].count != 0) slot = (slot + 1) & mask_;
-    return slot;
+  size_t slot_of(const Key& key) const {
+    return entries_.find(key.hash, [&](const Entry& entry) { return same(entry, key); });
   }
 
-  void resize(size_t capacity) {
-    ZeroedArray<Place> old_places(ordered_ ? capacity : 0);
-    ZeroedArray<Entry> old_entries(capacity);
-    std::swap(old_entries, entries_);
-    std::swap(old_places, places_);
-    mask_ = capacity - 1;
-    for (size_t i = 0; i < old_entries.size(); ++i) {
-      if (old_entries[i].count == 0) continue;
-      const size_t slot = free_slot(old_entries[i].hash);
-      entries_[slot] = old_entries[i];
-      if (ordered_) places_[slot] = old_places[i];
-    }
+  void grow() {
+    const size_t capacity = 2 * entries_.capacity();
+    ZeroedArray<Place> places(ordered_ ? capacity : 0);
+    entries_.resize(
+        capacity, [](const Entry& entry) { return entry.hash; },
+        [&](size_t from, size_t to) {
+          if (ordered_) places[to] = places_[from];
+        });
+    places_ = std::move(places);
   }
 
   // The key of an entry; one that lies inside it is written out to `inlined`.
@@ -201,9 +195,7 @@ class CountTable {
 
   bool ordered_;
   HashSeeds seeds_ = HashSeeds::get();
-  size_t size_ = 0;
-  size_t mask_ = 0;
-  ZeroedArray<Entry> entries_;
+  FlatTable<Entry> entries_;
   ZeroedArray<Place> places_;  // parallel to entries_ where order is tracked, else empty
   Arena arena_;
 };

@@ -22,9 +22,10 @@ namespace bpe {
 // Safe to call from several threads, one at a time gets through.
 class Counter {
  public:
-  // No scheme: only add_pieces() may be used.
-  Counter(std::optional<Scheme> scheme, std::vector<std::string> special_tokens, bool track_order)
-      : scheme_(scheme),
+  // No pre-tokenizer: only add_pieces() may be used.
+  Counter(std::optional<Pretokenizer> pretokenizer, std::vector<std::string> special_tokens,
+          bool track_order)
+      : pretokenizer_(pretokenizer),
         special_(std::move(special_tokens)),
         ordered_(track_order),
         table_(track_order) {}
@@ -37,12 +38,14 @@ class Counter {
               std::span<const uint8_t> whole) {
     if (!whole.empty() && whole.size() != column.rows())
       throw std::invalid_argument("whole needs one byte for each text");
-    if (!scheme_) throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
+    if (!pretokenizer_)
+      throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
     check_places(places, column.rows());
     const std::lock_guard lock(mutex_);
-    return with_scheme(*scheme_, [&](auto scheme) {
-      return ordered_ ? add_rows<decltype(scheme)::value, true>(column, places, whole)
-                      : add_rows<decltype(scheme)::value, false>(column, places, whole);
+    return with_pattern(*pretokenizer_, [&](auto pattern) {
+      using Pattern = typename decltype(pattern)::type;
+      return ordered_ ? add_rows<Pattern, true>(column, places, whole)
+                      : add_rows<Pattern, false>(column, places, whole);
     });
   }
 
@@ -131,7 +134,7 @@ class Counter {
       throw std::invalid_argument("row_ends do not ascend from 0 to the number of spans");
   }
 
-  template <Scheme S, bool Ordered>
+  template <class Pattern, bool Ordered>
   int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
                    std::span<const uint8_t> whole) {
     Batch<Ordered> batch(table_);
@@ -151,7 +154,7 @@ class Counter {
         continue;
       }
       const auto count = [&](const uint8_t* from, const uint8_t* to) {
-        Scanner<S> scanner(from, to);
+        Scanner<Pattern> scanner(from, to);
         for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
           batch.push(begin, end, text_end, place);
       };
@@ -176,7 +179,7 @@ class Counter {
     return piece;
   }
 
-  const std::optional<Scheme> scheme_;
+  const std::optional<Pretokenizer> pretokenizer_;
   const SpecialMatcher special_;
   const bool ordered_;
   mutable std::mutex mutex_;

@@ -37,12 +37,11 @@ class Encoder {
   // token, each merge makes the bytes of its parts and is listed once, and no special token takes
   // part in merging.
   Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
-          const std::vector<int64_t>& special, const std::string& scheme, bool whole_words,
+          const std::vector<int64_t>& special, const std::string& pretokenizer, bool whole_words,
           const Model& model)
       : words_(std::move(vocabulary), merges, special, whole_words, model),
-        decoder_(words_.vocabulary(), words_.model(), words_.is_special()),
-        has_scheme_(!scheme.empty()),
-        scheme_(has_scheme_ ? scheme_from_name(scheme) : Scheme::none) {
+        decoder_(words_.vocabulary(), words_.model(), words_.is_special()) {
+    if (!pretokenizer.empty()) pretokenizer_ = pretokenizer_from_name(pretokenizer);
     idle_.push_back(words_.new_workspace());  // ready before the first text comes
   }
 
@@ -58,12 +57,12 @@ class Encoder {
   // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
                      const Noise& noise) const {
-    if (!has_scheme_)
+    if (!pretokenizer_)
       throw std::invalid_argument("this tokenizer cuts text by a pattern: encode its pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
-    return with_scheme(scheme_, [&](auto scheme) {
+    return with_pattern(*pretokenizer_, [&](auto pattern) {
       return encode_rows(column.rows(), column.bytes(), noise, [&](size_t row, Run& run) {
-        encode_text<decltype(scheme)::value>(column[row], *cutter, run);
+        encode_text<typename decltype(pattern)::type>(column[row], *cutter, run);
       });
     });
   }
@@ -78,7 +77,7 @@ class Encoder {
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise) const {
     check_pieces(data, pieces, row_ends);
-    if (cut && !has_scheme_)
+    if (cut && !pretokenizer_)
       throw std::invalid_argument("this tokenizer cuts text by a pattern: cut its pieces before");
     const uint8_t* const readable = data.data() + data.size();
     return encode_rows(row_ends.size(), data.size(), noise, [&](size_t row, Run& run) {
@@ -96,8 +95,8 @@ class Encoder {
         }
         words.flush();
         if (id == kText) {
-          with_scheme(scheme_, [&](auto scheme) {
-            encode_segment<decltype(scheme)::value>(bytes, readable, run);
+          with_pattern(*pretokenizer_, [&](auto pattern) {
+            encode_segment<typename decltype(pattern)::type>(bytes, readable, run);
           });
         } else {
           run.ids.push_back(words_.checked(id));
@@ -214,29 +213,30 @@ class Encoder {
     return encoded;
   }
 
-  template <Scheme S>
+  template <class Pattern>
   void encode_text(Bytes text, const Cutter& cutter, Run& run) const {
     const uint8_t* const end = text.data() + text.size();
     cutter.matcher.cut(
         text.data(), end,
-        [&](const uint8_t* from, const uint8_t* to) { encode_segment<S>({from, to}, end, run); },
+        [&](const uint8_t* from, const uint8_t* to) {
+          encode_segment<Pattern>({from, to}, end, run);
+        },
         [&](size_t which, const uint8_t*) {
           run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
         });
   }
 
   // Never inlined: with one caller alone, the compiler inlines the scanner here.
-  template <Scheme S>
+  template <class Pattern>
   [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable, Run& run) const {
     WordEncoder::Words words(words_, readable, run);
-    Scanner<S> scanner(text.data(), text.data() + text.size());
+    Scanner<Pattern> scanner(text.data(), text.data() + text.size());
     words.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
   }
 
   WordEncoder words_;
   Decoder decoder_;
-  bool has_scheme_;
-  Scheme scheme_;
+  std::optional<Pretokenizer> pretokenizer_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> idle_;

@@ -1,4 +1,4 @@
-// What a pair of tokens merges to, and when: one flat table with open addressing.
+// What a pair of tokens merges to, and when.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "table/flat_table.h"
 #include "table/hash.h"
 #include "table/zeroed_array.h"
 
@@ -23,19 +24,18 @@ class MergeTable {
     uint32_t result = 0;  // the token that the merge makes, if it is one
   };
 
-  // A table for `merges` pairs, at most two thirds full, so that a search ends after a few steps.
+  // A table for `merges` pairs, at most four fifths full, so that a search ends after a few steps.
   explicit MergeTable(size_t merges)
       : low_(kLowIds * kLowIds),
-        slots_(merges + merges / 2 + 2),
+        pairs_(std::bit_ceil(merges + merges / 4 + 1)),
         filter_(std::bit_ceil(merges * kFilterBits / 64 + 1)) {}
 
   // False, and no change, where the pair is there already.
   bool insert(uint32_t left, uint32_t right, Rank rank, uint32_t result) {
     const uint64_t hash = hash_of(left, right);
-    size_t i = slot_of(hash);
-    for (; slots_[i].used != 0; i = after(i))
-      if (slots_[i].left == left && slots_[i].right == right) return false;
-    slots_[i] = {left, right, rank + 1, result};
+    const size_t slot = slot_of(hash, left, right);
+    if (!pairs_[slot].is_free()) return false;
+    pairs_.insert(slot, {left, right, rank + 1, result});
     filter_[filter_word(hash)] |= filter_bit(hash);
     if (is_low(left, right)) low_[low_index(left, right)] = {rank + 1, result};
     ranks_ = std::max(ranks_, size_t{rank} + 1);
@@ -50,23 +50,23 @@ class MergeTable {
     }
     const uint64_t hash = hash_of(left, right);
     if (!(filter_[filter_word(hash)] & filter_bit(hash))) return {};
-    for (size_t i = slot_of(hash); slots_[i].used != 0; i = after(i))
-      if (slots_[i].left == left && slots_[i].right == right)
-        return {slots_[i].used - 1, slots_[i].result};
-    return {};
+    const Pair& pair = pairs_[slot_of(hash, left, right)];
+    return {pair.used - 1, pair.result};
   }
 
   // One more than the greatest rank.
   size_t ranks() const { return ranks_; }
 
  private:
-  struct Slot {
+  struct Pair {
     uint32_t left, right;
-    uint32_t used;  // the rank and one, 0: the slot is free
+    uint32_t used;  // the rank and one; 0 in a free entry
     uint32_t result;
+
+    bool is_free() const { return used == 0; }
   };
   struct Low {
-    uint32_t used, result;  // as in a slot
+    uint32_t used, result;  // as in a Pair
   };
 
   // The pairs of bytes, and of what they make first, are asked for most: they have an array by
@@ -84,14 +84,15 @@ class MergeTable {
   uint64_t hash_of(uint32_t left, uint32_t right) const {
     return hash_words((uint64_t{left} << 32) | right, 0, seeds_);
   }
-  size_t slot_of(uint64_t hash) const {
-    return static_cast<size_t>((hash >> 32) * slots_.size() >> 32);
+  size_t slot_of(uint64_t hash, uint32_t left, uint32_t right) const {
+    return pairs_.find(hash, [&](const Pair& pair) {
+      return pair.left == left && pair.right == right && !pair.is_free();
+    });
   }
-  size_t after(size_t i) const { return i + 1 == slots_.size() ? 0 : i + 1; }
 
   HashSeeds seeds_ = HashSeeds::get();
   ZeroedArray<Low> low_;
-  ZeroedArray<Slot> slots_;
+  FlatTable<Pair> pairs_;
   ZeroedArray<uint64_t> filter_;
   size_t ranks_ = 0;
 };

@@ -6,13 +6,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "table/flat_table.h"
 #include "table/hash.h"
+#include "table/word_key.h"
 
 namespace bpe {
 
@@ -30,7 +31,7 @@ class Vocabulary {
     if (offsets_.front() != 0 || static_cast<uint64_t>(offsets_.back()) != data_.size() ||
         !std::is_sorted(offsets_.begin(), offsets_.end()))
       throw std::invalid_argument("the offsets of the tokens do not ascend over their bytes");
-    slots_.assign(std::bit_ceil(2 * size() + 1), kNone);
+    ids_ = FlatTable<RecordNumber>(std::bit_ceil(2 * size() + 1));
     for (uint32_t id = 0; id < size(); ++id)
       if (has(id)) insert(id);
   }
@@ -45,10 +46,7 @@ class Vocabulary {
 
   // The id of a byte string, or kNone.
   uint32_t find(std::span<const uint8_t> bytes) const {
-    if (bytes.empty()) return kNone;
-    for (size_t i = slot(bytes); slots_[i] != kNone; i = (i + 1) & (slots_.size() - 1))
-      if (std::ranges::equal((*this)[slots_[i]], bytes)) return slots_[i];
-    return kNone;
+    return bytes.empty() ? kNone : ids_[slot_of(bytes)].number();
   }
 
   // The token of each single byte, kNone where there is none.
@@ -63,32 +61,25 @@ class Vocabulary {
 
  private:
   void insert(uint32_t id) {
-    const std::span<const uint8_t> bytes = (*this)[id];
-    size_t i = slot(bytes);
-    for (; slots_[i] != kNone; i = (i + 1) & (slots_.size() - 1))
-      if (std::ranges::equal((*this)[slots_[i]], bytes))
-        throw std::invalid_argument("ids " + std::to_string(slots_[i]) + " and " +
-                                    std::to_string(id) + " are the same byte string");
-    slots_[i] = id;
+    const size_t slot = slot_of((*this)[id]);
+    if (!ids_[slot].is_free())
+      throw std::invalid_argument("ids " + std::to_string(ids_[slot].number()) + " and " +
+                                  std::to_string(id) + " are the same byte string");
+    ids_.insert(slot, RecordNumber::of(id));
   }
 
-  size_t slot(std::span<const uint8_t> bytes) const {
-    uint64_t hash;
-    if (bytes.size() >= 16) {
-      hash = hash_long(bytes.data(), bytes.size(), seeds_);
-    } else {
-      uint8_t padded[16] = {};
-      std::memcpy(padded, bytes.data(), bytes.size());
-      padded[15] = static_cast<uint8_t>(bytes.size());
-      hash = hash_words(load_le64(padded), load_le64(padded + 8), seeds_);
-    }
-    return hash & (slots_.size() - 1);
+  size_t slot_of(std::span<const uint8_t> bytes) const {
+    const uint8_t* const end = bytes.data() + bytes.size();
+    const uint64_t hash = WordKey(bytes.data(), bytes.size(), end, seeds_).hash;
+    return ids_.find(hash, [&](RecordNumber id) {
+      return !id.is_free() && std::ranges::equal((*this)[id.number()], bytes);
+    });
   }
 
   HashSeeds seeds_ = HashSeeds::get();
   std::vector<uint8_t> data_;
   std::vector<int64_t> offsets_;
-  std::vector<uint32_t> slots_;
+  FlatTable<RecordNumber> ids_;
 };
 
 }  // namespace bpe

@@ -1,13 +1,9 @@
 // Remembers how pre-tokens encode: most words of a text were in it before.
-//
-// Open addressing with linear probing over entries of 32 bytes, two to a line of memory. Nearly all
-// words have at most 15 bytes and 4 ids: both lie in the entry, so that a hit touches one line and
-// follows no pointer. What is longer lies in an array behind. Bounded: when either is full,
-// everything is forgotten.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,27 +11,59 @@
 #include <span>
 #include <vector>
 
+#include "table/flat_table.h"
 #include "table/hash.h"
+#include "table/id_array.h"
 #include "table/word_key.h"
-#include "table/zeroed_array.h"
 
 namespace bpe {
 
+// What the word caches of a process may take together, beside what each has for itself.
+class CacheMemory {
+ public:
+  static constexpr size_t kMost = size_t{64} << 20;  // bytes
+
+  // False, and no change, where so many bytes more would be too many.
+  static bool take(size_t bytes) {
+    size_t used = used_.load(std::memory_order_relaxed);
+    while (used + bytes <= kMost)
+      if (used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed)) return true;
+    return false;
+  }
+  static void give_back(size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  static inline std::atomic<size_t> used_ = 0;
+};
+
+// An entry has 32 bytes, two to a cache line. Nearly all words have at most 15 bytes and few ids:
+// both lie in the entry, so that a hit touches one line and follows no pointer. What is longer lies
+// in a ring of bytes, whose oldest content is overwritten. When the table can grow no more, each
+// new word takes the place of a neighbour that was not asked for since a new word last came by
+// (second chance: F. J. Corbató, "A Paging Experiment with the Multics System", 1968): the rare
+// ones go.
 class WordCache {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  static constexpr size_t kMaxInline = 4;          // ids that lie in the entry
-  static constexpr size_t kMaxBytes = 1024;        // longer words are not worth the memory
-  static constexpr size_t kMostEntries = 1 << 20;  // 32 MiB
+  static constexpr size_t kMaxInline = 8;        // ids that find_inline() may write
+  static constexpr size_t kMaxBytes = 1024;      // longer words are not worth the memory
+  static constexpr size_t kMostWords = 1 << 18;  // that fit whatever other caches hold
 
   // Of a long word, which may move, `low` is the hash.
   using Key = WordKey;
 
-  // With room for so many words, and about as many again before it grows.
-  explicit WordCache(size_t words = 0) {
-    resize(std::clamp(std::bit_ceil(4 * words), kFewest, kMostEntries));
-  }
+  // With room for `words`, and about as many again before it grows. All ids are below `ids`.
+  WordCache(size_t words, size_t ids)
+      : is_narrow_(ids <= size_t{1} << 16),
+        entries_(std::clamp(std::bit_ceil(4 * words), kFewestEntries, kMostEntries / 2)),
+        ring_(kFewestBytes) {}
+  WordCache(const WordCache&) = delete;
+  WordCache& operator=(const WordCache&) = delete;
+  ~WordCache() { CacheMemory::give_back(taken_); }
+
+  // Whether ids are kept in 16 bits, seven of them in an entry; else four.
+  bool is_narrow() const { return is_narrow_; }
 
   // [word, word + size) is not empty; bytes behind it up to `readable` may be read.
   Key key(const uint8_t* word, size_t size, const uint8_t* readable) const {
@@ -49,112 +77,183 @@ class WordCache {
   bool forgot() const { return forgot_; }
 
   // Starts to fetch the entry of a word that will be asked for.
-  void prefetch(const Key& key) const { __builtin_prefetch(&entries_[key.hash & mask_]); }
+  void prefetch(const Key& key) const { __builtin_prefetch(&entries_[entries_.home(key.hash)]); }
+
+  // Starts to fetch what the ring holds of a word, once its entry is near.
+  void prefetch_ring(const Key& key) const {
+    const Entry& entry = entries_[slot_of(key)];
+    if (!entry.is_free()) __builtin_prefetch(&ring_[entry.place() % ring_.size()]);
+  }
 
   // Writes kMaxInline ids to `out`, those of the word first, and returns how many the word has; 0
-  // where it is not known, is long, or has more of them.
-  size_t find_short(const Key& key, uint32_t* out) const {
-    const Entry* entry = &entries_[key.hash & mask_];
-    while (!entry->is(key)) {
-      if (entry->is_free()) return 0;
-      if (++entry == end_) entry = entries_.data();
+  // where it is not known or not inline.
+  template <bool Narrow>
+  size_t find_inline(const Key& key, uint32_t* out) {
+    Entry& entry = entries_[slot_of(key)];
+    if constexpr (Narrow) {
+      std::array<uint16_t, 8> ids;
+      std::memcpy(ids.data(), entry.ids.data(), sizeof ids);
+      for (size_t i = 0; i < ids.size(); ++i) out[i] = ids[i];
+    } else {
+      std::memcpy(out, entry.ids.data(), sizeof entry.ids);
     }
-    std::memcpy(out, entry->ids.data(), sizeof(entry->ids));
-    return entry->count();
+    const uint64_t head = entry.high >> kHeadShift;
+    if (head - 1 < kMostCount) entry.high |= kRecent;  // it was not: written to once, not each time
+    return head & kMostCount;
   }
 
-  // The ids of a word; empty where it is not known. They stay until the next insert().
-  std::span<const uint32_t> find(const Key& key, Bytes word) const {
-    const Entry* entry = &entries_[key.hash & mask_];
-    for (; !entry->is_free(); entry = entry + 1 == end_ ? entries_.data() : entry + 1) {
-      if (!entry->is(key)) continue;
-      if (entry->count() > 0) return {entry->ids.data(), entry->count()};
-      const uint32_t* const ids = memory_.data() + entry->ids[1];
-      const size_t count = entry->ids[2];
-      if (!key.is_long() || std::memcmp(ids + count, word.data(), word.size()) == 0)
-        return {ids, count};
-    }
-    return {};
+  // Appends the ids of a word that find_inline() did not find; false where it is not known.
+  bool find_in_ring(const Key& key, Bytes word, IdArray& out) {
+    Entry& entry = entries_[slot_of(key)];
+    if (entry.is_free() || entry.place() + ring_.size() < written_) return false;
+    const uint8_t* const ids = &ring_[entry.place() % ring_.size()];
+    const size_t count = entry.ids[2];
+    if (key.is_long() && std::memcmp(ids + count * id_size(), word.data(), word.size()) != 0)
+      return false;
+    entry.high |= kRecent;
+    uint32_t* const to = out.reserve(count);
+    if (is_narrow_)
+      for (size_t i = 0; i < count; ++i) to[i] = narrow_id(ids + 2 * i);
+    else
+      std::memcpy(to, ids, 4 * count);
+    out.advance(count);
+    return true;
   }
 
-  // Remembers a word that find() did not find.
+  // Remembers a word that neither found.
   void insert(const Key& key, Bytes word, std::span<const uint32_t> ids) {
     if (word.size() > kMaxBytes) return;
-    const bool is_inline = !key.is_long() && ids.size() <= kMaxInline;
-    const size_t needed = is_inline ? 0 : ids.size() + (key.is_long() ? (word.size() + 3) / 4 : 0);
-    if (memory_.size() + needed > kMostMemory) forget();
-    if ((size_ + 1) * 8 > entries_.size() * 5) {  // at most five eighths full
-      if (entries_.size() < kMostEntries) {
-        resize(entries_.size() * 2);
-      } else {
-        forget();
-      }
-    }
-    Entry entry{key.low, key.high, {kUnused, kUnused, kUnused, kUnused}};
-    if (is_inline) {
-      std::ranges::copy(ids, entry.ids.begin());
+    Entry entry{key.low, key.high, {}};
+    if (!key.is_long() && ids.size() <= (is_narrow_ ? 7 : 4)) {
+      entry.high |= uint64_t{ids.size()} << kHeadShift;
+      write_ids(ids, reinterpret_cast<uint8_t*>(entry.ids.data()));
     } else {
-      entry.ids[1] = static_cast<uint32_t>(memory_.size());
+      const size_t bytes = ids.size() * id_size();
+      const uint64_t place = room_in_ring(bytes + (key.is_long() ? word.size() : 0));
+      uint8_t* const to = &ring_[place % ring_.size()];
+      write_ids(ids, to);
+      if (key.is_long()) std::memcpy(to + bytes, word.data(), word.size());
+      std::memcpy(entry.ids.data(), &place, sizeof place);
       entry.ids[2] = static_cast<uint32_t>(ids.size());
-      memory_.resize(memory_.size() + needed);
-      uint32_t* const place = memory_.data() + entry.ids[1];
-      std::ranges::copy(ids, place);
-      if (key.is_long()) std::memcpy(place + ids.size(), word.data(), word.size());
     }
-    place(entry, key.hash);
-    ++size_;
+    if (const size_t slot = slot_of(key); !entries_[slot].is_free()) {
+      entries_[slot] = entry;  // what the ring held of it was overwritten
+    } else {
+      make_room(key.hash);
+      entries_.insert(slot_of(key), entry);
+    }
   }
 
  private:
-  static constexpr uint32_t kUnused = UINT32_MAX;
-  static constexpr size_t kFewest = 1 << 12;
-  static constexpr size_t kMostMemory = size_t{4} << 20;  // words of 4 bytes: 16 MiB
+  static constexpr size_t kFewestEntries = 1 << 12;
+  static constexpr size_t kOwnEntries = 2 * kMostWords;    // 16 MiB
+  static constexpr size_t kMostEntries = 4 * kOwnEntries;  // 64 MiB
+  static constexpr size_t kFewestBytes = 1 << 16;          // of the ring
+  static constexpr size_t kOwnBytes = size_t{4} << 20;
+  static constexpr size_t kMostBytes = size_t{32} << 20;
+
+  // The first four bits of an entry's `high`, where a key has none: whether it was asked for since
+  // a new word last came by, and how many ids lie in it, 0 where they lie in the ring.
+  static constexpr int kHeadShift = 60;
+  static constexpr uint64_t kMostCount = 7;
+  static constexpr uint64_t kRecent = uint64_t{1} << 63;
+  static constexpr uint64_t kKey = (uint64_t{1} << kHeadShift) - 1;
 
   struct Entry {
-    uint64_t low, high;                    // no word has length 0: all zero is free
-    std::array<uint32_t, kMaxInline> ids;  // or kUnused, where in memory_ they begin, their number
+    uint64_t low, high;           // no word has length 0: a `high` of 0 is free
+    std::array<uint32_t, 4> ids;  // or the place in the ring, in 8 bytes, and how many there are
 
     bool is_free() const { return high == 0; }
-    bool is(const Key& key) const { return ((low ^ key.low) | (high ^ key.high)) == 0; }
-    size_t count() const {
-      if (ids[0] == kUnused) return 0;
-      return size_t{1} + (ids[1] != kUnused) + (ids[2] != kUnused) + (ids[3] != kUnused);
+    bool is(const Key& key) const { return ((low ^ key.low) | ((high ^ key.high) & kKey)) == 0; }
+    size_t count() const { return (high >> kHeadShift) & kMostCount; }
+    uint64_t place() const {
+      uint64_t place;
+      std::memcpy(&place, ids.data(), sizeof place);
+      return place;
     }
   };
   static_assert(sizeof(Entry) == 32);
 
-  void place(const Entry& entry, uint64_t hash) {
-    size_t i = hash & mask_;
-    while (!entries_[i].is_free()) i = (i + 1) & mask_;
-    entries_[i] = entry;
+  size_t slot_of(const Key& key) const {
+    return entries_.find(key.hash, [&](const Entry& entry) { return entry.is(key); });
   }
 
-  void resize(size_t capacity) {
-    ZeroedArray<Entry> old(capacity);
-    std::swap(old, entries_);
-    mask_ = capacity - 1;
-    end_ = entries_.data() + capacity;
-    for (size_t i = 0; i < old.size(); ++i)
-      if (const Entry& entry = old[i]; !entry.is_free())
-        place(entry, entry.high >> 56 == WordKey::kLong
-                         ? entry.low
-                         : hash_words(entry.low, entry.high, seeds_));
+  uint64_t hash_of(const Entry& entry) const {
+    const uint64_t high = entry.high & kKey;
+    return WordKey::is_long(high) ? entry.low : hash_words(entry.low, high, seeds_);
   }
 
-  void forget() {
-    std::memset(entries_.data(), 0, entries_.size() * sizeof(Entry));
-    memory_.clear();
-    size_ = 0;
+  size_t id_size() const { return is_narrow_ ? 2 : 4; }
+  static uint32_t narrow_id(const uint8_t* from) {
+    uint16_t id;
+    std::memcpy(&id, from, sizeof id);
+    return id;
+  }
+  void write_ids(std::span<const uint32_t> ids, uint8_t* to) const {
+    if (!is_narrow_) {
+      std::memcpy(to, ids.data(), ids.size_bytes());
+      return;
+    }
+    for (const uint32_t id : ids) {
+      const auto narrow = static_cast<uint16_t>(id);
+      std::memcpy(to, &narrow, sizeof narrow);
+      to += sizeof narrow;
+    }
+  }
+
+  // Sees that a word of this hash may come in: five eighths full the table grows, if it may; else
+  // it holds up to three quarters.
+  void make_room(uint64_t hash) {
+    const size_t words = entries_.size() + 1, capacity = entries_.capacity();
+    if (words * 8 <= capacity * 5) return;
+    if (capacity < kMostEntries && may_take(capacity * sizeof(Entry), capacity < kOwnEntries)) {
+      entries_.resize(2 * capacity, [this](const Entry& entry) { return hash_of(entry); });
+    } else if (words * 4 > capacity * 3) {
+      forget_near(entries_.home(hash));
+    }
+  }
+
+  // Whether there are so many bytes more for this cache; `own` are there in any case.
+  bool may_take(size_t bytes, bool own) {
+    if (own) return true;
+    if (!CacheMemory::take(bytes)) return false;
+    taken_ += bytes;
+    return true;
+  }
+
+  // Forgets a word that lies near: elsewhere, the table would fill up here.
+  void forget_near(size_t slot) {
+    for (;; slot = (slot + 1) & (entries_.capacity() - 1)) {
+      Entry& entry = entries_[slot];
+      if (entry.is_free()) continue;
+      if ((entry.high & kRecent) == 0) break;
+      entry.high &= ~kRecent;
+    }
+    entries_.remove(slot, [this](const Entry& entry) { return hash_of(entry); });
     forgot_ = true;
   }
 
+  // The place in the ring of so many bytes that are to be written. Places are counted from the
+  // first byte that was ever written, and what is written together is never cut in two.
+  uint64_t room_in_ring(size_t bytes) {
+    // It can only grow before anything in it was overwritten.
+    if (size_t size = ring_.size(); written_ + bytes > size && written_ <= size &&
+                                    size < kMostBytes && may_take(size, size < kOwnBytes))
+      ring_.resize(2 * size);
+    const size_t left = ring_.size() - written_ % ring_.size();
+    const uint64_t place = bytes <= left ? written_ : written_ + left;
+    written_ = place + bytes;
+    forgot_ |= written_ > ring_.size();
+    return place;
+  }
+
   HashSeeds seeds_ = HashSeeds::get();
-  ZeroedArray<Entry> entries_;
-  const Entry* end_ = nullptr;
-  size_t mask_ = 0;
-  size_t size_ = 0;
+  bool is_narrow_;
   bool forgot_ = false;
-  std::vector<uint32_t> memory_;  // ids, and behind those of a long word its bytes
+  FlatTable<Entry> entries_;
+  std::vector<uint8_t> ring_;  // ids, and behind those of a long word its bytes
+  uint64_t written_ = 0;       // bytes, ever
+  size_t taken_ = 0;           // of CacheMemory, in bytes
 };
 
 }  // namespace bpe

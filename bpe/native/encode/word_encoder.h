@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,9 @@ namespace bpe {
 
 // Everything an encoding call writes to while it runs.
 struct Workspace {
+  // As WordCache's constructor.
+  Workspace(size_t words, size_t ids) : cache(words, ids) {}
+
   WordCache cache;
   bool knows_tokens = false;  // whether all words that are tokens, but for huge ones, were in it
   Merger merger;
@@ -103,17 +107,17 @@ class WordEncoder {
   // A workspace whose cache holds the tokens that are sure to encode to themselves, which are most
   // words of a text.
   std::unique_ptr<Workspace> new_workspace() const {
-    auto workspace = std::make_unique<Workspace>();
+    const bool holds_tokens = whole_words_ && model_.kind == Model::Kind::bytes;
+    auto workspace =
+        std::make_unique<Workspace>(holds_tokens ? vocabulary_.size() : 0, vocabulary_.size());
     if (model_.kind != Model::Kind::bytes) return workspace;
     const size_t longest = whole_words_ ? WordCache::kMaxBytes : 1;
-    const size_t most = WordCache::kMostEntries / 4;
-    workspace->cache = WordCache(whole_words_ ? std::min(vocabulary_.size(), most) : 0);
     workspace->knows_tokens = whole_words_;
     size_t known = 0;
     for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
       const Bytes token = vocabulary_[id];
       if (token.empty() || token.size() > longest || is_special_[id]) continue;
-      if (++known > most) {
+      if (++known > WordCache::kMostWords) {
         workspace->knows_tokens = false;
         break;
       }
@@ -138,7 +142,7 @@ class WordEncoder {
 
     // [begin, end) is not empty.
     void push(const uint8_t* begin, const uint8_t* end) {
-      pieces_[size_] = piece(begin, end);
+      pieces_[size_] = piece(begin, end, size_);
       if (++size_ == pieces_.size()) flush();
     }
 
@@ -149,7 +153,7 @@ class WordEncoder {
       for (bool more = true; more; flush()) {
         size_t size = 0;  // not size_, which would be stored and loaded for every piece
         for (const uint8_t *begin, *end; size < pieces_.size() && (more = next(begin, end)); ++size)
-          pieces_[size] = piece(begin, end);
+          pieces_[size] = piece(begin, end, size);
         size_ = size;
       }
     }
@@ -161,8 +165,11 @@ class WordEncoder {
         for (size_t i = 0; i < size_; ++i)
           encoder_.encode_with_dropout({pieces_[i].begin, pieces_[i].size}, run_);
       } else {
-        encode();
+        for (uint32_t left = long_; left != 0; left &= left - 1)
+          cache_.prefetch_ring(pieces_[std::countr_zero(left)].key);
+        cache_.is_narrow() ? encode<true>() : encode<false>();
       }
+      long_ = 0;
       size_ = 0;
     }
 
@@ -173,18 +180,23 @@ class WordEncoder {
       WordCache::Key key;
     };
 
-    Piece piece(const uint8_t* begin, const uint8_t* end) const {
+    // The piece that will be the one of this number in pieces_.
+    Piece piece(const uint8_t* begin, const uint8_t* end, size_t number) {
       const auto size = static_cast<size_t>(end - begin);
       const Piece piece{begin, size, cache_.key(begin, size, readable_)};
       cache_.prefetch(piece.key);
+      if (piece.key.is_long()) [[unlikely]]
+        long_ |= uint32_t{1} << number;
       return piece;
     }
 
+    template <bool Narrow>
     void encode() {
       size_t written = 0;
       uint32_t* out = ids_.reserve(size_ * WordCache::kMaxInline);
       for (size_t i = 0; i < size_; ++i) {
-        if (const size_t count = cache_.find_short(pieces_[i].key, out + written)) [[likely]] {
+        if (const size_t count = cache_.find_inline<Narrow>(pieces_[i].key, out + written))
+            [[likely]] {
           written += count;
           continue;
         }
@@ -199,17 +211,12 @@ class WordEncoder {
     // A word that is not in the cache, is long, or has many ids.
     void encode_rare(const Piece& piece) {
       const Bytes word(piece.begin, piece.size);
-      const std::span<const uint32_t> known = cache_.find(piece.key, word);
-      if (known.empty()) {
-        ++run_.cache_use.misses;
-        const bool may_be_token =
-            word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
-        const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
-        cache_.insert(piece.key, word, {ids_.last(count), count});
-      } else {
-        std::ranges::copy(known, ids_.reserve(known.size()));
-        ids_.advance(known.size());
-      }
+      if (cache_.find_in_ring(piece.key, word, ids_)) return;
+      ++run_.cache_use.misses;
+      const bool may_be_token =
+          word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
+      const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
+      cache_.insert(piece.key, word, {ids_.last(count), count});
     }
 
     const WordEncoder& encoder_;
@@ -218,6 +225,7 @@ class WordEncoder {
     WordCache& cache_;
     IdArray& ids_;
     size_t size_ = 0;
+    uint32_t long_ = 0;  // a bit for each piece whose key is long
     std::array<Piece, 32> pieces_;
   };
 

@@ -184,13 +184,13 @@ void bind_counter(py::module_& module) {
       py::arg("data"));
 
   py::class_<Counter>(module, "Counter")
-      .def(py::init([](const std::string& scheme, const std::vector<py::bytes>& special_tokens,
-                       bool track_order) {
-             std::optional<Scheme> native;
-             if (!scheme.empty()) native = scheme_from_name(scheme);
+      .def(py::init([](const std::string& pretokenizer,
+                       const std::vector<py::bytes>& special_tokens, bool track_order) {
+             std::optional<Pretokenizer> native;
+             if (!pretokenizer.empty()) native = pretokenizer_from_name(pretokenizer);
              return std::make_unique<Counter>(native, to_strings(special_tokens), track_order);
            }),
-           py::arg("scheme"), py::arg("special_tokens"), py::arg("track_order"))
+           py::arg("pretokenizer"), py::arg("special_tokens"), py::arg("track_order"))
       .def(
           "add",
           [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places,

@@ -26,7 +26,7 @@ Columns to_buffers(EncodedRows& rows) {
 std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::buffer& token_offsets,
                                       const py::buffer& merges,
                                       const std::vector<int64_t>& special_ids,
-                                      const std::string& scheme, bool ignore_merges,
+                                      const std::string& pretokenizer, bool ignore_merges,
                                       const std::string& model, const std::string& affix,
                                       std::optional<uint32_t> unknown, uint32_t max_characters) {
   const View<uint8_t> data(token_data);
@@ -34,7 +34,7 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
   const View<uint32_t> triples(merges);
   py::gil_scoped_release release;
   return std::make_unique<Encoder>(
-      Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids, scheme,
+      Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids, pretokenizer,
       ignore_merges,
       Model{model_from_name(model), affix, unknown.value_or(Vocabulary::kNone), max_characters});
 }
@@ -115,8 +115,9 @@ Buffer listed_merges_that_happen(const py::buffer& token_data, const py::buffer&
 void bind_encoder(py::module_& module) {
   py::class_<Encoder>(module, "Encoder")
       .def(py::init(&make_encoder), py::kw_only(), py::arg("token_data"), py::arg("token_offsets"),
-           py::arg("merges"), py::arg("special_ids"), py::arg("scheme"), py::arg("ignore_merges"),
-           py::arg("model"), py::arg("affix"), py::arg("unknown"), py::arg("max_characters"))
+           py::arg("merges"), py::arg("special_ids"), py::arg("pretokenizer"),
+           py::arg("ignore_merges"), py::arg("model"), py::arg("affix"), py::arg("unknown"),
+           py::arg("max_characters"))
       .def("encode", &encode, py::arg("column"), py::arg("allowed"), py::kw_only(),
            py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
       .def("encode_pieces", &encode_pieces, py::arg("data"), py::arg("pieces"), py::arg("row_ends"),

@@ -3,6 +3,7 @@
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/lines.h"
+#include "text/rank_lines.h"
 
 namespace bpe {
 
@@ -39,12 +40,24 @@ py::tuple read_json_lines_tuple(const py::buffer& data, int64_t place, const py:
                         Buffer(std::move(rows.undecided)));
 }
 
+py::object tokens_in_rank_order_tuple(const py::buffer& data) {
+  const View<uint8_t> view(data);
+  std::optional<RankedTokens> tokens;
+  {
+    py::gil_scoped_release release;
+    tokens = tokens_in_rank_order(chars(view));
+  }
+  if (!tokens) return py::none();
+  return py::make_tuple(Buffer(std::move(tokens->data)), Buffer(std::move(tokens->offsets)));
+}
+
 }  // namespace
 
 void bind_lines(py::module_& module) {
   module.def("split_lines", &split_lines_tuple, py::arg("data"), py::arg("place"));
   module.def("read_json_lines", &read_json_lines_tuple, py::arg("data"), py::arg("place"),
              py::arg("text_field"), py::arg("id_field"), py::arg("id_required"));
+  module.def("tokens_in_rank_order", &tokens_in_rank_order_tuple, py::arg("data"));
 }
 
 }  // namespace bpe

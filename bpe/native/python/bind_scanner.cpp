@@ -11,10 +11,10 @@ namespace bpe {
 
 namespace {
 
-template <Scheme S, class Block>
+template <class Pattern, class Block>
 std::vector<int64_t> spans_of(const View<uint8_t>& text) {
   std::vector<int64_t> spans;
-  Scanner<S, Block> scanner(text.begin(), text.end());
+  Scanner<Pattern, Block> scanner(text.begin(), text.end());
   const uint8_t *begin, *end;
   while (scanner.next(begin, end)) {
     spans.push_back(begin - text.begin());
@@ -23,15 +23,20 @@ std::vector<int64_t> spans_of(const View<uint8_t>& text) {
   return spans;
 }
 
-Buffer scan(const std::string& scheme, const py::buffer& data, bool portable) {
-  const Scheme chosen = scheme_from_name(scheme);
+Buffer scan(const std::string& pretokenizer, const py::buffer& data, bool portable) {
+  const Pretokenizer chosen = pretokenizer_from_name(pretokenizer);
   const View<uint8_t> text(data);
   py::gil_scoped_release release;
-  return with_scheme(chosen, [&](auto constant) {
-    constexpr Scheme kScheme = decltype(constant)::value;
-    return Buffer(portable ? spans_of<kScheme, PortableBlock>(text)
-                           : spans_of<kScheme, AsciiBlock>(text));
+  return with_pattern(chosen, [&](auto pattern) {
+    using Pattern = typename decltype(pattern)::type;
+    return Buffer(portable ? spans_of<Pattern, PortableBlock>(text)
+                           : spans_of<Pattern, AsciiBlock>(text));
   });
+}
+
+template <class Pattern>
+py::tuple described() {
+  return py::make_tuple(Pattern::kName, Pattern::kPattern, Pattern::kDropsText);
 }
 
 Buffer malformed_rows(const TextColumn& column) {
@@ -48,8 +53,11 @@ Buffer malformed_rows(const TextColumn& column) {
 
 void bind_scanner(py::module_& module) {
   module.attr("UNICODE_VERSION") = kUnicodeVersion;
-  module.attr("SCHEMES") = py::tuple(py::cast(kSchemeNames));
-  module.def("scan", &scan, py::arg("scheme"), py::arg("data"), py::arg("portable") = false);
+  // (name, regular expression, whether text that does not match is lost) of each.
+  module.attr("PRETOKENIZERS") = []<size_t... I>(std::index_sequence<I...>) {
+    return py::make_tuple(described<std::tuple_element_t<I, Patterns>>()...);
+  }(std::make_index_sequence<std::tuple_size_v<Patterns>>{});
+  module.def("scan", &scan, py::arg("pretokenizer"), py::arg("data"), py::arg("portable") = false);
   module.def("malformed_rows", &malformed_rows, py::arg("column"));
 }
 

@@ -11,11 +11,10 @@
 namespace bpe {
 
 // A string of up to kMaxShort bytes is its own key: its bytes in little-endian order, zeros behind
-// them, its size in the last byte. A longer one is known by its address; its size stands in `high`,
-// with kLong in the last byte.
+// them, its size in the last byte. A longer one is known by its address; its size is `high`, so
+// that the last byte is 0. The upper half of the last byte is 0 in both.
 struct WordKey {
   static constexpr size_t kMaxShort = 15;
-  static constexpr uint64_t kLong = 0xFF;
 
   uint64_t low, high, hash;
 
@@ -23,7 +22,7 @@ struct WordKey {
   WordKey(const uint8_t* begin, size_t size, const uint8_t* readable, const HashSeeds& seeds) {
     if (size > kMaxShort) [[unlikely]] {
       low = reinterpret_cast<uint64_t>(begin);
-      high = (kLong << 56) | size;
+      high = size;
       hash = hash_long(begin, size, seeds);
       return;
     }
@@ -41,14 +40,13 @@ struct WordKey {
   }
   WordKey() = default;
 
-  bool is_long() const { return high >> 56 == kLong; }
-  size_t size() const { return is_long() ? high & kSizeMask : high >> 56; }
+  static bool is_long(uint64_t high) { return high >> 56 == 0; }
+  bool is_long() const { return is_long(high); }
+  size_t size() const { return is_long() ? high : high >> 56; }
   // Of a long string.
   const uint8_t* data() const { return reinterpret_cast<const uint8_t*>(low); }
 
  private:
-  static constexpr uint64_t kSizeMask = (uint64_t{1} << 56) - 1;
-
   // 16 bytes of ones, then zeros: from 16 - size on, as many ones as the string has bytes.
   static constexpr std::array<uint8_t, 32> kKeep = [] {
     std::array<uint8_t, 32> keep{};

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "table/flat_table.h"
 #include "train/word_array.h"
 
 namespace bpe {
@@ -105,7 +106,7 @@ class PostingArena {
   Position* find(size_t size) {
     if (size <= kShort && short_[size] != nullptr) {
       Position* const found = short_[size];
-      std::memcpy(&short_[size], found, sizeof found);
+      std::memcpy(&short_[size], found, sizeof(Position*));
       return found;
     }
     if (size > left_) refill(size);
@@ -120,7 +121,7 @@ class PostingArena {
     if (size > kShort) {
       long_.push_back({array, size});
     } else if (size > Postings::kHere) {
-      std::memcpy(array, &short_[size], sizeof array);
+      std::memcpy(array, &short_[size], sizeof(Position*));
       short_[size] = array;
     }
   }
@@ -146,40 +147,34 @@ class PostingArena {
   size_t left_ = 0;
 };
 
-// Pairs numbered in the order in which they were first met, found by open addressing.
+// Pairs numbered in the order in which they were first met.
 class PairTable {
  public:
   static constexpr uint32_t kMissing = 0xFFFFFFFFu;
-
-  PairTable() { slots_.assign(1024, kMissing); }
 
   PairRecord& operator[](uint32_t i) { return records_[i]; }
   const PairRecord& operator[](uint32_t i) const { return records_[i]; }
   size_t size() const { return records_.size(); }
 
-  uint32_t find(SymbolPair pair) const {
-    for (size_t i = slot_of(pair);; i = (i + 1) & (slots_.size() - 1)) {
-      if (slots_[i] == kMissing || records_[slots_[i]].pair == pair) return slots_[i];
-    }
-  }
+  uint32_t find(SymbolPair pair) const { return numbers_[slot_of(pair)].number(); }
 
   uint32_t find_or_add(SymbolPair pair) {
-    if ((records_.size() + 1) * 2 > slots_.size()) grow();
-    for (size_t i = slot_of(pair);; i = (i + 1) & (slots_.size() - 1)) {
-      if (slots_[i] == kMissing) {
-        slots_[i] = static_cast<uint32_t>(records_.size());
-        records_.emplace_back().pair = pair;
-        return slots_[i];
-      }
-      if (records_[slots_[i]].pair == pair) return slots_[i];
+    if ((records_.size() + 1) * 2 > numbers_.capacity()) grow();  // at most half full
+    const size_t slot = slot_of(pair);
+    if (numbers_[slot].is_free()) {
+      numbers_.insert(slot, RecordNumber::of(records_.size()));
+      records_.emplace_back().pair = pair;
     }
+    return numbers_[slot].number();
   }
 
   // Asks for the memory that find() will look at: first the slot, some time later the record.
-  void prefetch_slot(SymbolPair pair) const { __builtin_prefetch(&slots_[slot_of(pair)]); }
+  void prefetch_slot(SymbolPair pair) const {
+    __builtin_prefetch(&numbers_[numbers_.home(hash_of(pair))]);
+  }
   void prefetch_record(SymbolPair pair) const {
-    const uint32_t record = slots_[slot_of(pair)];
-    if (record != kMissing) __builtin_prefetch(&records_[record], 1);
+    const RecordNumber record = numbers_[numbers_.home(hash_of(pair))];
+    if (!record.is_free()) __builtin_prefetch(&records_[record.number()], 1);
   }
 
   // A pair can get postings a second time only when a merge makes a string that was there
@@ -209,23 +204,25 @@ class PairTable {
   PostingArena& arena() { return arena_; }
 
  private:
-  size_t slot_of(SymbolPair pair) const {
+  static uint64_t hash_of(SymbolPair pair) {
     const uint64_t mixed = pair.key() * 0x9E3779B97F4A7C15u;
-    return (mixed ^ (mixed >> 32)) & (slots_.size() - 1);
+    return mixed ^ (mixed >> 32);
+  }
+  size_t slot_of(SymbolPair pair) const {
+    return numbers_.find(hash_of(pair), [&](RecordNumber record) {
+      return !record.is_free() && records_[record.number()].pair == pair;
+    });
   }
 
   void grow() {
-    const size_t slots = slots_.size() * 2;
-    std::vector<uint32_t>().swap(slots_);  // before, not after, there are twice as many
-    slots_.assign(slots, kMissing);
-    for (uint32_t record = 0; record < records_.size(); ++record) {
-      size_t i = slot_of(records_[record].pair);
-      while (slots_[i] != kMissing) i = (i + 1) & (slots_.size() - 1);
-      slots_[i] = record;
-    }
+    const size_t capacity = 2 * numbers_.capacity();
+    numbers_ = {};  // before, not after, there is one of twice the size
+    numbers_ = FlatTable<RecordNumber>(capacity);
+    for (size_t record = 0; record < records_.size(); ++record)
+      numbers_.insert(slot_of(records_[record].pair), RecordNumber::of(record));
   }
 
-  std::vector<uint32_t> slots_;  // a power of two of them, at most half used
+  FlatTable<RecordNumber> numbers_{1024};
   std::vector<PairRecord> records_;
   std::unordered_map<uint32_t, std::vector<Postings>> later_;
   PostingArena arena_;

@@ -15,11 +15,21 @@ from pipelines.corpus.documents.parquet import read_parquet
 from pipelines.corpus.documents.text import read_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pipelines.corpus.splits import FileRange, Split
+    from pipelines.settings import FileFormat
 
 __all__ = ["BadRecord", "Block", "KeptColumn", "ReadOptions", "read_blocks", "read_split"]
+
+
+READERS: dict[FileFormat, Callable[[FileRange, ReadOptions], Iterator[Block]]] = {
+    "text": lambda source, options: read_texts((source,), options),
+    "lines": read_lines,
+    "jsonl": read_jsonl,
+    "parquet": read_parquet,
+}
+"""What reads a range of a file, by its format (`pipelines.corpus.formats`)."""
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:
@@ -42,10 +52,4 @@ def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         InputError: the file cannot be read, has not the size it was planned with, or (parquet)
             has no column of that name.
     """
-    if source.format == "text":
-        return read_texts((source,), options)
-    if source.format == "lines":
-        return read_lines(source, options)
-    if source.format == "jsonl":
-        return read_jsonl(source, options)
-    return read_parquet(source, options)
+    return READERS[source.format](source, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 
 from bpe import _native
 from bpe._arrow import text_column
+from bpe._codec import encode
 from pipelines.corpus.documents.types import parse_type
+from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.errors import ConfigError
 from pipelines.settings import LARGEST_RECORD, MAX_RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pipelines.corpus.splits import FileRange
     from pipelines.settings import InputSettings
@@ -29,18 +31,21 @@ RAW_BYTES = 64 << 10
 
 @dataclass(frozen=True, kw_only=True)
 class KeptColumn:
-    """A field or column that passes through; its type as `.types` writes it."""
+    """A field or column that passes through; its type as `.types` writes it.
+
+    Raises:
+        ValueError: the type is none.
+    """
 
     name: str
     type: str
 
+    def __post_init__(self) -> None:
+        parse_type(self.type)
+
     @property
     def field(self) -> pa.Field:
-        """The column as Arrow has it.
-
-        Raises:
-            ValueError: the type is none.
-        """
+        """The column as Arrow has it."""
         return pa.field(self.name, parse_type(self.type))
 
 
@@ -90,17 +95,7 @@ class ReadOptions:
 
     def to_json(self) -> dict[str, Any]:
         """The options as JSON values."""
-        return {**asdict(self), "keep": [asdict(column) for column in self.keep]}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> ReadOptions:
-        """What `to_json` made.
-
-        Raises:
-            KeyError, TypeError: it is something else.
-        """
-        keep = tuple(KeptColumn(**column) for column in value["keep"])
-        return cls(**{**value, "keep": keep})
+        return dict(encode(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +129,7 @@ class BadRecord:
             name=source.name,
             path=source.path,
             place=place,
-            unit="row" if source.format == "parquet" else "byte",
+            unit=FILE_FORMATS[source.format].unit,
             reason=reason,
             raw=bytes(raw[:RAW_BYTES]),
             size=len(raw) if size is None else size,
@@ -144,7 +139,7 @@ class BadRecord:
     def lost(cls, source: FileRange, place: int, reason: str, raw: bytes = b"") -> BadRecord:
         """What ``source`` held from ``place`` on, as far as is known: the file itself is gone."""
         begin = min(max(place, source.start), source.end)
-        if source.compression != "none" or source.format == "parquet":
+        if source.compression != "none" or FILE_FORMATS[source.format].unit != "byte":
             begin = source.start  # the place is not one of the bytes as stored
         size = source.end - begin
         unread = f"bytes {begin} to {source.end - 1}, as stored, were"

@@ -97,7 +97,7 @@ def holds_json(kind: pa.DataType) -> bool:
         return all(holds_json(field.type) for field in kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return holds_json(kind.value_type)
-    return _python_type(kind) is not None
+    return python_type(kind) is not None
 
 
 def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, str]]:
@@ -107,7 +107,7 @@ def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, 
         The column, null where a value does not fit; and of each that does not, its number and why.
     """
     kind = field.type
-    scalar = _python_type(kind)
+    scalar = python_type(kind)
     if scalar is not None and {*map(type, values), type(None)} <= {*_SCALARS[scalar], type(None)}:
         try:
             return pa.array(values, kind), {}
@@ -140,7 +140,7 @@ def _problem(value: Any, kind: pa.DataType, path: str) -> str:
             return wrong
         items = enumerate(value)
         inside = (_problem(one, kind.value_type, f"{path}[{place}]") for place, one in items)
-    elif type(value) not in _SCALARS[_python_type(kind) or str]:
+    elif type(value) not in _SCALARS[python_type(kind) or str]:
         return wrong
     elif isinstance(value, str):
         surrogate = lone_surrogate(value)
@@ -153,7 +153,7 @@ def _problem(value: Any, kind: pa.DataType, path: str) -> str:
     return next(filter(None, inside), "")
 
 
-def _python_type(kind: pa.DataType) -> type | None:
+def python_type(kind: pa.DataType) -> type | None:
     """What ``json.loads`` makes of values of a type that is not nested."""
     for is_kind, python in (
         (pa.types.is_boolean, bool),

@@ -8,12 +8,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.errors import InputError, JobError
-from pipelines.storage import Version, exists, file_version, is_local, of_client, version_of
+from pipelines.errors import InputError
+from pipelines.storage import Version, exists, file_version, is_local, reading, version_of
 from pipelines.stores import place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import TracebackType
 
     from typing_extensions import Self
@@ -83,25 +82,23 @@ class StoredFile:
 
     def __init__(self, source: FileRange) -> None:
         self._source = source
+        path = source.path
         try:
-            self._raw = self._file = _open(source.path)
-            if source.compression != "none" and not is_local(source.path):
-                self._file = io.BufferedReader(self._raw, _READ_AHEAD)
-        except JobError:
-            raise
-        except FileNotFoundError as error:
-            raise self._lost("is gone now") from error
-        except (OSError, ValueError) as error:
-            raise InputError(f"{source.path} cannot be opened: {error}") from error
-        except Exception as error:
+            with reading(path):
+                self._raw = self._file = _open(path)
+        except InputError as error:
+            cause = error.__cause__
             # Filesystems of fsspec may have an error of their own for what is not there.
-            with self._named():
-                if is_local(source.path) or exists(source.path):
-                    raise
-            raise self._lost("is gone now") from error
+            if isinstance(cause, FileNotFoundError) or not (
+                isinstance(cause, OSError) or exists(path)
+            ):
+                raise self._lost("is gone now") from error
+            raise
+        if source.compression != "none" and not is_local(path):
+            self._file = io.BufferedReader(self._raw, _READ_AHEAD)
         try:
             self._check_size()
-            with self._named():
+            with reading(self._source.path):
                 self._version = version_of(source.path, self._raw)
             self._check_version(source.version, self._version)
         except BaseException:
@@ -120,7 +117,7 @@ class StoredFile:
         try:
             if kind is None:
                 path = self._source.path
-                with self._named():  # a local file is the one that is open, whatever its name is of
+                with reading(path):  # a local file is the one that is open, whatever its name is of
                     now = version_of(path, self._raw) if is_local(path) else file_version(path)
                 self._check_version(self._version, now)
         finally:
@@ -145,7 +142,7 @@ class StoredFile:
             InputError: it cannot be read.
         """
         pieces: list[bytes] = []
-        with self._named():
+        with reading(self._source.path):
             missing = min(size, max(self._source.file_size - self._file.tell(), 0))
             while missing and (piece := self._file.read(missing)):
                 pieces.append(piece)
@@ -156,27 +153,12 @@ class StoredFile:
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a byte offset."""
-        try:
+        with reading(self._source.path):
             return int(self._file.seek(offset, whence))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self._source.path} cannot be read: {error}") from error
 
     def tell(self) -> int:
         """The offset of the next byte to be read."""
         return int(self._file.tell())
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except JobError:
-            raise
-        except OSError as error:
-            raise InputError(f"{self._source.path} cannot be read: {error}") from error
-        except Exception as error:
-            if is_local(self._source.path):
-                raise  # filesystems of fsspec have errors of their own
-            raise InputError(f"{self._source.path} cannot be read: {of_client(error)}") from error
 
     def _lost(self, now: str) -> LostFileError:
         return LostFileError(

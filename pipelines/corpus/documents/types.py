@@ -20,40 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_DEPTH = 50
-_PLAIN: dict[str, pa.DataType] = {
-    str(kind): kind
-    for kind in (
-        *(pa.null(), pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
-        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
-        *(pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()),
-        *(pa.string(), pa.large_string(), pa.string_view()),
-        *(pa.binary(), pa.large_binary(), pa.binary_view()),
-        *(pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")),
-        *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
-        *(pa.duration(unit) for unit in ("s", "ms", "us", "ns")),
-    )
-}
-_ALIASES = {
-    "float16": pa.float16(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "int": pa.int64(),
-    "boolean": pa.bool_(),
-    "str": pa.string(),
-    "date32": pa.date32(),
-}
-_DECIMALS = {"decimal128": pa.decimal128, "decimal256": pa.decimal256}
-_TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<timestamp>timestamp\[(?P<unit>s|ms|us|ns),\ ?tz=(?P<zone>[^\]]+)\])
-      | (?P<decimal>decimal(?:128|256))\((?P<digits>\d{1,2}),\ ?(?P<scale>-?\d{1,2})\)
-      | fixed_size_binary\[(?P<width>\d{1,9})\]
-      | (?P<open>list|large_list|struct|map)<
-      | (?P<word>[A-Za-z_][A-Za-z_0-9]*(?:\[[a-z]+\])?)
-      | (?P<quoted>"(?:[^"\\]|\\.)*")
-      | (?P<sign>[>:,])
-    )""",
-    re.VERBOSE,
+_NESTED = re.compile(r"(list|large_list|map|struct)\s*<(.*)>", re.DOTALL)
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_FIELD = re.compile(rf"\s*({_STRING}|[A-Za-z_][A-Za-z_0-9]*)\s*:(.*)", re.DOTALL)
+_PIECE = re.compile(rf"{_STRING}|.", re.DOTALL)
+_WITH_ARGUMENTS = re.compile(
+    r"timestamp\[(?P<unit>s|ms|us|ns), ?tz=(?P<zone>[^\]]+)\]"
+    r"|(?P<decimal>decimal128|decimal256)\((?P<digits>\d{1,2}), ?(?P<scale>-?\d{1,2})\)"
+    r"|fixed_size_binary\[(?P<width>\d{1,9})\]"
 )
 
 
@@ -76,7 +50,7 @@ def type_text(kind: pa.DataType) -> str:
         return f"map<{type_text(kind.key_type)}, {type_text(kind.item_type)}>"
     text = str(kind)
     try:
-        known = _Parser(text).type(0) == kind
+        known = _type(text) == kind
     except ValueError:
         known = False
     if not known:
@@ -94,9 +68,11 @@ def parse_type(text: str) -> pa.DataType:
     Raises:
         ValueError: it names none, or one that Parquet files cannot hold.
     """
-    parser = _Parser(text)
-    kind = parser.type(0)
-    parser.end()
+    try:
+        kind = _type(text)
+    except ValueError as error:
+        where = "" if f"{text!r:.40}" in str(error) else f" (in {text!r:.80})"
+        raise ValueError(f"{error}{where}") from None
     return in_parquet(kind)
 
 
@@ -194,69 +170,53 @@ def _name_text(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) else json.dumps(name)
 
 
-class _Parser:
-    """Recursive descent over the text of a type."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._place = 0
-
-    def type(self, depth: int) -> pa.DataType:
-        """The type that comes next."""
-        if depth > MAX_DEPTH:
-            raise ValueError(f"{self._text!r:.80} nests more than {MAX_DEPTH} deep")
-        match = self._next("a type")
-        if match["open"]:
-            return self._nested(match["open"], depth)
-        if match["timestamp"]:
+def _type(text: str, depth: int = 0) -> pa.DataType:
+    """The type that a text names, nested in ``depth`` others."""
+    text = text.strip()
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it nests more than {MAX_DEPTH} deep")
+    if nested := _NESTED.fullmatch(text):
+        opening, inside = nested.groups()
+        if opening == "struct":
+            return _struct(inside, depth)
+        items = [_type(item, depth + 1) for item in _items(inside)]
+        make = {"list": pa.list_, "large_list": pa.large_list, "map": pa.map_}[opening]
+        if len(items) != (2 if opening == "map" else 1):
+            raise ValueError(f"{opening} holds {'two types' if opening == 'map' else 'one type'}")
+        return make(*items)
+    if match := _WITH_ARGUMENTS.fullmatch(text):
+        if match["unit"]:
             return pa.timestamp(match["unit"], match["zone"])
         if match["decimal"]:
-            return _DECIMALS[match["decimal"]](int(match["digits"]), int(match["scale"]))
-        if match["width"]:
-            return pa.binary(int(match["width"]))
-        kind = _PLAIN.get(match["word"] or "", _ALIASES.get(match["word"] or ""))
-        if kind is None:
-            raise ValueError(f"{self._text!r:.80}: {match[0].strip()!r} is no type")
-        return kind
+            make = pa.decimal128 if match["decimal"] == "decimal128" else pa.decimal256
+            return make(int(match["digits"]), int(match["scale"]))
+        return pa.binary(int(match["width"]))
+    try:
+        return pa.int64() if text == "int" else pa.type_for_alias(text)
+    except ValueError:
+        raise ValueError(f"{text!r:.40} is no type") from None
 
-    def end(self) -> None:
-        """Refuse anything that is left."""
-        if rest := self._text[self._place :].strip():
-            raise ValueError(f"{self._text!r:.80}: {rest!r:.40} stands behind the type")
 
-    def _nested(self, opening: str, depth: int) -> pa.DataType:
-        if opening == "struct":
-            fields: list[tuple[str, pa.DataType]] = []
-            while not fields or self._sign(",>") == ",":
-                name = self._next("a field's name")
-                if not (name["word"] or name["quoted"]):
-                    raise ValueError(f"{self._text!r:.80}: a field's name was expected")
-                self._sign(":")
-                unquoted = json.loads(name["quoted"]) if name["quoted"] else name["word"]
-                fields.append((unquoted, self.type(depth + 1)))
-            if len({field for field, _ in fields}) < len(fields):
-                raise ValueError(f"{self._text!r:.80} has two fields of one name")
-            return pa.struct(fields)
-        first = self.type(depth + 1)
-        if opening == "map":
-            self._sign(",")
-            first = pa.map_(first, self.type(depth + 1))
-        self._sign(">")
-        make = {"list": pa.list_, "large_list": pa.large_list}.get(opening)
-        return first if make is None else make(first)
-
-    def _sign(self, allowed: str) -> str:
-        match = self._next(" or ".join(map(repr, allowed)))
-        if match["sign"] is None or match["sign"] not in allowed:
-            raise ValueError(
-                f"{self._text!r:.80}: {' or '.join(map(repr, allowed))} was expected before "
-                f"{match[0].strip()!r}"
-            )
-        return match["sign"]
-
-    def _next(self, expected: str) -> re.Match[str]:
-        match = _TOKEN.match(self._text, self._place)
+def _struct(inside: str, depth: int) -> pa.DataType:
+    fields: dict[str, pa.DataType] = {}
+    for item in _items(inside):
+        match = _FIELD.fullmatch(item)
         if match is None:
-            raise ValueError(f"{self._text!r:.80} ends, or has a strange sign, before {expected}")
-        self._place = match.end()
-        return match
+            raise ValueError(f"{item.strip()!r:.40} is no field, which is NAME: TYPE")
+        name = json.loads(match[1]) if match[1].startswith('"') else match[1]
+        if name in fields:
+            raise ValueError(f"two fields have the name {name!r:.40}")
+        fields[name] = _type(match[2], depth + 1)
+    return pa.struct(list(fields.items()))
+
+
+def _items(text: str) -> list[str]:
+    """A text cut at its commas, but for those in brackets or quotes."""
+    items, depth = [""], 0
+    for piece in _PIECE.findall(text):
+        depth += (piece in "<[(") - (piece in ">])")
+        if piece == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += piece
+    return items

@@ -1,0 +1,80 @@
+"""The inputs of a manifest that has very many: in a Parquet file beside it, which it names."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bpe.files import with_checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+INPUTS = "inputs.parquet"
+MOST_INPUTS = 4096  # that a manifest lists itself
+
+
+def beside(inputs: Collection[object]) -> set[str]:
+    """The file that a manifest of these inputs has beside it, if they are so many."""
+    return {INPUTS} if len(inputs) > MOST_INPUTS else set()
+
+
+def take_out(manifest: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
+    """A manifest without the inputs, and the file that holds them; None where they stay.
+
+    They stay where they are few, and where two look the same: names that are not UTF-8 are escaped.
+
+    The file has a row for each input: its fields, and the ranges of it that parts were made of.
+    """
+    inputs = manifest["inputs"]
+    if not beside(inputs) or len({one["name"] for one in inputs}) < len(inputs):
+        return manifest, None
+    parts = [dict(part) for part in manifest["parts"]]
+    ranged = any("inputs" in part for part in parts)  # those of counts are of all inputs
+    rows = {one["name"]: {**one, "ranges": []} if ranged else one for one in manifest["inputs"]}
+    for number, part in enumerate(parts):
+        for piece in part.get("inputs", ()):
+            place = {"part": number, "start": piece["start"], "end": piece["end"]}
+            rows[piece["name"]]["ranges"].append(place)
+        if ranged:
+            part["inputs"] = []
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows.values())), sink, compression="zstd")
+    data = sink.getvalue()
+    inputs = {
+        "file": INPUTS,
+        "rows": len(rows),
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    return with_checksum({**manifest, "inputs": inputs, "parts": parts}), data
+
+
+def put_back(manifest: dict[str, Any], read: Callable[[], bytes]) -> dict[str, Any]:
+    """What `take_out` was given; ``manifest`` is used up, ``read`` returns what the file holds.
+
+    Raises:
+        ValueError: the file is missing, or not that of the manifest.
+    """
+    named = manifest.get("inputs")
+    if not isinstance(named, dict):
+        return manifest
+    try:
+        data = read()
+    except FileNotFoundError as error:
+        raise ValueError(f"{INPUTS} is missing, the manifest names it") from error
+    if hashlib.sha256(data).hexdigest() != named.get("sha256"):
+        raise ValueError(f"the SHA-256 of {INPUTS} is not that of the manifest: it was changed")
+    try:
+        inputs = pq.read_table(pa.BufferReader(data)).to_pylist()
+        for one in inputs:
+            for piece in one.pop("ranges", ()):
+                part = manifest["parts"][piece.pop("part")]
+                part["inputs"].append({"name": one["name"], **piece})
+    except (pa.ArrowException, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{INPUTS} does not fit the manifest: {error}") from error
+    return {**manifest, "inputs": inputs}

@@ -1,0 +1,235 @@
+"""Counting pre-tokens: of texts, and of Arrow columns block by block."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe._arrow import int64_bytes, text_array, text_column
+from bpe._native import Counter, CountRun, merge_runs
+from bpe.counts.manifest import Totals
+from bpe.counts.pretokens import PretokenCounts, text_bytes
+from bpe.errors import CountsError
+from bpe.normalizer import normalize_column
+from bpe.pretokenizer import Pretokenizer
+from bpe.special_tokens import SpecialCutter, check_special_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+_BLOCK_BYTES = 4 << 20
+
+
+def count_pretokens(
+    texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray,
+    *,
+    pretokenizer: str | Pretokenizer = "gpt2",
+    pattern: str | Sequence[str] | None = None,
+    normalizer: Sequence[str] = (),
+    never_split: Sequence[str] = (),
+    special_tokens: Sequence[str] = (),
+    track_order: bool = False,
+) -> PretokenCounts:
+    """Count the pre-tokens of texts; each text is one document.
+
+    Args:
+        texts: str or bytes (which may be malformed UTF-8), or an Arrow array of strings.
+        pretokenizer: a name of :data:`bpe.PRETOKENIZERS`, or a Pretokenizer, alone.
+        pattern: a regular expression instead, or several, applied one after the other.
+        normalizer: steps of :data:`bpe.NORMALIZERS`, applied before the text is cut.
+        never_split: names of :data:`bpe.NEVER_SPLIT` or regular expressions.
+        special_tokens: cut out of the texts first, and not counted.
+        track_order: record where each pre-token occurs first, for ``ties="first-seen"``.
+
+    Raises:
+        CountsError: a text is null, or not a str or bytes; the message names its row.
+        EncodingError: a str has a lone surrogate.
+        PretokenizerError, SpecialTokenError: the arguments are wrong.
+
+    Example:
+        >>> dict(count_pretokens(["to be or not to be"], pretokenizer="words").items())
+        {b'be': 2, b'not': 1, b'or': 1, b'to': 2}
+    """
+    cut = Pretokenizer.of(pretokenizer, pattern, normalizer=normalizer, never_split=never_split)
+    special = check_special_tokens(special_tokens)
+    counter = PretokenCounter(cut, special_tokens=special, track_order=track_order)
+    documents = size = pretokens = 0
+    for block in _blocks(texts):
+        rows = range(documents, documents + len(block))
+        pretokens += counter.add(block, pa.array(rows, pa.int64()) if track_order else None)
+        documents += len(block)
+        size += pc.sum(pc.binary_length(block)).as_py() or 0
+    return PretokenCounts(
+        run=merge_runs(counter.drain(1)),
+        pretokenizer=cut,
+        special_tokens=special,
+        totals=Totals(documents=documents, bytes=size, pretokens=pretokens),
+        order_span=documents if track_order else None,
+    )
+
+
+def _blocks(texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The texts as Arrow arrays without nulls."""
+    if isinstance(texts, (str, bytes)):
+        raise CountsError("texts is a single text: give a list, [text]")
+    if isinstance(texts, (pa.Array, pa.ChunkedArray)):
+        row = 0
+        for block in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+            if block.null_count:
+                null = row + pc.index(pc.is_null(block), pa.scalar(True)).as_py()
+                raise CountsError(f"text {null} is null: drop it, or fill it with an empty string")
+            yield _text_array(block)
+            row += len(block)
+        return
+    held: list[bytes] = []
+    size = 0
+    for row, text in enumerate(texts):
+        held.append(text_bytes(text, f"text {row}"))
+        size += len(held[-1])
+        if size >= _BLOCK_BYTES:
+            yield pa.array(held, pa.large_binary())
+            held, size = [], 0
+    if held:
+        yield pa.array(held, pa.large_binary())
+
+
+def _text_array(array: pa.Array) -> pa.Array:
+    array = text_array(array)
+    kind = array.type
+    is_text = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+    )
+    if not any(check(kind) for check in is_text):
+        raise CountsError(f"texts are an Arrow array of {kind}: cast them to large_string first")
+    return array
+
+
+_ROWS = 1024  # texts prepared at a time
+
+
+class PretokenCounter:
+    """Counts pre-tokens, and drains them as sorted runs, one for each shard.
+
+    The caller bounds memory: check ``nbytes`` between blocks, and drain. Threads may share a
+    counter; they take turns.
+
+    Args:
+        pretokenizer: how text is cut; patterns run in Python, names in the core.
+        special_tokens: cut out of the text first, and not counted.
+        track_order: record where each pre-token occurs first.
+    """
+
+    def __init__(
+        self,
+        pretokenizer: Pretokenizer,
+        *,
+        special_tokens: Sequence[str] = (),
+        track_order: bool = False,
+    ) -> None:
+        self._pretokenizer = pretokenizer
+        special = [token.encode("utf-8") for token in check_special_tokens(special_tokens)]
+        self._cutter = SpecialCutter(special)
+        self._direct = pretokenizer.is_native and not pretokenizer.normalizer
+        self._track_order = track_order
+        self._counter = Counter(
+            pretokenizer.name or "", special if self._direct else [], track_order
+        )
+
+    def __len__(self) -> int:
+        """Distinct pre-tokens since the last drain."""
+        return len(self._counter)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory for the counts; while they grow, half as much again."""
+        return self._counter.nbytes
+
+    def add(self, texts: pa.Array, places: pa.Int64Array | None = None) -> int:
+        """Count the texts of a block; the block boundaries do not matter.
+
+        Args:
+            texts: string, large_string, binary or large_binary without nulls.
+            places: required if order is tracked: the place of each document in the corpus, any
+                ascending numbers from 0; each text is one document.
+
+        Returns:
+            The number of pre-tokens in the texts.
+
+        Raises:
+            TypeError: the texts are of another type.
+            ValueError: a text is null, or there is not one place, 0 or more, for each text.
+        """
+        if places is not None and (places.type != pa.int64() or places.null_count):
+            raise ValueError(f"places must be int64 without nulls, not {places.type}")
+        if self._direct:
+            numbers = None if places is None else int64_bytes(places)
+            return self._counter.add(text_column(texts), numbers)
+        given = 0 if places is None else len(places)
+        if self._track_order and given != len(texts):
+            raise ValueError(
+                f"tracking order needs one place for each of {len(texts)} rows, got {given}"
+            )
+        if places is None or not self._track_order:
+            places = pa.array(range(len(texts)), pa.int64())
+        return sum(
+            self._add_parts(texts.slice(row, _ROWS), places.slice(row, _ROWS))
+            for row in range(0, len(texts), _ROWS)
+        )
+
+    def drain(self, shards: int) -> list[CountRun]:
+        """All counts as one run for each shard, sorted by bytes; the counter is empty afterwards.
+
+        A pre-token belongs to the shard ``stable_hash(pretoken) % shards``.
+        """
+        return self._counter.drain(shards)
+
+    def _add_parts(self, texts: pa.Array, places: pa.Int64Array) -> int:
+        """Cut texts at special tokens, normalize what lies between, and count that."""
+        parts, rows = self._cutter.split_column(texts)
+        parts = normalize_column(parts, self._pretokenizer.normalizer)
+        if self._pretokenizer.name is None:
+            return self._add_pieces(parts.cast(pa.large_binary()), places.take(rows))
+        never_split = b""
+        if self._pretokenizer.never_split:
+            parts, inner, never_split = self._cut_at_never_split(parts.cast(pa.large_binary()))
+            rows = rows.take(inner)
+        return self._counter.add(text_column(parts), int64_bytes(places.take(rows)), never_split)
+
+    def _cut_at_never_split(
+        self, texts: pa.LargeBinaryArray
+    ) -> tuple[pa.LargeBinaryArray, pa.Int64Array, bytes]:
+        """Texts cut at the matches of never_split.
+
+        Returns:
+            The parts, the row of each, and a byte for each: 1 if it is never split.
+        """
+        parts: list[bytes] = []
+        rows, never_split = array("q"), bytearray()
+        for row, text in enumerate(texts.to_pylist()):
+            for begin, end, is_match in self._pretokenizer.parts(text):
+                parts.append(text[begin:end])
+                rows.append(row)
+                never_split.append(is_match)
+        return pa.array(parts, pa.large_binary()), pa.array(rows, pa.int64()), bytes(never_split)
+
+    def _add_pieces(self, texts: pa.LargeBinaryArray, places: pa.Int64Array) -> int:
+        """Cut texts in Python and count; neighbours of one place are parts of one document."""
+        data, spans = bytearray(), array("q")
+        documents, row_ends = array("q"), array("q")
+        for text, place in zip(texts.to_pylist(), places.to_pylist(), strict=True):
+            for begin, end in self._pretokenizer.spans(text):
+                spans.extend((len(data) + begin, len(data) + end))
+            data += text
+            if documents and documents[-1] == place:
+                row_ends.pop()
+            else:
+                documents.append(place)
+            row_ends.append(len(spans) // 2)
+        return self._counter.add_pieces(bytes(data), spans, row_ends, documents)

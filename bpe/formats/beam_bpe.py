@@ -1,0 +1,151 @@
+"""``"version": "beam-bpe-1"``: tokenizer.json for what Hugging Face's libraries cannot express.
+
+They refuse an unknown version, so they never misread such a file. Three entries differ from
+theirs. ``normalizer`` is the list of steps. ``pre_tokenizer`` has ``name`` or
+``pattern`` (one or a list), and ``never_split``. ``model`` has the ``type`` of
+:mod:`bpe.models`, its settings by their names there, and a ``vocab`` of those tokens that text can
+become. Tokens that are cut out of text are in ``added_tokens`` alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bpe.byte_alphabet import to_text
+from bpe.errors import PretokenizerError, TokenizerError
+from bpe.formats.format import Contents
+from bpe.formats.oniguruma import check_size
+from bpe.formats.strict_json import shorten
+from bpe.formats.token_text import read_merges, read_strings, read_tokens
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, atomic_ids
+from bpe.pretokenizer import Pretokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from bpe.formats.strict_json import Entry
+    from bpe.tokenizer import Tokenizer
+
+    _Model: TypeAlias = type[ByteLevel | CharacterLevel | WordPiece]
+
+VERSION = "beam-bpe-1"
+
+_MODELS: Mapping[str, _Model] = {
+    model.__name__: model for model in (ByteLevel, CharacterLevel, WordPiece)
+}
+
+
+def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The entries that differ from Hugging Face's; ``model`` without vocabulary and merges.
+
+    Raises:
+        TokenizerError: a pattern is too large to be read back.
+    """
+    try:
+        for pattern in (*tokenizer.pretokenizer.patterns, *tokenizer.pretokenizer.never_split):
+            check_size(pattern)
+    except ValueError as error:
+        raise TokenizerError(f"tokenizer.json cannot hold this pre-tokenizer: {error}") from None
+    cut = tokenizer.pretokenizer.settings
+    return {
+        "normalizer": cut["normalizer"],
+        "pre_tokenizer": {
+            "name": cut["pretokenizer"],
+            "pattern": cut["pattern"],
+            "never_split": cut["never_split"],
+        },
+        "model": {
+            "type": type(tokenizer.model).__name__,
+            **asdict(tokenizer.model),
+            "ignore_merges": tokenizer.ignore_merges,
+        },
+    }
+
+
+def write_names(tokenizer: Tokenizer) -> dict[int, str]:
+    """The text of each token in the vocabulary, by id."""
+    atomic = atomic_ids(
+        special_tokens=tokenizer.special_tokens,
+        added_tokens=tokenizer.added_tokens,
+        merging=(id_ for merge in tokenizer.merges for id_ in merge),
+        model=tokenizer.model,
+    )
+    spelled = to_text if isinstance(tokenizer.model, ByteLevel) else bytes.decode
+    return {
+        id_: spelled(token)
+        for id_, token in enumerate(tokenizer.tokens)
+        if token is not None and id_ not in atomic
+    }
+
+
+def read_cut(file: Entry) -> Pretokenizer:
+    """The pre-tokenizer, with the normalizer.
+
+    Raises:
+        TokenizerFileError: the entries are wrong.
+    """
+    cut = file.get("pre_tokenizer").object("name", "pattern", "never_split")
+    entry = cut.get("pattern")
+    pattern = _strings(entry) if isinstance(entry.value, list) else _optional(entry)
+    never_split = _strings(cut.get("never_split"))
+    try:
+        for regex in (*never_split, *((pattern,) if isinstance(pattern, str) else pattern or ())):
+            check_size(regex)
+        return Pretokenizer(
+            _optional(cut.get("name")),
+            pattern,
+            normalizer=_strings(file.get("normalizer")),
+            never_split=never_split,
+        )
+    except (PretokenizerError, ValueError) as error:
+        cut.fail(str(error))
+
+
+def read_model(entry: Entry) -> Model:
+    """The model, without its vocabulary.
+
+    Raises:
+        TokenizerFileError: the model or a setting is unknown.
+    """
+    kind = entry.object().get("type")
+    model = _MODELS.get(kind.string())
+    if model is None:
+        kind.fail(f"{shorten(kind.value)} is not supported: use {', '.join(_MODELS)}")
+    fields = tuple(model.__dataclass_fields__)
+    entry.object("type", *fields, "ignore_merges", "vocab", "merges")
+    try:
+        return model(**{name: entry.value[name] for name in fields if name in entry.value})
+    except TokenizerError as error:
+        entry.fail(str(error))
+
+
+def read_contents(
+    entry: Entry, model: Model, vocab: Mapping[str, int], added: Mapping[str, int]
+) -> Contents:
+    """The tokens and merges.
+
+    Raises:
+        TokenizerFileError: they are broken.
+    """
+    merges = read_merges(entry.get("merges"), vocab)
+    names = entry.get("vocab")
+    if isinstance(model, ByteLevel):
+        tokens = read_tokens(names, vocab, {}, merges)
+    else:
+        tokens = read_strings(names, vocab, {})
+    for content, id_ in added.items():
+        tokens += [None] * (id_ + 1 - len(tokens))
+        if tokens[id_] not in (None, content.encode()):
+            names.fail(f"{shorten(content)} is added under the id {id_} of another token")
+        tokens[id_] = content.encode()
+    return Contents(model, tokens, merges, entry.get("ignore_merges").boolean(default=False))
+
+
+def _strings(entry: Entry) -> tuple[str, ...]:
+    return () if entry.value is None else tuple(item.string() for item in entry.items())
+
+
+def _optional(entry: Entry) -> str | None:
+    return None if entry.value is None else entry.string()

@@ -1,0 +1,143 @@
+"""What the tokenizer file formats share: what a file says, and what is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import TokenizerFileError
+from bpe.models import ByteLevel, Model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from typing_extensions import Buffer
+
+    from bpe.formats.export_checks import Loss
+    from bpe.pretokenizer import Pretokenizer
+    from bpe.token_table import TokenTable
+    from bpe.tokenizer import Tokenizer
+
+    SpecialIds: TypeAlias = Mapping[str, int | None] | Collection[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A tokenizer file format.
+
+    Attributes:
+        files: the names of its files, for messages.
+        reads: whether a path is read as this format.
+        writes: whether a path is written as this format.
+        read: of a path, a pre-tokenizer and special tokens; see :func:`bpe.formats.read`.
+        write: of a tokenizer, a path, ``leave_out`` and ``dialect``; see
+            :func:`bpe.formats.write`.
+    """
+
+    files: str
+    reads: Callable[[Path], bool]
+    writes: Callable[[Path], bool]
+    read: Callable[[Path, Pretokenizer | None, SpecialIds], TokenizerSpec]
+    write: Callable[[Tokenizer, Path, Collection[str], str], TokenizerFiles]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerSpec:
+    """The arguments of :class:`bpe.Tokenizer`, which checks them.
+
+    Attributes:
+        tokens: the bytes of each id; None where no token has the id.
+        merges: (left, right, result) ids in order, or a buffer of uint32 triples.
+        pretokenizer: how text is cut before merging.
+        special_tokens: tokens that text can hold only if the caller allows it.
+        added_tokens: tokens that are cut out of every text.
+        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
+        model: what a pre-token consists of before and after merging.
+        post_processor: Hugging Face's, kept for the file, never applied.
+    """
+
+    tokens: Sequence[bytes | None] | TokenTable
+    merges: Sequence[tuple[int, int, int]] | Buffer
+    pretokenizer: Pretokenizer
+    special_tokens: Mapping[str, int] = field(default_factory=dict)
+    added_tokens: Mapping[str, int] = field(default_factory=dict)
+    ignore_merges: bool = False
+    model: Model = field(default_factory=ByteLevel)
+    post_processor: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """A tokenizer as the files of a format.
+
+    Attributes:
+        contents: of each file, in the order of writing.
+        losses: what the files do not hold, by its name in :data:`bpe.formats.LEAVE_OUT`: to be
+            given again when they are loaded.
+        dialect: why a tokenizer.json is in the dialect that only this library reads; None if it
+            is Hugging Face's.
+    """
+
+    contents: Mapping[Path, bytes]
+    losses: Mapping[str, Loss]
+    dialect: str | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a ``model`` entry, for :class:`TokenizerSpec`."""
+
+    model: Model
+    tokens: Sequence[bytes | None]
+    merges: Sequence[tuple[int, int, int]] | Buffer = ()
+    ignore_merges: bool = False
+
+
+def with_ids(
+    path: Path, special_tokens: SpecialIds, *, known: Mapping[str, int]
+) -> dict[str, int] | None:
+    """The special tokens with their ids; None if none are given.
+
+    Args:
+        path: the file, for messages.
+        special_tokens: ids by token, or tokens alone, whose ids must be known.
+        known: ids by token, from the file or its publisher.
+
+    Raises:
+        TokenizerFileError: a token has no id, or one that is not an int.
+    """
+    if special_tokens is None:
+        return None
+    if isinstance(special_tokens, str):
+        raise TokenizerFileError(
+            f"{path}: special tokens are given as one str, {special_tokens!r}: give a list, "
+            f"[{special_tokens!r}]"
+        )
+    given = (
+        dict(special_tokens.items())
+        if hasattr(special_tokens, "items")
+        else dict.fromkeys(special_tokens)
+    )
+    ids = {}
+    for content, id_ in given.items():
+        if id_ is None:
+            id_ = known.get(content)  # noqa: PLW2901 - the id by name
+        if type(id_) is not int:
+            raise TokenizerFileError(
+                f"{path}: the special token {content!r} has no id in this file: give it with its "
+                f"id ({content}=ID, or {{{content!r}: ID}})"
+                if id_ is None
+                else f"{path}: the special token {content!r}: id must be an integer, got {id_!r}"
+            )
+        ids[content] = id_
+    return ids
+
+
+def id_limit(tokens: int) -> int:
+    """The limit of ids in a file with this number of tokens: tokens are a table that ids index.
+
+    Published vocabularies have gaps of a few hundred ids. One absurd id must not cost gigabytes.
+    """
+    return 4 * tokens + (1 << 20)

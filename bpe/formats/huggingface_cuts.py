@@ -1,0 +1,264 @@
+"""The ``normalizer`` and ``pre_tokenizer`` of a tokenizer.json, as steps and names of ours."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import InexpressibleError, PretokenizerError
+from bpe.formats.oniguruma import (
+    check_size,
+    from_huggingface,
+    to_huggingface,
+)
+from bpe.formats.strict_json import Entry, shorten
+from bpe.pretokenizer import NAMED, PRETOKENIZERS, Pretokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+_TYPES: Mapping[str, str] = {
+    "nfc": "NFC",
+    "nfd": "NFD",
+    "nfkc": "NFKC",
+    "nfkd": "NFKD",
+    "lowercase": "Lowercase",
+    "strip-accents": "StripAccents",
+}
+_NORMALIZER_OF = {type_: step for step, type_ in _TYPES.items()}
+_NONSPACING = r"\p{Mn}"
+_BERT_FLAGS = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+_BERT_STEPS = {
+    "clean-text": {"clean_text": True},
+    "space-han": {"handle_chinese_chars": True},
+}
+
+
+def write_normalizer(steps: Sequence[str]) -> dict[str, Any] | None:
+    """The ``normalizer`` entry of steps."""
+    written = [_normalizer_step(step) for step in steps]
+    if len(written) == 1:
+        return written[0]
+    return {"type": "Sequence", "normalizers": written} if written else None
+
+
+def read_normalizer(entry: Entry) -> tuple[str, ...]:
+    """The steps of a ``normalizer`` entry.
+
+    Raises:
+        TokenizerFileError: no steps do exactly the same.
+    """
+    if entry.value is None:
+        return ()
+    kind = entry.object().get("type")
+    if kind.value == "Sequence":
+        entry.object("type", "normalizers")
+        return tuple(
+            step for item in entry.get("normalizers").items() for step in read_normalizer(item)
+        )
+    if kind.value == "BertNormalizer":
+        return _read_bert(entry)
+    if entry.value == _normalizer_step("strip-nonspacing"):
+        return ("strip-nonspacing",)
+    step = _NORMALIZER_OF.get(kind.string())
+    if step is None:
+        kind.fail(
+            f"the normalizer {shorten(kind.value)} is not supported; supported: Sequence, "
+            f"BertNormalizer, {', '.join(_NORMALIZER_OF)}"
+        )
+    entry.object("type")
+    return (step,)
+
+
+def _normalizer_step(step: str) -> dict[str, Any]:
+    if step == "strip-nonspacing":
+        return {"type": "Replace", "pattern": {"Regex": _NONSPACING}, "content": ""}
+    return _bert(**_BERT_STEPS[step]) if step in _BERT_STEPS else {"type": _TYPES[step]}
+
+
+def _bert(**flags: bool) -> dict[str, Any]:
+    """A BertNormalizer with only these flags on."""
+    off = dict.fromkeys(_BERT_FLAGS, False)
+    return {"type": "BertNormalizer", **off, **flags}
+
+
+def _read_bert(entry: Entry) -> tuple[str, ...]:
+    entry.object("type", *_BERT_FLAGS)
+    clean, han, lowercase = (
+        entry.get(flag).boolean(default=True)
+        for flag in ("clean_text", "handle_chinese_chars", "lowercase")
+    )
+    # null: as lowercase.
+    strip = entry.get("strip_accents").boolean(default=lowercase)
+    steps = (["clean-text"] if clean else []) + (["space-han"] if han else [])
+    steps += (["nfd", "strip-nonspacing"] if strip else []) + (["lowercase"] if lowercase else [])
+    return tuple(steps)
+
+
+# The pre-tokenizers with a step of their own, and the name of each published Split pattern.
+_STEPS: dict[str, Mapping[str, Any]] = {
+    name: named.huggingface
+    for name, named in NAMED.items()
+    if not isinstance(named.huggingface, str)
+}
+_NAME_OF: dict[str, str] = {
+    named.huggingface: name for name, named in NAMED.items() if isinstance(named.huggingface, str)
+}
+# Punctuation as Hugging Face's Punctuation has it.
+_PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
+_SPECIAL = re.compile(r"[\\^$.\[\](){}?*+|]")
+# Split patterns, inverted or not, that drop the same as a name.
+_DROPPING = {
+    (r"\s+", False): "words",
+    (r"\s", False): "words",
+    (r"\S+", True): "words",
+    (" +", False): "spaces",
+    ("[^ ]+", True): "spaces",
+}
+
+
+def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict[str, Any] | None:
+    """The ``pre_tokenizer`` entry, without the normalizer.
+
+    Args:
+        pretokenizer: what to write.
+        byte_level: whether bytes are merged, which this entry decides.
+
+    Raises:
+        InexpressibleError: there is no equivalent, or the pattern may mean something else.
+    """
+    if pretokenizer.never_split:
+        raise InexpressibleError(
+            f"never_split {pretokenizer.never_split[0]!r} has no equivalent there"
+        )
+    names: Sequence[str] = (pretokenizer.name or "",)
+    if isinstance(pretokenizer.pattern, tuple):
+        names = pretokenizer.pattern
+    elif pretokenizer.pattern is not None:
+        names = (pretokenizer.pattern,)
+    gpt2_last = byte_level and names[-1] == "gpt2"
+    cuts = [_cut_step(name) for name in (names[:-1] if gpt2_last else names) if name != "none"]
+    if byte_level:
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+        cuts.append({**level, "use_regex": gpt2_last})
+    if len(cuts) > 1:
+        return {"type": "Sequence", "pretokenizers": cuts}
+    return cuts[0] if cuts else None
+
+
+def _cut_step(name: str) -> dict[str, Any]:
+    """A named pre-tokenizer or a pattern as a step."""
+    named = NAMED.get(name)
+    if named is not None and not isinstance(named.huggingface, str):
+        return dict(named.huggingface)
+    regex = named.huggingface if named is not None else _regex(name)
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+
+
+def _regex(pattern: str) -> str:
+    try:
+        check_size(pattern)
+        return to_huggingface(pattern)
+    except ValueError as error:
+        raise InexpressibleError(str(error)) from error
+
+
+def ends_in_bytes(entry: Entry) -> bool:
+    """Whether the last step of a ``pre_tokenizer`` entry turns text into bytes."""
+    steps = _steps(entry)
+    return bool(steps) and steps[-1].get("type").value == "ByteLevel"
+
+
+def read_pre_tokenizer(entry: Entry) -> tuple[str, ...]:
+    """The names and patterns of a ``pre_tokenizer`` entry, which cut one after the other.
+
+    Raises:
+        TokenizerFileError: no steps do exactly the same.
+    """
+    cuts = _steps(entry)
+    steps: list[str] = []
+    for cut in cuts:
+        is_last = cut is cuts[-1]
+        steps += _byte_level(cut) if is_last and ends_in_bytes(cut) else _cut(cut)
+    return tuple(steps) or ("none",)
+
+
+def _byte_level(entry: Entry) -> tuple[str, ...]:
+    entry.object("type", "add_prefix_space", "trim_offsets", "use_regex")
+    if entry.get("add_prefix_space").boolean(default=True):
+        entry.get("add_prefix_space").fail(
+            "true is not supported: it adds a space before the text, so decoding would not give "
+            "the text back"
+        )
+    return ("gpt2",) if entry.get("use_regex").boolean(default=True) else ()
+
+
+def _steps(entry: Entry) -> list[Entry]:
+    """The steps in order, with sequences flattened."""
+    if entry.value is None:
+        return []
+    kind = entry.object().get("type")
+    if kind.string() == "Metaspace":
+        kind.fail(
+            "Metaspace is not supported, nor are other parts of SentencePiece tokenizers (Llama 2, "
+            "Gemma)"
+        )
+    if kind.value != "Sequence":
+        return [entry]
+    entry.object("type", "pretokenizers")
+    return [step for item in entry.get("pretokenizers").items() for step in _steps(item)]
+
+
+def _cut(entry: Entry) -> tuple[str, ...]:
+    kind = entry.get("type")
+    for name, step in _STEPS.items():
+        if kind.value == step["type"] != "Split":
+            entry.object(*step)
+            return (name,)
+    if kind.value == "Digits":
+        entry.object("type", "individual_digits")
+        return (r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+",)
+    if kind.value == "Punctuation":
+        entry.object("type", "behavior")
+        entry.get("behavior").must_be("Isolated", "Contiguous")
+        several = "+" if entry.get("behavior").value == "Contiguous" else ""
+        return (_PUNCTUATION + several,)
+    if kind.value != "Split":
+        kind.fail(f"the pre-tokenizer {shorten(kind.value)} is not supported")
+    return (_split(entry),)
+
+
+def _split(entry: Entry) -> str:
+    entry.object("type", "pattern", "behavior", "invert")
+    for name, step in _STEPS.items():
+        if entry.value == step:
+            return name
+    pattern = entry.get("pattern").object("Regex", "String")
+    if len(pattern.value) != 1:
+        pattern.fail("expected either Regex or String")
+    literal = "String" in pattern.value
+    pattern = pattern.get("String" if literal else "Regex")
+    regex = pattern.string()
+    if literal:
+        regex = _SPECIAL.sub(r"\\\g<0>", regex)
+    removed, inverted = entry.get("behavior"), entry.get("invert")
+    known = None if literal else _NAME_OF.get(regex)
+    if removed.value == "Removed":
+        # Nothing is between the matches of a pattern that covers all text.
+        if known and inverted.boolean():
+            return known
+        if not literal and (regex, inverted.boolean()) in _DROPPING:
+            return _DROPPING[regex, inverted.boolean()]
+    removed.must_be("Isolated")
+    # Isolating the matches or the text between them gives the same pieces.
+    inverted.boolean()
+    if known:
+        return known
+    try:
+        check_size(regex)
+        ours = from_huggingface(regex)
+        Pretokenizer(pattern=ours)
+    except (ValueError, PretokenizerError) as error:
+        pattern.fail(str(error))
+    return f"(?:{ours})" if ours in PRETOKENIZERS else ours  # a word that is a name here

@@ -1,0 +1,198 @@
+"""How tokens and merges are spelled in JSON files: bytes in GPT-2's alphabet, or strings."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from bpe.byte_alphabet import from_text, from_texts, to_text, to_texts
+from bpe.errors import InexpressibleError
+from bpe.formats.format import id_limit
+from bpe.formats.strict_json import Entry, describe, shorten
+from bpe.models import ByteLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bpe.tokenizer import Tokenizer
+
+
+def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[int, str]:
+    """The text of each token in the file, by id.
+
+    Raises:
+        InexpressibleError: two tokens have the same text.
+    """
+    tokens = {id_: token for id_, token in enumerate(tokenizer.tokens) if token is not None}
+    if not isinstance(tokenizer.model, ByteLevel):
+        return {id_: token.decode() for id_, token in tokens.items()}  # all different
+    names = dict(zip(tokens, to_texts(list(tokens.values())), strict=True))
+    cut_out = {id_: content for content, id_ in tokenizer.special_tokens.items()}
+    cut_out |= {id_: content for content, id_ in tokenizer.added_tokens.items()}
+    names |= cut_out
+    merging = (
+        {id_ for merge in tokenizer.merges for id_ in merge if id_ in cut_out} if cut_out else ()
+    )
+    for id_, content in cut_out.items():
+        if _is_ambiguous(content, merging=id_ in merging, ignore_merges=tokenizer.ignore_merges):
+            raise InexpressibleError(
+                f"{kind} cannot hold the special or added token {content!r}: "
+                "it is spelled there like other bytes"
+            )
+    if len(set(names.values())) != len(names):
+        ids: dict[str, int] = {}
+        for id_, name in names.items():
+            if name in ids:
+                raise InexpressibleError(
+                    f"{kind} cannot hold both the tokens {ids[name]} and {id_}: it spells "
+                    f"a special token and other bytes both as {name!r}"
+                )
+            ids[name] = id_
+    return names
+
+
+def read_vocab(entry: Entry) -> dict[str, int]:
+    """The ids by token text, unique, and dense enough to be an index.
+
+    Raises:
+        TokenizerFileError: it is not an object with such ids.
+    """
+    vocab: dict[str, int] = entry.object().value
+    limit = id_limit(len(vocab))
+    names: dict[int, str] = {}
+    for name, id_ in vocab.items():
+        if type(id_) is not int or not 0 <= id_ < limit:
+            entry.get(name).fail(f"{shorten(id_)} is not an id from 0 to {limit - 1}")
+        if id_ in names:
+            entry.fail(f"{shorten(names[id_])} and {shorten(name)} have the same id {id_}")
+        names[id_] = name
+    return vocab
+
+
+def read_merges(entry: Entry, vocab: Mapping[str, int]) -> array[int]:
+    """Merges as pairs or, in older files, as strings with a space between left and right.
+
+    Returns:
+        Ids: left, right, result, left, ...
+
+    Raises:
+        TokenizerFileError: a merge has another form, or is of tokens that are not in ``vocab``.
+    """
+    if not isinstance(entry.value, list):
+        entry.fail(f"expected a list, found {describe(entry.value)}")
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in entry.value]
+    lists: list[Any] = [pair if isinstance(pair, list) else () for pair in pairs]
+    try:
+        ids = [vocab[name] for a, b in lists for name in (a, b, a + b)]
+        return array("I", ids)
+    except (KeyError, TypeError, ValueError):
+        for item, pair in zip(entry.items(), pairs, strict=True):
+            _refuse_merge(item, pair, vocab)
+        raise
+
+
+def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
+    """Raise the error of a merge that is wrong."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        item.fail("is not a pair of two tokens")
+    for name in pair:
+        if not isinstance(name, str) or name not in vocab:
+            item.fail(f"{shorten(name)} is not in the vocabulary")
+    result = "".join(pair)
+    if result not in vocab:
+        item.fail(f"{shorten(result)}, which it makes, is not in the vocabulary")
+
+
+def read_tokens(
+    entry: Entry,
+    vocab: Mapping[str, int],
+    added: Mapping[str, int],
+    merges: Iterable[int],
+    *,
+    ignore_merges: bool = False,
+) -> list[bytes | None]:
+    """The bytes of each id: spelled in the byte alphabet, or added tokens in UTF-8.
+
+    Raises:
+        TokenizerFileError: a token is not in the byte alphabet, or an added one is ambiguous.
+    """
+    size = max(chain(vocab.values(), added.values()), default=-1) + 1
+    tokens: list[bytes | None] = [None] * size
+    names = [name for name in vocab if name not in added]
+    try:
+        spelled = from_texts(names)
+    except KeyError as error:
+        wrong = next(name for name in names if error.args[0] in name)
+        entry.fail(
+            f"{shorten(wrong)}: {error} is not in the byte alphabet; only byte-level tokenizers "
+            "are supported"
+        )
+    for name, token in zip(names, spelled, strict=True):
+        if not token:
+            entry.fail(f"the token with the id {vocab[name]} is empty")
+        tokens[vocab[name]] = token
+    for content, id_ in added.items():
+        if tokens[id_] is not None:
+            entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
+        try:
+            tokens[id_] = content.encode()
+        except UnicodeEncodeError:
+            entry.fail(f"{shorten(content)} holds a lone surrogate, which has no UTF-8")
+    merging = set(added.values()).intersection(merges)
+    for content in added.keys() & vocab.keys():
+        if _is_ambiguous(content, merging=added[content] in merging, ignore_merges=ignore_merges):
+            entry.fail(f"the added token {shorten(content)} is spelled like other bytes")
+    return tokens
+
+
+def read_strings(
+    entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]
+) -> list[bytes | None]:
+    """The bytes of each id, where the text of a token is the token itself.
+
+    Raises:
+        TokenizerFileError: a token is empty or has no UTF-8, or two have one id.
+    """
+    size = max(chain(vocab.values(), added.values()), default=-1) + 1
+    tokens: list[bytes | None] = [None] * size
+    for name, id_ in chain(vocab.items(), added.items()):
+        if not name:
+            entry.fail(f"the token with the id {id_} is empty")
+        try:
+            data = name.encode()
+        except UnicodeEncodeError:
+            entry.fail(f"{shorten(name)} holds a lone surrogate, which has no UTF-8")
+        if tokens[id_] not in (None, data):
+            entry.fail(f"{shorten(name)} is added under the id {id_} of another token")
+        tokens[id_] = data
+    return tokens
+
+
+def spelled_bytes(name: str) -> bytes | None:
+    """The bytes that a name spells in the byte alphabet, if they are not its own UTF-8."""
+    try:
+        spelled = from_text(name)
+    except KeyError:
+        return None
+    return spelled if spelled != name.encode() else None
+
+
+def _is_ambiguous(content: str, *, merging: bool, ignore_merges: bool) -> bool:
+    """Whether the name of an added token also spells other bytes that text can produce.
+
+    So if it is part of a merge or a single byte; or if pre-tokens, which are well-formed UTF-8 in
+    Hugging Face's tokenizers, are looked up in the vocabulary.
+    """
+    if merging:
+        return to_text(content.encode()) != content
+    spelled = spelled_bytes(content)
+    return spelled is not None and (len(spelled) == 1 or (ignore_merges and _is_utf8(spelled)))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

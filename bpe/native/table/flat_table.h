@@ -1,0 +1,96 @@
+// The hash table of the core: open addressing with linear probing over entries of a fixed size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "table/zeroed_array.h"
+
+namespace bpe {
+
+// Entries lie in one array, a power of two of them, each at or after its home slot with no free
+// entry between. An Entry is trivially copyable, free where all its bytes are zero, and tells so by
+// is_free(). Keys and their hashes are the caller's: searches take the hash and a predicate `is`,
+// which is false for free entries; what moves entries takes a function from an entry to its hash.
+template <typename Entry>
+class FlatTable {
+ public:
+  FlatTable() = default;
+
+  // `capacity` is a power of two.
+  explicit FlatTable(size_t capacity) : entries_(capacity), mask_(capacity - 1) {}
+
+  size_t capacity() const { return entries_.size(); }
+  size_t size() const { return size_; }
+  size_t nbytes() const { return entries_.size() * sizeof(Entry); }
+
+  Entry& operator[](size_t slot) { return entries_[slot]; }
+  const Entry& operator[](size_t slot) const { return entries_[slot]; }
+
+  // The slot at which a search for `hash` begins.
+  size_t home(uint64_t hash) const { return hash & mask_; }
+
+  // The slot of the entry that `is` accepts, or the free slot where that entry would go. At least
+  // one entry must be free.
+  template <typename Is>
+  size_t find(uint64_t hash, Is is) const {
+    size_t slot = home(hash);
+    while (!is(entries_[slot]) && !entries_[slot].is_free()) slot = (slot + 1) & mask_;
+    return slot;
+  }
+
+  // Writes to the free slot that find() returned.
+  void insert(size_t slot, const Entry& entry) {
+    entries_[slot] = entry;
+    ++size_;
+  }
+
+  // Moves all entries to an array of `capacity`. `moved(from, to)` is told of each.
+  template <typename HashOf, typename Moved>
+  void resize(size_t capacity, HashOf hash_of, Moved moved) {
+    ZeroedArray<Entry> old(capacity);
+    std::swap(old, entries_);
+    mask_ = capacity - 1;
+    for (size_t from = 0; from < old.size(); ++from) {
+      if (old[from].is_free()) continue;
+      const size_t to = find(hash_of(old[from]), [](const Entry&) { return false; });
+      entries_[to] = old[from];
+      moved(from, to);
+    }
+  }
+  template <typename HashOf>
+  void resize(size_t capacity, HashOf hash_of) {
+    resize(capacity, hash_of, [](size_t, size_t) {});
+  }
+
+  // Frees a slot and moves entries behind it back, so that no search ends before its entry (Knuth,
+  // The Art of Computer Programming, volume 3, section 6.4, Algorithm R).
+  template <typename HashOf>
+  void remove(size_t slot, HashOf hash_of) {
+    for (size_t next = (slot + 1) & mask_; !entries_[next].is_free(); next = (next + 1) & mask_) {
+      const size_t home_of_next = home(hash_of(entries_[next]));
+      if (((next - home_of_next) & mask_) < ((next - slot) & mask_)) continue;
+      entries_[slot] = entries_[next];
+      slot = next;
+    }
+    entries_[slot] = Entry{};
+    --size_;
+  }
+
+ private:
+  ZeroedArray<Entry> entries_;
+  size_t mask_ = 0;
+  size_t size_ = 0;
+};
+
+// An entry that refers to a record kept elsewhere, by its number.
+struct RecordNumber {
+  uint32_t plus_one = 0;
+
+  bool is_free() const { return plus_one == 0; }
+  uint32_t number() const { return plus_one - 1; }  // of a free entry UINT32_MAX
+  static RecordNumber of(size_t number) { return {static_cast<uint32_t>(number + 1)}; }
+};
+
+}  // namespace bpe

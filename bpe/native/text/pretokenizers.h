@@ -1,0 +1,45 @@
+// The pre-tokenizers that the core knows. To add one, write its pattern (patterns/) and list it
+// here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "table/names.h"
+#include "text/patterns/cl100k.h"
+#include "text/patterns/gpt2.h"
+#include "text/patterns/o200k.h"
+#include "text/patterns/spaces.h"
+
+namespace bpe {
+
+using Patterns = std::tuple<Gpt2, Cl100k, O200k, Llama3, Qwen2, Words, Spaces, Bert, None>;
+
+// The number of a pattern in the list.
+enum class Pretokenizer : uint8_t {};
+
+inline constexpr auto kPretokenizerNames = []<size_t... I>(std::index_sequence<I...>) {
+  return std::array{std::tuple_element_t<I, Patterns>::kName...};
+}(std::make_index_sequence<std::tuple_size_v<Patterns>>{});
+
+// Throws std::invalid_argument, which lists the names, on others.
+inline Pretokenizer pretokenizer_from_name(std::string_view name) {
+  return from_name<Pretokenizer>(name, kPretokenizerNames, "pre-tokenizer");
+}
+
+// Calls f with the pattern as std::type_identity<Pattern>.
+template <size_t I = 0, class F>
+decltype(auto) with_pattern(Pretokenizer pretokenizer, F&& f) {
+  if constexpr (I + 1 < std::tuple_size_v<Patterns>)
+    if (static_cast<size_t>(pretokenizer) != I)
+      return with_pattern<I + 1>(pretokenizer, std::forward<F>(f));
+  return f(std::type_identity<std::tuple_element_t<I, Patterns>>{});
+}
+
+}  // namespace bpe

@@ -1,0 +1,81 @@
+// The lines of a .tiktoken file: the bytes of a token in base64 (RFC 4648, section 4) and its rank.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace bpe {
+
+struct RankedTokens {
+  std::vector<uint8_t> data;
+  std::vector<int64_t> offsets{0};  // token i is data[offsets[i], offsets[i + 1])
+};
+
+namespace ranks {
+
+inline constexpr uint8_t kNoDigit = 0xFF;
+inline constexpr std::array<uint8_t, 256> kDigits = [] {
+  std::array<uint8_t, 256> digits{};
+  digits.fill(kNoDigit);
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < kAlphabet.size(); ++i)
+    digits[static_cast<uint8_t>(kAlphabet[i])] = static_cast<uint8_t>(i);
+  return digits;
+}();
+
+// Appends what the text stands for; false where it is no base64 with its padding, or ends in bits
+// that are not zero.
+inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
+  if (text.empty() || text.size() % 4 != 0) return false;
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  const size_t digits = text.size() - padding;
+  uint32_t bits = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const uint8_t digit = i < digits ? kDigits[static_cast<uint8_t>(text[i])] : 0;
+    if (digit == kNoDigit) return false;
+    bits = bits << 6 | digit;
+    if (i % 4 != 3) continue;
+    const std::array<uint8_t, 3> bytes = {static_cast<uint8_t>(bits >> 16),
+                                          static_cast<uint8_t>(bits >> 8),
+                                          static_cast<uint8_t>(bits)};
+    const size_t size = i + 1 == text.size() ? 3 - padding : 3;
+    for (size_t behind = size; behind < 3; ++behind)
+      if (bytes[behind] != 0) return false;
+    out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
+    bits = 0;
+  }
+  return true;
+}
+
+}  // namespace ranks
+
+// The tokens of a file whose ranks count from 0, one space before each and one line end behind it.
+// Nothing where anything else is in it: whoever reads it then can say what is wrong, if it is.
+inline std::optional<RankedTokens> tokens_in_rank_order(std::string_view file) {
+  RankedTokens tokens;
+  tokens.data.reserve(file.size() / 2);
+  while (!file.empty()) {
+    const size_t end = file.find('\n'), space = file.find(' ');
+    if (end == std::string_view::npos || space >= end) return std::nullopt;
+    std::array<char, 20> rank;
+    const auto written =
+        std::to_chars(rank.begin(), rank.end(), tokens.offsets.size() - 1).ptr - rank.begin();
+    if (file.substr(space + 1, end - space - 1) !=
+        std::string_view(rank.data(), static_cast<size_t>(written)))
+      return std::nullopt;
+    if (!ranks::append_base64(file.substr(0, space), tokens.data)) return std::nullopt;
+    tokens.offsets.push_back(static_cast<int64_t>(tokens.data.size()));
+    file.remove_prefix(end + 1);
+  }
+  return tokens;
+}
+
+}  // namespace bpe

@@ -1,0 +1,166 @@
+"""Normalizers: steps that change a text before it is cut.
+
+Steps are named and applied in order. All use Unicode 16.0: the normalization forms (Unicode
+Standard Annex 15) come from the package ``unicodedata2``, the rest from tables of the core. The
+core also finds the texts that a step does not change.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import unicodedata2
+
+from bpe._arrow import text_column
+from bpe._native import changed_rows, lowercase, strip_marks
+from bpe.errors import PretokenizerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bpe._native import Buffer
+
+NORMALIZERS: tuple[str, ...] = (
+    "nfc",
+    "nfd",
+    "nfkc",
+    "nfkd",
+    "lowercase",
+    "strip-accents",
+    "strip-nonspacing",
+    "clean-text",
+    "space-han",
+)
+"""The names of the steps.
+
+``nfc``, ``nfd``, ``nfkc`` and ``nfkd`` are Unicode's normalization forms. ``lowercase`` maps each
+character by itself (no rule for a final sigma). ``strip-accents`` drops all marks (M), as Hugging
+Face's ``StripAccents`` does; ``strip-nonspacing`` drops nonspacing marks (Mn), as BERT's tokenizer
+does. After ``nfd``, both remove accents. ``clean-text`` and ``space-han`` are BERT's too: the first
+drops control characters and turns whitespace into spaces, the second puts a space on either side
+of Chinese characters.
+"""
+
+
+def check_normalizer(steps: Iterable[str]) -> tuple[str, ...]:
+    """The steps as a tuple.
+
+    Raises:
+        PretokenizerError: they are one str, or one is not in :data:`NORMALIZERS`.
+    """
+    if isinstance(steps, str):
+        raise PretokenizerError(f"the normalizer is one str, {steps!r}: give a list, [{steps!r}]")
+    checked = tuple(steps)
+    for step in checked:
+        if step not in NORMALIZERS:
+            raise PretokenizerError(f"unknown normalizer {step!r}; valid: {', '.join(NORMALIZERS)}")
+    return checked
+
+
+def normalize(text: bytes, steps: Sequence[str]) -> bytes:
+    """A text after all steps; bytes that are not well-formed UTF-8 stay as they are."""
+    if not steps:
+        return text
+    row = normalize_column(pa.array([text], pa.large_binary()), steps)[0]
+    return row.as_buffer().to_pybytes()  # type: ignore[no-any-return]
+
+
+def normalize_column(texts: pa.Array, steps: Sequence[str]) -> pa.Array:
+    """Texts after all steps.
+
+    Args:
+        texts: string, large_string, binary or large_binary without nulls; bytes that are not
+            well-formed UTF-8 stay as they are.
+        steps: of :data:`NORMALIZERS`.
+
+    Returns:
+        The same array if no step can change anything, else large_binary of the same length.
+    """
+    for step in steps:
+        column = text_column(texts)
+        if step == "lowercase":
+            texts = _texts(lowercase(column), len(texts))
+            continue
+        if step in _BY_CHARACTER:
+            texts = _changed(texts, _BY_CHARACTER[step])
+            continue
+        numbers = changed_rows(column, step)
+        if not len(numbers):
+            continue
+        if step in _FORMS:
+            rows = pa.Array.from_buffers(
+                pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)]
+            )
+            mask = pc.is_in(pa.array(range(len(texts)), pa.int64()), value_set=rows)
+            changed = _changed(texts.take(rows), _FORMS[step])
+            texts = pc.replace_with_mask(texts.cast(pa.large_binary()), mask, changed)
+        else:
+            texts = _texts(strip_marks(column, step), len(texts))
+    return texts
+
+
+def _texts(columns: tuple[Buffer, Buffer], rows: int) -> pa.LargeBinaryArray:
+    data, offsets = columns
+    return pa.Array.from_buffers(
+        pa.large_binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    )
+
+
+def _changed(texts: pa.Array, change: Callable[[str], str]) -> pa.LargeBinaryArray:
+    """Texts changed one by one in Python."""
+    return pa.array(
+        [
+            change(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            for text in texts.cast(pa.large_binary()).to_pylist()
+        ],
+        pa.large_binary(),
+    )
+
+
+class _Each(dict[int, "str | None"]):
+    """A table for str.translate, filled on demand."""
+
+    def __init__(self, change: Callable[[str], str | None]) -> None:
+        self._change = change
+
+    def __missing__(self, point: int) -> str | None:
+        changed = self[point] = self._change(chr(point))
+        return changed
+
+
+def _clean(char: str) -> str | None:
+    if char in "\t\n\r" or unicodedata2.category(char).startswith("Z"):
+        return " "
+    # Unassigned characters stay; a malformed byte, a surrogate here, does too.
+    return None if char == "\ufffd" or unicodedata2.category(char) in _CONTROLS else char
+
+
+def _space_han(char: str) -> str:
+    point = ord(char)
+    return f" {char} " if any(first <= point <= last for first, last in HAN) else char
+
+
+_CONTROLS = frozenset({"Cc", "Cf", "Co"})
+# "Chinese characters" of Google's BERT, tokenization.py: blocks of ideographs, as of Unicode 8.
+HAN = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+_CLEANED, _SPACED = _Each(_clean), _Each(_space_han)
+
+_FORMS: dict[str, Callable[[str], str]] = {
+    name: functools.partial(unicodedata2.normalize, name.upper())
+    for name in ("nfc", "nfd", "nfkc", "nfkd")
+}
+_BY_CHARACTER: dict[str, Callable[[str], str]] = {
+    "clean-text": lambda text: text.translate(_CLEANED),
+    "space-han": lambda text: text.translate(_SPACED),
+}

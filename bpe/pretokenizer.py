@@ -1,0 +1,459 @@
+"""Pre-tokenizers: how a text is cut before pairs are counted or merged. No merge crosses a cut.
+
+Each name is a hand-written scanner of the core over one version of Unicode
+(``bpe._native.UNICODE_VERSION``), in linear time. Any other regular expression can be given by
+value. It runs in the package ``regex``: 10 to 100 times slower, over the Unicode of that package,
+and for as long as its backtracking takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import regex
+
+from bpe import _native
+from bpe._arrow import utf8
+from bpe._native import scan
+from bpe.errors import PretokenizerError
+from bpe.normalizer import check_normalizer, normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+
+PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in _native.PRETOKENIZERS)
+"""The names of the pre-tokenizers, as the core lists them (``native/text/pretokenizers.h``)."""
+
+
+class Named(NamedTuple):
+    """A named pre-tokenizer; the core has a scanner for each.
+
+    Attributes:
+        regex: what the scanner matches, in the syntax of the package ``regex``.
+        huggingface: the same in tokenizer.json: a pattern of Oniguruma for a ``Split``, or the
+            whole step if there is one that does the same.
+        lossy: drops what the pattern does not match.
+        models: what else people call it, without punctuation.
+    """
+
+    regex: str
+    huggingface: str | Mapping[str, Any]
+    lossy: bool
+    models: tuple[str, ...]
+
+
+# Where tokenizer.json says it in other words.
+_HUGGINGFACE: dict[str, str | Mapping[str, Any]] = {
+    # GPT-2's encoder.
+    "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    # The end of the text as Oniguruma writes it, and without the possessive {1,3}+, behind which
+    # nothing could make it give back.
+    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s",
+    "words": {"type": "WhitespaceSplit"},
+    "spaces": {
+        "type": "Split",
+        "pattern": {"String": " "},
+        "behavior": "Removed",
+        "invert": False,
+    },
+    "bert": {"type": "BertPreTokenizer"},
+}
+_ALIASES: dict[str, tuple[str, ...]] = {
+    "gpt2": ("gpt3", "r50k", "p50k", "davinci"),
+    "cl100k": ("gpt35", "gpt35turbo", "gpt4", "gpt4turbo"),
+    "o200k": ("gpt4o", "gpt41", "gpt5", "o1", "o3", "gptoss"),
+    "llama3": ("llama31", "llama32", "llama33"),
+    "qwen2": ("qwen", "qwen25", "qwen3"),
+    "words": ("whitespace",),
+}
+
+NAMED: dict[str, Named] = {
+    name: Named(pattern, _HUGGINGFACE.get(name, pattern), lossy, _ALIASES.get(name, ()))
+    for name, pattern, lossy in _native.PRETOKENIZERS
+    if pattern
+}
+"""All pre-tokenizers by name but ``none``, which takes a text as one pre-token."""
+
+PATTERNS: dict[str, str] = {name: named.regex for name, named in NAMED.items()}
+"""The regular expression of each name but ``none``."""
+
+LOSSY = frozenset(name for name, named in NAMED.items() if named.lossy)
+"""The names of those that drop what their pattern does not match."""
+
+
+@dataclass(frozen=True)
+class Pretokenizer:
+    r"""A way to cut text: a name or regular expressions, and what comes before.
+
+    Text between special tokens is first normalized. Matches of ``never_split`` become pieces, and
+    the rest is cut.
+
+    Text between the matches of a regular expression is kept as pieces too (*isolated* in Hugging
+    Face's ``Split``). Empty matches are ignored.
+
+    Example:
+        >>> Pretokenizer("gpt2").split("Hello world")
+        [b'Hello', b' world']
+        >>> Pretokenizer(pattern=r"\d").split("ab12c")
+        [b'ab', b'1', b'2', b'c']
+        >>> Pretokenizer("words", normalizer=("lowercase",)).split("To BE")
+        [b'to', b'be']
+
+    Attributes:
+        name: one of :data:`PRETOKENIZERS`, or None with a pattern.
+        pattern: a regular expression in the syntax of the package ``regex``, or None with a name.
+            Or several: each cuts the pieces of the one before, and may be a name of
+            :data:`PRETOKENIZERS`.
+        normalizer: steps of :data:`bpe.NORMALIZERS`, in order.
+        never_split: names of ``bpe.NEVER_SPLIT`` (``url``, ``email``) or regular expressions.
+
+    Raises:
+        PretokenizerError: both or neither of name and pattern are given, a name is unknown, or a
+            pattern does not compile.
+    """
+
+    name: str | None = None
+    pattern: str | tuple[str, ...] | None = None
+    _: KW_ONLY
+    normalizer: tuple[str, ...] = ()
+    never_split: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.name is None) == (self.pattern in (None, ())):
+            raise PretokenizerError(
+                "a pre-tokenizer is either a name or a pattern; "
+                f"given: name={self.name!r}, pattern={self.pattern!r}"
+            )
+        name, pattern = _one_spelling(self.name, self.pattern)
+        if isinstance(pattern, str):
+            compiled(pattern)
+        elif pattern is not None:
+            for step in pattern:
+                if step not in PRETOKENIZERS:
+                    compiled(step)
+        elif name not in PRETOKENIZERS:
+            raise PretokenizerError(
+                f"unknown pre-tokenizer {name!r}{did_you_mean(str(name))}; valid: "
+                f"{', '.join(PRETOKENIZERS)}, or give a regular expression as the pattern"
+            )
+        for field, value in (
+            ("name", name),
+            ("pattern", pattern),
+            ("normalizer", check_normalizer(self.normalizer)),
+            ("never_split", check_never_split(self.never_split)),
+        ):
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def of(
+        cls,
+        name: str | Pretokenizer | None,
+        pattern: str | Sequence[str] | None,
+        *,
+        normalizer: Sequence[str] = (),
+        never_split: Sequence[str] = (),
+    ) -> Pretokenizer:
+        """From a pattern if given, else from a name, which can so be a default.
+
+        A Pretokenizer in place of the name is returned as it is.
+        """
+        if isinstance(name, Pretokenizer):
+            if pattern is None and not normalizer and not never_split:
+                return name
+            raise PretokenizerError(
+                f"{name!r} is complete: give no pattern, normalizer or never_split beside it"
+            )
+        if pattern is not None and not isinstance(pattern, str):
+            pattern = tuple(pattern) or None
+        return cls(
+            name if pattern is None else None,
+            pattern,
+            normalizer=tuple(check_normalizer(normalizer)),
+            never_split=tuple(check_never_split(never_split)),
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings, as manifests and plans have them."""
+        return {
+            "pretokenizer": self.name,
+            "pattern": list(self.pattern) if isinstance(self.pattern, tuple) else self.pattern,
+            "normalizer": list(self.normalizer) or None,
+            "never_split": list(self.never_split) or None,
+        }
+
+    def __str__(self) -> str:
+        """Short, for messages."""
+        words = [self.name] if self.name else [f"pattern {step!r}" for step in self.patterns]
+        words += [f"normalizer {step}" for step in self.normalizer]
+        words += [f"never split {pattern!r}" for pattern in self.never_split]
+        return ", ".join(words)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns; empty if it has a name."""
+        return (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the core cuts normalized text itself."""
+        return self.name is not None and not self.never_split
+
+    @property
+    def native_name(self) -> str:
+        """The name for the core; empty if Python cuts."""
+        return self.name if self.name is not None and self.is_native else ""
+
+    @property
+    def lossless(self) -> bool:
+        """Whether the pieces joined are the text."""
+        steps = self.pattern if isinstance(self.pattern, tuple) else (self.name,)
+        return not self.normalizer and LOSSY.isdisjoint(steps)
+
+    def normalize(self, text: bytes) -> bytes:
+        """The text after all steps of the normalizer.
+
+        Args:
+            text: bytes without special tokens; malformed UTF-8 stays as it is.
+        """
+        return normalize(text, self.normalizer)
+
+    def is_never_split(self, pretoken: bytes) -> bool:
+        """Whether a pattern of ``never_split`` matches all of a pre-token."""
+        return bool(self.never_split) and _matches_all(
+            pretoken.decode("utf-8", "surrogateescape"), self.never_split
+        )
+
+    def parts(self, text: bytes) -> Iterator[tuple[int, int, bool]]:
+        """A normalized text cut at the matches of ``never_split``.
+
+        Yields:
+            Byte offsets (begin, end) of each part, none of them empty, and whether it is a match.
+
+        Raises:
+            PretokenizerError: a pattern matches only because of its surroundings.
+        """
+        position = 0
+        for begin, end in _byte_spans(text, lambda string: _matches(string, self.never_split)):
+            if begin > position:
+                yield position, begin, False
+            yield begin, end, True
+            position = end
+        if position < len(text):
+            yield position, len(text), False
+
+    def spans(self, text: bytes) -> list[tuple[int, int]]:
+        """The pieces of a text as byte offsets (begin, end), in order.
+
+        Args:
+            text: normalized; any bytes. A malformed byte is a character that is neither letter,
+                number, mark nor space.
+
+        Raises:
+            PretokenizerError: a pattern of ``never_split`` matches only because of its
+                surroundings.
+        """
+        if not self.never_split:
+            return self._cut(text)
+        spans = []
+        for begin, end, is_match in self.parts(text):
+            spans += [(begin, end)] if is_match else _shifted(self._cut(text[begin:end]), begin)
+        return spans
+
+    def split(self, text: str | bytes) -> list[bytes]:
+        """The pieces of a text after normalization, as bytes.
+
+        Raises:
+            EncodingError: a str holds a lone surrogate, which has no UTF-8.
+        """
+        data = self.normalize(utf8(text))
+        return [data[begin:end] for begin, end in self.spans(data)]
+
+    def _cut(self, text: bytes) -> list[tuple[int, int]]:
+        if self.name is not None:
+            return _named(self.name, text)
+        if isinstance(self.pattern, str):
+            return _isolated(self.pattern, text)
+        spans = [(0, len(text))] if text else []
+        for step in self.pattern or ():
+            cut = _named if step in PRETOKENIZERS else _isolated
+            spans = [
+                span for begin, end in spans for span in _shifted(cut(step, text[begin:end]), begin)
+            ]
+        return spans
+
+
+_MODELS = {model: name for name, named in NAMED.items() for model in named.models}
+
+
+def did_you_mean(name: str) -> str:
+    """A suggestion for an unknown pre-tokenizer; empty if no name is similar.
+
+    >>> did_you_mean("gpt-4"), did_you_mean("r50k_base"), did_you_mean("nothing like it")
+    (" (did you mean 'cl100k'?)", " (did you mean 'gpt2'?)", '')
+    """
+    key = re.sub(r"_base$|[^a-z0-9]", "", name.lower())
+    near = difflib.get_close_matches(key, PRETOKENIZERS, 1, cutoff=0.7)
+    meant = key if key in PRETOKENIZERS else _MODELS.get(key) or "".join(near)
+    return f" (did you mean {meant!r}?)" if meant else ""
+
+
+def _one_spelling(
+    name: str | None, pattern: str | tuple[str, ...] | None
+) -> tuple[str | None, str | tuple[str, ...] | None]:
+    """Name and pattern in one spelling, so that equal pre-tokenizers are equal values.
+
+    Raises:
+        PretokenizerError: one of several patterns is empty or not a str.
+    """
+    if pattern is None or isinstance(pattern, str):
+        return name, pattern
+    for step in pattern:
+        if not isinstance(step, str) or not step:
+            raise PretokenizerError(f"one of the patterns is {step!r}, not a regular expression")
+    if len(pattern) > 1:
+        return name, tuple(pattern)
+    return (pattern[0], None) if pattern[0] in PRETOKENIZERS else (None, pattern[0])
+
+
+def _named(name: str, text: bytes) -> list[tuple[int, int]]:
+    flat = memoryview(scan(name, text)).cast("q").tolist()
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _shifted(spans: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
+    return [(begin + by, end + by) for begin, end in spans] if by else spans
+
+
+def _isolated(pattern: str, text: bytes) -> list[tuple[int, int]]:
+    """The matches and the text between them, as byte offsets."""
+
+    def cut(characters: str) -> Iterator[tuple[int, int]]:
+        begin = 0
+        for match in compiled(pattern).finditer(characters):
+            if match.end() > match.start():
+                if match.start() > begin:
+                    yield begin, match.start()
+                yield match.span()
+                begin = match.end()
+        if begin < len(characters):
+            yield begin, len(characters)
+
+    return list(_byte_spans(text, cut))
+
+
+def _byte_spans(
+    text: bytes, find: Callable[[str], Iterable[tuple[int, int]]]
+) -> Iterator[tuple[int, int]]:
+    """The spans that ``find`` yields in characters, ascending, as byte offsets."""
+    characters = text.decode("utf-8", "surrogateescape")
+    spans = find(characters)
+    if len(characters) == len(text):
+        yield from spans
+        return
+    character = byte = 0
+    for begin, end in spans:
+        first = byte + len(characters[character:begin].encode("utf-8", "surrogateescape"))
+        byte = first + len(characters[begin:end].encode("utf-8", "surrogateescape"))
+        character = end
+        yield first, byte
+
+
+NEVER_SPLIT: dict[str, str] = {
+    # Up to whitespace, a quote or an angle bracket; without punctuation at the end.
+    "url": r"""(?i:(?:https?|ftp)://|www\.)[^\s<>"]*[^\s<>"'.,;:!?()\[\]{}]""",
+    # ASCII addresses with a dot in the domain. The lookbehind keeps it linear.
+    "email": r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)+",
+}
+"""Patterns by name."""
+
+
+@functools.lru_cache(maxsize=64)
+def compiled(pattern: str) -> regex.Pattern[str]:
+    """A regular expression of the package ``regex``.
+
+    Raises:
+        PretokenizerError: it does not compile.
+    """
+    try:
+        return regex.compile(pattern)
+    except regex.error as error:
+        raise PretokenizerError(f"the pattern {pattern!r} does not compile: {error}") from error
+
+
+def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The patterns as a tuple.
+
+    Raises:
+        PretokenizerError: they are one str, or one does not compile or matches the empty string.
+    """
+    if isinstance(patterns, str):
+        raise PretokenizerError(
+            f"never_split is one str, {patterns!r}: give a list, [{patterns!r}]"
+        )
+    checked = tuple(patterns)
+    for pattern in checked:
+        if not isinstance(pattern, str) or not pattern:
+            raise PretokenizerError(
+                f"never_split holds {pattern!r}: give {', '.join(NEVER_SPLIT)} or a regular "
+                "expression"
+            )
+        if _compiled(pattern).fullmatch(""):
+            raise PretokenizerError(
+                f"the never_split pattern {pattern!r} matches the empty string; it must consume at "
+                "least one character"
+            )
+    return checked
+
+
+def _matches_all(text: str, patterns: Sequence[str]) -> bool:
+    """Whether a pattern matches a whole pre-token."""
+    return any(_compiled(pattern).fullmatch(text) for pattern in patterns)
+
+
+def _matches(text: str, patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The matches in a text, leftmost first; at one place, the first pattern wins.
+
+    Empty matches are ignored.
+
+    Yields:
+        (begin, end), in characters.
+
+    Raises:
+        PretokenizerError: a pattern does not match its own match alone (lookaround).
+    """
+    position = 0
+    matches = {pattern: _next(pattern, text, 0) for pattern in patterns}
+    while True:
+        for pattern, match in matches.items():
+            if match is not None and match.start() < position:
+                matches[pattern] = _next(pattern, text, position)
+        best = min(
+            ((match.start(), i, match) for i, match in enumerate(matches.values()) if match),
+            default=None,
+        )
+        if best is None:
+            return
+        match = best[2]
+        if match.re.fullmatch(match.group()) is None:
+            raise PretokenizerError(
+                f"never_split {match.re.pattern!r} matches {match.group()!r:.60} only because of "
+                "its surroundings (lookaround): the match alone must match too"
+            )
+        yield match.span()
+        position = match.end()
+
+
+def _next(pattern: str, text: str, position: int) -> regex.Match[str] | None:
+    matches = _compiled(pattern).finditer(text, position)
+    return next((match for match in matches if match.end() > match.start()), None)
+
+
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    return compiled(NEVER_SPLIT.get(pattern, pattern))

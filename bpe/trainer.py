@@ -1,0 +1,389 @@
+"""Training: from pre-token counts to a tokenizer, with the merges of the textbook algorithm.
+
+The core (``bpe/native/train/trainer.h``) gives the result of ``bpe.reference.train``; with the tie
+rule ``huggingface``, that of ``bpe.reference.huggingface``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from bpe._native import TIES, Trainer
+from bpe.byte_alphabet import BYTE_OF_CHAR, from_text
+from bpe.counts import PretokenCounts
+from bpe.errors import TrainingError
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.special_tokens import check_special_tokens
+from bpe.symbols import Alphabet, TrainingWords, make_alphabet
+from bpe.tokenizer import Tokenizer
+from bpe.training_report import Stopped, TrainedMerge, Training, WholeWord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from bpe.counts.pruning import Pruned
+    from bpe.pretokenizer import Pretokenizer
+
+
+_MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
+_MAX_VOCAB = 1 << 31
+_MAX_FREQUENCY = (1 << 63) - 1
+
+
+def train(
+    counts: PretokenCounts | Callable[[], PretokenCounts],
+    *,
+    vocab_size: int | None = None,
+    max_merges: int | None = None,
+    ties: str = "bytes-min",
+    special_tokens: Sequence[str] = (),
+    min_frequency: int = 1,
+    prune_below: int = 1,
+    model: Model = ByteLevel(),  # noqa: B008  # immutable
+    initial_alphabet: Iterable[str] = (),
+    progress: Callable[[int, int], object] | None = None,
+) -> Tokenizer:
+    """Train a tokenizer on counts.
+
+    The most frequent pair of adjacent tokens becomes one token, again and again, until the
+    vocabulary is full or no pair is left (Sennrich, Haddow and Birch 2016, section 3.2). Pairs
+    are counted at every position and merged from left to right. Two merges that make the same
+    string share a token; if that brings an earlier pair back, it is merged again at once, as
+    encoding would do. No merge makes the string of a special token.
+
+    ``WordPiece`` merges the pair ab with the greatest count(ab) / (count(a) · count(b)), compared
+    exactly (the score of Hugging Face's course, after Schuster and Nakajima 2012).
+
+    Pre-tokens that are never split (``counts.pretokenizer.never_split``) are not trained on. They
+    compete with merges for the vocabulary by frequency: one that occurs at least as often as the
+    best pair gets its id first, and the rest fill what the merges leave.
+
+    Ids: the special tokens in the order given, the alphabet, then one for each new string. The
+    alphabet is the 256 bytes. For models of characters, it is the sorted characters of the words,
+    of ``initial_alphabet``, and the end of a word.
+
+    Args:
+        counts: pre-tokens with their counts; or a function that returns them, so that they can be
+            freed before the merges, which need as much memory again. Ties ``first-seen`` needs
+            counts that track order.
+        vocab_size: tokens in the vocabulary, special tokens and alphabet included. If a model's
+            characters do not fit, nothing is merged.
+        max_merges: merges at most. At least one of these two limits is required.
+        ties: which of several equally frequent pairs is merged. ``bytes-min`` (``bytes-max``): the
+            smallest (greatest) pair of byte strings. ``id-min``: the smallest pair of ids, bytes
+            in byte order. ``huggingface``: the same with Hugging Face's ids, and its merges
+            (byte-level only). ``first-seen``: the first in the corpus.
+        special_tokens: strings with reserved ids. Those the counts were cut at come first unless
+            they are named here; the unknown token of the model comes last.
+        min_frequency: rarer pairs, and rarer pre-tokens that are never split, become no tokens.
+        prune_below: drop rarer pre-tokens before training; ``tokenizer.training.pruned`` says
+            what that could have changed.
+        model: what a pre-token consists of.
+        initial_alphabet: characters that get tokens even if no word has them (for WordPiece, with
+            and without the prefix).
+        progress: called with (merges done, merges at most) at least every 256 merges.
+
+    Returns:
+        The tokenizer. If no pair was left before the vocabulary was full, it is smaller than
+        asked, and ``tokenizer.training.stopped`` says so.
+
+    Raises:
+        TrainingError: a setting is wrong or does not go with another one, the vocabulary is too
+            small for bytes and special tokens, a special token is one character or byte long, a
+            word is not UTF-8 and the model is of characters, or ties ``first-seen`` gets counts
+            without order.
+    """
+    settings = _Settings(
+        vocab_size=vocab_size,
+        max_merges=max_merges,
+        ties=ties,
+        min_frequency=min_frequency,
+        prune_below=prune_below,
+        model=model,
+    )
+    run = _begin(
+        counts() if callable(counts) else counts,
+        settings,
+        special_tokens=special_tokens,
+        initial_alphabet=initial_alphabet,
+    )
+    run.merge(progress)
+    return run.tokenizer()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """What :func:`train` is asked for, checked."""
+
+    vocab_size: int | None
+    max_merges: int | None
+    ties: str
+    min_frequency: int
+    prune_below: int
+    model: Model
+
+    def __post_init__(self) -> None:
+        if self.vocab_size is None and self.max_merges is None:
+            raise TrainingError("training has no limit: give `vocab_size`, `max_merges` or both")
+        for name, least, most in (
+            ("vocab_size", 1, _MAX_VOCAB),
+            ("max_merges", 0, _MAX_VOCAB),
+            ("min_frequency", 1, _MAX_FREQUENCY),
+            ("prune_below", 1, _MAX_FREQUENCY),
+        ):
+            value = getattr(self, name)
+            if value is None and name in ("vocab_size", "max_merges"):
+                continue
+            if type(value) is not int:
+                raise TrainingError(f"`{name}` {value!r:.60} is not an int")
+            if not least <= value <= most:
+                power = "2^31" if most == _MAX_VOCAB else "2^63 - 1"
+                raise TrainingError(f"`{name}` {value} is not between {least} and {power}")
+        if self.ties not in TIES:
+            raise TrainingError(f"unknown tie rule {self.ties!r}: use one of {', '.join(TIES)}")
+        if not isinstance(self.model, (ByteLevel, CharacterLevel, WordPiece)):
+            raise TrainingError(
+                f"the model is {self.model!r:.60}: give ByteLevel(), CharacterLevel() or "
+                "WordPiece()"
+            )
+        if self.ties == "huggingface" and not isinstance(self.model, ByteLevel):
+            raise TrainingError(
+                f"ties 'huggingface' is for byte-level models, not for "
+                f"{type(self.model).__name__}: use one of the other rules"
+            )
+
+    @property
+    def most_tokens(self) -> int:
+        return self.vocab_size or _MAX_VOCAB
+
+
+def _begin(
+    counts: PretokenCounts,
+    settings: _Settings,
+    *,
+    special_tokens: Sequence[str],
+    initial_alphabet: Iterable[str],
+) -> _Run:
+    """Give the words of counts to a trainer, and forget the counts: it needs their memory."""
+    if not isinstance(counts, PretokenCounts):
+        raise TrainingError(
+            f"training takes pre-token counts, not {type(counts).__name__}: count the texts first, "
+            "bpe.train(bpe.count_pretokens(texts), ...)"
+        )
+    model = settings.model
+    specials = _special_tokens(counts, special_tokens, model)
+    if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
+        raise TrainingError(
+            f"`vocab_size` {settings.vocab_size:,} cannot be trained: it holds {len(specials)} "
+            f"special tokens and the 256 bytes, so it is at least {len(specials) + 256:,} (and at "
+            f"most {_MAX_VOCAB:,})"
+        )
+    if settings.prune_below > 1:
+        counts = counts.pruned(settings.prune_below)
+    words = TrainingWords.of(counts, model=model, ties=settings.ties)
+    alphabet = make_alphabet(words, model=model, ties=settings.ties, initial=initial_alphabet)
+    _check_alphabet(alphabet, specials)
+    if not alphabet.symbols and not specials:
+        raise TrainingError(
+            "nothing to train on: no pre-token is left to split, and there are no special tokens, "
+            "so the vocabulary would be empty"
+        )
+    trainer = Trainer(
+        alphabet=alphabet.symbols,
+        ties=settings.ties,
+        by_score=isinstance(model, WordPiece),
+        prefix=model.prefix.encode() if isinstance(model, WordPiece) else b"",
+        max_tokens=max(settings.most_tokens - len(specials), 0),
+        min_frequency=min(settings.min_frequency * counts.scale, _MAX_FREQUENCY),
+        forbidden=_forbidden(specials, model),
+        whole_words=words.never_split,
+        pruned=_most_pruned(counts, model),
+    )
+    if len(words.pretokens):
+        try:
+            alphabet.add(trainer, words)
+        except (OverflowError, ValueError) as error:
+            raise TrainingError(f"cannot train on these counts: {error}") from error
+    return _Run(
+        trainer=trainer,
+        settings=settings,
+        specials=specials,
+        initial_vocab=len(specials) + len(alphabet.symbols),
+        pretokenizer=counts.pretokenizer,
+        counts={
+            **counts.pretokenizer.settings,
+            "special_tokens": list(counts.special_tokens),
+            "scale": counts.scale,
+            "documents": counts.totals.documents,
+            "bytes": counts.totals.bytes,
+            "pretokens": counts.totals.pretokens,
+            "distinct_pretokens": len(counts),
+        },
+        prune=counts.prune,
+        word_count=words.occurrences,
+        word_bytes=words.size,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """A trainer with its words, and what the tokenizer and its report need besides.
+
+    Attributes:
+        trainer: the core's.
+        settings: as asked for.
+        specials: the special tokens, by id.
+        initial_vocab: tokens before the first merge.
+        pretokenizer: how text was cut.
+        counts: for the report: how the corpus was counted, and totals.
+        prune: what was dropped for being rare.
+        word_count: occurrences of the words trained on.
+        word_bytes: bytes of these.
+    """
+
+    trainer: Trainer
+    settings: _Settings
+    specials: tuple[str, ...]
+    initial_vocab: int
+    pretokenizer: Pretokenizer
+    counts: Mapping[str, object]
+    prune: Pruned | None
+    word_count: int
+    word_bytes: int
+
+    def merge(self, progress: Callable[[int, int], object] | None) -> None:
+        """Make all merges."""
+        trainer, limit = self.trainer, self.settings.max_merges
+        room = max(self.settings.most_tokens - self.initial_vocab, 0)
+        most = room if limit is None else min(room, limit)
+        more = True
+        while more and trainer.merge_count != limit:
+            # The first merges are the most frequent pairs, and take the longest.
+            step = min(_MERGES_A_STEP, trainer.merge_count + 1)
+            if limit is not None:
+                step = min(step, limit - trainer.merge_count)
+            more = trainer.step(step)
+            if progress is not None:
+                progress(trainer.merge_count, max(most, trainer.merge_count))
+        trainer.finish()
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, with its report."""
+        strings, first_id = self.trainer.tokens(), len(self.specials)
+        trainer = self.trainer
+        ids = (trainer.left(), trainer.right(), trainer.token())
+        triples = list(zip(*(memoryview(column).cast("I") for column in ids), strict=True))
+        is_word_piece = isinstance(self.settings.model, WordPiece)
+        return Tokenizer(
+            tokens=[*(special.encode() for special in self.specials), *strings],
+            merges=[]
+            if is_word_piece
+            else [
+                (first_id + left, first_id + right, first_id + token)
+                for left, right, token in triples
+            ],
+            special_tokens={special: i for i, special in enumerate(self.specials)},
+            pretokenizer=self.pretokenizer,
+            model=self.settings.model,
+            training=self._report(strings, triples),
+        )
+
+    def _report(
+        self, strings: Sequence[bytes], triples: Iterable[tuple[int, int, int]]
+    ) -> Training:
+        trainer = self.trainer
+        stopped: Stopped = "no pair left"
+        if trainer.vocabulary_full:
+            stopped = "vocabulary full"
+        elif trainer.merge_count == self.settings.max_merges:
+            stopped = "merge limit"
+        counts = memoryview(trainer.count()).cast("q")
+        tokens_left = memoryview(trainer.tokens_left()).cast("q")
+        ties = self.settings.ties
+        return Training(
+            merges=tuple(
+                TrainedMerge(strings[left], strings[right], count, length)
+                for (left, right, _), count, length in zip(
+                    triples, counts, tokens_left, strict=True
+                )
+            ),
+            initial_tokens=trainer.initial_tokens,
+            initial_words=self.word_count,
+            initial_bytes=self.word_bytes,
+            initial_vocab=self.initial_vocab,
+            **vars(self.settings),
+            stopped=stopped,
+            repeated=tuple(memoryview(trainer.repeated()).cast("I")),
+            tied=None if ties == "huggingface" else tuple(memoryview(trainer.tied()).cast("I")),
+            whole_words=tuple(
+                WholeWord(strings[symbol], count, merges_before)
+                for symbol, count, merges_before in trainer.whole_tokens()
+            ),
+            pruned=self._pruned(stopped),
+            counts=self.counts,
+        )
+
+    def _pruned(self, stopped: Stopped) -> Mapping[str, int | None] | None:
+        if self.prune is None:
+            return None
+        trainer = self.trainer
+        affected = trainer.first_affected
+        if affected == trainer.merge_count and stopped == "vocabulary full":
+            affected = None  # whole words took the room that a missing merge could have had
+        if isinstance(self.settings.model, WordPiece) and self.prune.distinct_pretokens:
+            # Any word can change any score: one pair of two rare symbols has the greatest.
+            affected = 0 if trainer.merge_count or stopped == "no pair left" else None
+        return {**asdict(self.prune), "first_affected_merge": affected}
+
+
+def _special_tokens(counts: PretokenCounts, given: Sequence[str], model: Model) -> tuple[str, ...]:
+    named = check_special_tokens(given)
+    specials = [*(token for token in counts.special_tokens if token not in named), *named]
+    if isinstance(model, ByteLevel):
+        for token in specials:
+            if len(token.encode()) == 1 or token in BYTE_OF_CHAR:
+                raise TrainingError(
+                    f"the special token {token!r} is a single byte, or the name of one in "
+                    "tokenizer.json: use a longer one, such as '<|endoftext|>'"
+                )
+        return tuple(specials)
+    if model.unknown is not None and model.unknown not in specials:
+        specials.append(model.unknown)
+    for token in specials:
+        if len(token) == 1:
+            raise TrainingError(
+                f"the special token {token!r} is a single character: use a longer one"
+            )
+    return tuple(specials)
+
+
+def _check_alphabet(alphabet: Alphabet, specials: Sequence[str]) -> None:
+    symbols = set(alphabet.symbols)
+    for token in specials:
+        if token.encode() in symbols:
+            raise TrainingError(
+                f"the special token {token!r} is a symbol that words consist of: use another one"
+            )
+
+
+def _forbidden(specials: Sequence[str], model: Model) -> list[bytes]:
+    """Strings no merge may make: as text they would be special tokens, or share their name."""
+    strings = [token.encode() for token in specials]
+    if isinstance(model, ByteLevel):
+        named = (token for token in specials if all(char in BYTE_OF_CHAR for char in token))
+        strings += [from_text(token) for token in named]
+    return strings
+
+
+def _most_pruned(counts: PretokenCounts, model: Model) -> int:
+    """The greatest count that any pair can have lost to pruning.
+
+    A pair of tokens occurs where the last byte of one is followed by the first byte of the other,
+    however the bytes are merged; the end of a word follows the last byte.
+    """
+    if counts.prune is None or isinstance(model, WordPiece):
+        return 0
+    if isinstance(model, CharacterLevel) and model.end_of_word:
+        return max(counts.prune.max_pair, counts.prune.max_end)
+    return counts.prune.max_pair

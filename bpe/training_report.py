@@ -1,0 +1,326 @@
+"""The report of a training, ``training.json``: every merge with its count, and provenance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+
+from bpe._codec import decode, encode
+from bpe.byte_alphabet import from_text, to_text
+from bpe.errors import TokenizerError, TokenizerFileError
+from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
+from bpe.models import ByteLevel, Model, WordPiece
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+VERSION = 1
+Stopped = Literal["vocabulary full", "no pair left", "merge limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedMerge:
+    """One step of training.
+
+    Attributes:
+        left: the left token, as bytes.
+        right: the right token, as bytes.
+        count: of the pair when it was merged, overlapping occurrences included.
+        tokens_left: the length of the corpus in tokens after the merge.
+    """
+
+    left: bytes
+    right: bytes
+    count: int
+    tokens_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class WholeWord:
+    """A pre-token that is never split and has become a token.
+
+    Attributes:
+        token: its string, as bytes.
+        count: of its occurrences.
+        merges_before: the number of merges before it; its id follows theirs.
+    """
+
+    token: bytes
+    count: int
+    merges_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class MixedSource:
+    """One of the counts that a tokenizer was trained on, with its share of the effective mix.
+
+    Attributes:
+        path: as given.
+        weight: the factor of its counts: ``3`` or ``1/2``.
+        bytes_share: of the weighted bytes of all texts; from 0 to 1.
+        pretokens_share: of the weighted pre-tokens.
+    """
+
+    path: str
+    weight: str
+    bytes_share: float
+    pretokens_share: float
+
+
+class CurvePoint(NamedTuple):
+    """How well a vocabulary compresses the corpus it was trained on.
+
+    Attributes:
+        vocab_size: tokens in the vocabulary.
+        tokens: the length of the corpus.
+        tokens_per_word: tokens per word (pre-token), its end included if the model has one; 0.0
+            for an empty corpus.
+        bytes_per_token: bytes of the corpus per token; 0.0 for an empty corpus.
+    """
+
+    vocab_size: int
+    tokens: int
+    tokens_per_word: float
+    bytes_per_token: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a tokenizer was trained.
+
+    The corpus here is the words that were trained on, without pruned pre-tokens and without those
+    that are never split.
+
+    Attributes:
+        merges: the merges in the order of their ranks.
+        initial_tokens: the length of the corpus in single symbols, before the first merge.
+        initial_words: the length of the corpus in words.
+        initial_bytes: the length of the corpus in bytes.
+        initial_vocab: tokens before the first merge: special tokens and the alphabet.
+        ties: the tie rule.
+        vocab_size: as requested, or None.
+        max_merges: as requested, or None.
+        min_frequency: rarer pairs were not merged.
+        prune_below: rarer pre-tokens were dropped.
+        model: that was trained.
+        stopped: why training ended.
+        repeated: the numbers of the merges that made an existing string, and so no new token.
+        tied: the numbers of the merges that the tie rule decided; None for ``huggingface``, whose
+            counts can be outdated.
+        whole_words: the pre-tokens that are never split and have become tokens.
+        pruned: what was dropped for being rare, and ``first_affected_merge``: the number (from 0)
+            of the first merge that could be another one had it not been dropped, which is that of
+            the merge after the last if training could have gone on, and None where neither is
+            so. None where nothing was to be dropped.
+        counts: where the counts come from: pre-tokenizer, special tokens, totals.
+        mix: the counts that were added up, with weights and shares; empty where one set of counts
+            is all, without a weight.
+    """
+
+    model: Model
+    ties: str
+    vocab_size: int | None
+    max_merges: int | None
+    min_frequency: int
+    prune_below: int
+    stopped: Stopped
+    initial_vocab: int
+    initial_words: int
+    initial_bytes: int
+    initial_tokens: int
+    counts: Mapping[str, Any]
+    mix: tuple[MixedSource, ...] = ()
+    pruned: Mapping[str, int | None] | None
+    repeated: tuple[int, ...]
+    whole_words: tuple[WholeWord, ...]
+    tied: tuple[int, ...] | None = None
+    merges: tuple[TrainedMerge, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("counts", "pruned"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _frozen(value))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {
+            "counts": dict(self.counts),
+            "pruned": None if self.pruned is None else dict(self.pruned),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
+
+    @property
+    def tokens(self) -> int:
+        """The length of the corpus in tokens after all merges."""
+        return self.merges[-1].tokens_left if self.merges else self.initial_tokens
+
+    @property
+    def score(self) -> str:
+        """What ranks pairs: ``count``, or the score of ``wordpiece``."""
+        return "wordpiece" if isinstance(self.model, WordPiece) else "count"
+
+    def curve(self, sizes: Iterable[int] | None = None) -> list[CurvePoint]:
+        """Compression at smaller vocabulary sizes, from this one training.
+
+        Each point is what training with that ``vocab_size`` ends with (``Tokenizer.truncated``).
+
+        Args:
+            sizes: vocabulary sizes; None for each from the alphabet alone to all tokens. A size
+                beyond these two is taken as the nearer of them.
+
+        Raises:
+            TokenizerError: a size is not an int of at least 1.
+        """
+        points = [
+            CurvePoint(
+                size,
+                tokens,
+                tokens / self.initial_words if self.initial_words else 0.0,
+                self.initial_bytes / tokens if tokens else 0.0,
+            )
+            for size, tokens, _, _ in self._sizes()
+        ]
+        if sizes is None:
+            return points
+        return [points[_place(size, points[0].vocab_size, len(points))] for size in sizes]
+
+    def truncated(self, vocab_size: int) -> Training:
+        """The report of training with this smaller ``vocab_size``.
+
+        Raises:
+            TokenizerError: the size has no room for special tokens and alphabet, or exceeds that
+                of the vocabulary.
+        """
+        sizes = {size: ends for size, _, *ends in self._sizes()}
+        if vocab_size not in sizes:
+            raise TokenizerError(
+                f"`vocab_size` {vocab_size!r:.60} is not between {self.initial_vocab:,} (special "
+                f"tokens and alphabet) and {max(sizes):,} (all tokens)"
+            )
+        merges, whole_words = sizes[vocab_size]
+        affected = self.pruned["first_affected_merge"] if self.pruned is not None else None
+        if affected is not None and affected >= merges:
+            affected = None
+        return replace(
+            self,
+            merges=self.merges[:merges],
+            vocab_size=vocab_size,
+            stopped="vocabulary full",
+            repeated=tuple(number for number in self.repeated if number < merges),
+            tied=self.tied and tuple(number for number in self.tied if number < merges),
+            whole_words=self.whole_words[:whole_words],
+            pruned=self.pruned and {**self.pruned, "first_affected_merge": affected},
+        )
+
+    def _sizes(self) -> Iterator[tuple[int, int, int, int]]:
+        """Each vocabulary size, and then: tokens left, merges, whole words."""
+        size, tokens, words = self.initial_vocab, self.initial_tokens, 0
+        yield size, tokens, 0, 0
+        repeated = set(self.repeated)
+        for number in range(len(self.merges) + 1):
+            while words < len(self.whole_words) and (
+                self.whole_words[words].merges_before == number
+            ):
+                size, words = size + 1, words + 1
+                yield size, tokens, number, words
+            if number < len(self.merges):
+                tokens = self.merges[number].tokens_left
+                if number not in repeated:
+                    size += 1
+                    yield size, tokens, number + 1, words
+
+    def to_json(self) -> str:
+        """The text of ``training.json``; equal trainings give equal texts."""
+        spell = to_text if isinstance(self.model, ByteLevel) else bytes.decode
+        values = encode(self, text=spell)
+        merges, tied = values.pop("merges"), values.pop("tied")
+        del values["model"]
+        settings = model_settings(self.model)
+        head = {"version": VERSION, "model": settings, "score": self.score, **values}
+        checksum = checksum_of({**head, "tied": tied, "merges": merges})
+        rows = [json.dumps(merge, ensure_ascii=False) for merge in merges]
+        opening = json.dumps(head, ensure_ascii=False, indent=2).removesuffix("\n}")
+        opening += f',\n  "tied": {json.dumps(tied)},\n  "{CHECKSUM}": "{checksum}"'
+        return opening + ',\n  "merges": [\n    ' + ",\n    ".join(rows) + "\n  ]\n}\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write ``training.json``, atomically."""
+        write_atomically(path, self.to_json().encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Training:
+        """Read ``training.json``.
+
+        Raises:
+            TokenizerFileError: the file is not what :meth:`save` writes; names file and entry.
+        """
+        return cls.read(Path(path).read_bytes(), where=str(path))
+
+    @classmethod
+    def read(cls, data: bytes, *, where: str) -> Training:
+        """The same from what is in the file, of which ``where`` is the name."""
+        try:
+            fields = decode(dict[str, Any], json.loads(data))
+            intact = is_intact(fields)
+            training = cls._from_fields(fields)
+        except TokenizerFileError as error:
+            raise TokenizerFileError(f"{where}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            message = f"{where}: not a training.json of beam-bpe: {error}"
+            raise TokenizerFileError(message) from error
+        if not intact:
+            raise TokenizerFileError(
+                f"{where}: checksum mismatch: the file is corrupt or was edited; train again"
+            )
+        return training
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> Training:
+        if (version := fields.get("version")) != VERSION:
+            raise TokenizerFileError(
+                f"not a training.json that this release reads: version {version!r:.60}, expected "
+                f"{VERSION}"
+            )
+        score, model = fields.get("score"), _model(fields.get("model"))
+        spelt = from_text if isinstance(model, ByteLevel) else str.encode
+        rest = {name: fields[name] for name in fields if name not in {"version", "score", CHECKSUM}}
+        training = decode(cls, {**rest, "model": model}, exact=True, data=spelt)
+        if score != training.score:
+            raise ValueError(f"score {score!r:.60} is not that of the model")
+        return training
+
+
+def _place(size: int, smallest: int, points: int) -> int:
+    if type(size) is not int or size < 1:
+        raise TokenizerError(f"the vocabulary size {size!r:.60} is not an int of at least 1")
+    return min(max(size - smallest, 0), points - 1)
+
+
+def _frozen(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An immutable copy of settings, with tuples for lists."""
+    return MappingProxyType(
+        {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in settings.items()
+        }
+    )
+
+
+def model_settings(model: Model) -> dict[str, Any]:
+    """A model as JSON values."""
+    return {"type": type(model).__name__, **asdict(model)}
+
+
+def _model(fields: Any) -> Model:
+    kind = fields.get("type") if isinstance(fields, dict) else None
+    for model in get_args(Model):
+        if kind == model.__name__:
+            values = {name: fields[name] for name in fields if name != "type"}
+            return cast("Model", decode(model, values, exact=True))
+    raise ValueError(f"unknown model {kind!r:.60}")

@@ -1,0 +1,1 @@
+"""Programs that use the library; not part of what is installed."""

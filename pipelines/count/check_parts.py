@@ -1,0 +1,266 @@
+"""Counts as they lie in a directory: is each part, and are their sums, what the manifest says?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from bpe._inputs_file import beside
+from bpe.counts import check_agreement
+from bpe.counts.files import read_part, run_table
+from bpe.errors import CountsError
+from pipelines import storage
+from pipelines.count.directory import read_counts_sets
+from pipelines.errors import InputError, VerificationError
+from pipelines.output.check_files import check_file, check_names
+from pipelines.output.names import DEAD_LETTERS, read_plan
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bpe._native import CountRun
+    from bpe.counts.manifest import CountsPart, DeadLetters
+    from pipelines.count.directory import CountsSet
+
+_MAX_COUNT = (1 << 63) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPart:
+    """A part of counts to check; small, and picklable.
+
+    Attributes:
+        number: among the parts of all sets.
+        directory: of the counts.
+        manifest: the file that names it.
+        part: what the manifest says of it.
+        shard: its number in its set.
+        shards: parts of its set.
+        order_span: places of documents in its set, where order is tracked.
+        first_place: in the corpus, of the first document of its set.
+    """
+
+    number: int
+    directory: str
+    manifest: str
+    part: CountsPart
+    shard: int
+    shards: int
+    order_span: int | None
+    first_place: int
+
+    @property
+    def path(self) -> str:
+        """Where the file is."""
+        return join(self.directory, self.part.file)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.part.bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredLetters:
+    """A file of dead letters to check; small, and picklable.
+
+    Attributes:
+        number: among the files of the counts, after all parts.
+        directory: of the counts.
+        letters: what the manifest says of it.
+    """
+
+    number: int
+    directory: str
+    letters: DeadLetters
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.letters.bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetTotals:
+    """What the parts of a set must add up to.
+
+    Attributes:
+        manifest: of the set.
+        pretokens: occurrences that were counted.
+        pruned: occurrences of them that were dropped.
+    """
+
+    manifest: str
+    pretokens: int
+    pruned: int
+
+
+def stored_sets(directory: str) -> list[CountsSet]:
+    """The sets of a counts directory, whose manifests agree.
+
+    Raises:
+        VerificationError: a manifest is missing or damaged, or they do not agree.
+    """
+    try:
+        first, *others = sets = read_counts_sets(directory)
+        for other in others:
+            titles = (first.path, other.path)
+            check_agreement(first.manifest, other.manifest, titles=titles)
+    except (CountsError, InputError) as error:
+        raise VerificationError(str(error)) from error
+    return sets
+
+
+def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
+    """The parts of all sets."""
+    parts: list[StoredPart] = []
+    place = 0
+    for one in sets:
+        span = one.manifest.order_span
+        parts += [
+            StoredPart(
+                number=len(parts) + shard,
+                directory=one.directory,
+                manifest=one.path,
+                part=part,
+                shard=shard,
+                shards=len(one.manifest.parts),
+                order_span=span,
+                first_place=place,
+            )
+            for shard, part in enumerate(one.manifest.parts)
+        ]
+        place += span or 0
+    return parts
+
+
+def stored_totals(sets: Sequence[CountsSet]) -> tuple[SetTotals, ...]:
+    """What the parts of each set must add up to."""
+    return tuple(
+        SetTotals(
+            manifest=one.path,
+            pretokens=one.manifest.totals.pretokens,
+            pruned=one.manifest.prune.occurrences if one.manifest.prune else 0,
+        )
+        for one in sets
+    )
+
+
+def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
+    """The run of a part, checked against its manifest, and the sum of its counts.
+
+    Raises:
+        VerificationError: the file is missing, damaged, of another run, or holds what it must not.
+    """
+    path, part = stored.path, stored.part
+    data = storage.read_if_there(path)
+    if data is None:
+        raise VerificationError(f"{path} is missing, the manifest names it: count again")
+    try:
+        run = read_part(data, part, shard=stored.shard, shards=stored.shards, where=path)
+    except CountsError as error:
+        raise VerificationError(str(error)) from error
+    span = stored.order_span
+    if (run.documents is None) != (span is None):
+        raise VerificationError(
+            f"{path} {'lacks' if run.documents is None else 'has'} the columns of order, the "
+            f"manifest says order_span={span}: count again"
+        )
+    if span is not None and len(run):
+        last = pc.max(run_table(run)["first_document"]).as_py()
+        if last >= span:
+            raise VerificationError(f"{path}: a document has place {last}, order_span is {span}")
+    try:
+        return run, run.total()
+    except OverflowError as error:
+        raise VerificationError(f"{path}: {error}: 64 bits cannot hold the counts") from error
+
+
+def check_totals(totals: Iterable[SetTotals], sums: Iterable[tuple[str, int]]) -> None:
+    """Compare the totals of sets with what their parts add up to.
+
+    Args:
+        totals: of each set.
+        sums: of each part, the manifest of its set and the sum of its counts.
+
+    Raises:
+        VerificationError: they differ, or are more than 64 bits hold.
+    """
+    found = Counter[str]()
+    for manifest, count in sums:
+        found[manifest] += count
+    for one in totals:
+        total = found[one.manifest]
+        if total + one.pruned != one.pretokens:
+            dropped = f" and {one.pruned} pruned" if one.pruned else ""
+            raise VerificationError(
+                f"{one.manifest}: the counts add up to {total}{dropped}, the totals say "
+                f"{one.pretokens} pre-tokens"
+            )
+    if found.total() > _MAX_COUNT:
+        raise VerificationError("the counts add up to more than 2^63 - 1: 64 bits cannot hold them")
+
+
+def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[StoredLetters]:
+    """The dead letters of all sets; refuse files that no manifest of counts names.
+
+    Args:
+        directory: of the counts.
+        sets: that are in it.
+
+    Raises:
+        VerificationError: there is such a file, or other bad records than the manifest says.
+    """
+    failures = sum(one.manifest.totals.failures for one in sets)
+    first, taken = sets[0].manifest, sets[0].taken is not None
+    letters = [letters for one in sets for letters in one.manifest.dead_letters]
+    dead = {one.file for one in letters}
+    if failures and not letters and read_plan(directory):  # of a release that did not name them
+        dead = _unnamed_letters(directory, failures)
+    expected = set() if taken else {part.file for part in first.parts} | beside(first.inputs)
+    check_names(directory, expected=expected, dead=dead, watched=taken)
+    parts = sum(len(one.manifest.parts) for one in sets)
+    return [
+        StoredLetters(number=number, directory=directory, letters=one)
+        for number, one in enumerate(letters, parts)
+    ]
+
+
+def _unnamed_letters(directory: str, failures: int) -> set[str]:
+    """Dead letters that are there, and together hold the bad records that the manifest counts."""
+    folder = join(directory, DEAD_LETTERS)
+    dead = {f"{DEAD_LETTERS}/{entry.name}" for entry in storage.entries(folder)}
+    records = sum(storage.read(join(directory, name)).count(b"\n") for name in dead)
+    if records != failures:
+        raise VerificationError(
+            f"{folder} holds {records} bad records, the manifest says {failures}: count again"
+        )
+    return dead
+
+
+def check_letters(stored: StoredLetters) -> None:
+    """Check a file of dead letters.
+
+    Raises:
+        VerificationError: it is missing, or another.
+    """
+    letters = stored.letters
+    check_file(join(stored.directory, letters.file), letters.bytes, letters.sha256)
+
+
+def check_counts(directory: str) -> None:
+    """Check a counts directory in this process, one file after the other.
+
+    Raises:
+        VerificationError: something is not as it must be, or there is no manifest.
+    """
+    root = storage.located(directory)
+    sets = stored_sets(root)
+    for letters in stored_letters(root, sets):
+        check_letters(letters)
+    sums = ((stored.manifest, read_stored(stored)[1]) for stored in stored_parts(sets))
+    check_totals(stored_totals(sets), sums)

@@ -1,0 +1,432 @@
+"""The job of counting a corpus: its plan, its pipeline, and what `bpe count` runs.
+
+Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
+ends. What leaves it are sorted runs by shard, as Arrow IPC bytes; the runs of a shard are merged
+and written as one file. No element holds all counts, and text never leaves the step that reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import apache_beam as beam
+
+from bpe.counts.files import run_to_ipc
+from bpe.counts.manifest import CountedInput
+from bpe.errors import CountsError
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.reading import Reading
+from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits, read_splits
+from pipelines.count.check_parts import check_counts
+from pipelines.count.directory import read_counts_manifest
+from pipelines.count.steps import (
+    FILE_BITS,
+    count_job,
+    count_plan,
+    count_split,
+    drained,
+    merged,
+    write_manifest,
+    write_shard,
+)
+from pipelines.elements import Step, StorageDoFn, in_window, pack, unpack
+from pipelines.errors import ConfigError, JobError
+from pipelines.failures import Failures, job_errors
+from pipelines.option import split_arguments, takes
+from pipelines.output.directory import decide, plan_of_run, run_of
+from pipelines.output.names import read_plan
+from pipelines.output.timings import save_timing
+from pipelines.planned import (
+    CorpusRequest,
+    Planned,
+    PlannedTransform,
+    anywhere,
+    run_job,
+)
+from pipelines.progress import NoProgress
+from pipelines.run import options
+from pipelines.settings import (
+    CountSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
+from pipelines.summaries import CountSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from apache_beam.utils.windowed_value import WindowedValue
+
+    from pipelines.corpus.splits import Split
+    from pipelines.count.steps import CountJob, Result
+    from pipelines.progress import Progress
+    from pipelines.settings import Execution
+
+_FEW_RUNS = 8
+
+
+class Training(Protocol):
+    """A training that begins with the counts that are made for it."""
+
+    def begin(self, counting: Planned) -> object:
+        """Leave its plan in its directory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountRequest(CorpusRequest):
+    """What a count carries in its graph.
+
+    Attributes:
+        job: how the corpus is counted.
+        training: that the counts are made for; it begins with them, under the same run id.
+    """
+
+    job: CountJob
+    training: Training | None = None
+    name = "count"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        inputs: InputSettings,
+        pretokens: PretokenSettings,
+        output: OutputSettings,
+        settings: CountSettings,
+    ) -> CountRequest:
+        """A request that means the same in every process, whatever its working directory.
+
+        Raises:
+            ConfigError: the filesystem of the output cannot be used here.
+            bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
+        """
+        job = count_job(pretokens, output, settings)
+        output = replace(output, directory=job.directory)
+        return cls(inputs=anywhere(inputs), job=job, output=output)
+
+    @property
+    def reading(self) -> Reading:
+        """How splits are read."""
+        reading = Reading.of(self.inputs, self.directory)
+        return replace(reading, counters_path=self.counters_path)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a runner's page shows of it, beside the output."""
+        return {**super().shown, "pretokenizer": str(self.job.pretokenizer)}
+
+    def plan(self) -> Planned:
+        """Find the inputs and plan the job; nothing is written.
+
+        Raises:
+            InputError: there are no inputs.
+            ConfigError: a setting is wrong.
+        """
+        found = find_inputs(self.inputs)
+        files = found.files
+        splits = plan_splits(files, self.inputs.split_size)
+        if self.job.track_order and len(files) >> FILE_BITS:
+            raise ConfigError(
+                f"{len(files)} files are too many to keep the order of documents (ties "
+                "first-seen): put them together, or use other ties"
+            )
+        plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
+        return Planned(
+            files=files,
+            passed_over=found.passed_over,
+            splits=tuple(splits),
+            plan=replace(plan, run=self.run),
+            reads=tuple(file.path for file in files),
+        )
+
+    def before(self, planned: Planned) -> None:
+        """Begin the training, once the directory of the counts was found to be usable.
+
+        Raises:
+            OutputError: one of the two directories cannot be used.
+        """
+        if self.training is not None:
+            decide(self.output, planned.plan, reads=planned.reads)
+            self.training.begin(planned)
+
+    def is_complete(self, planned: Planned) -> bool:
+        """Whether an earlier run of this job finished, and left every file as it should be."""
+        then = read_plan(self.directory)
+        if planned.plan.differences(then) or changed_inputs(self.directory, planned.files):
+            return False
+        try:
+            check_counts(self.directory)
+        except (JobError, CountsError):
+            return False
+        return True
+
+    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+        """Count the splits, and merge and write the shards."""
+        job = self.job
+        counted = count_splits(planned.splits, job, self.reading, failures)
+        empty = planned.begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
+        runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
+        parts = merge_shards(runs, job, failures, run=self.run)
+        return (parts, counted.totals) | "Parts and totals" >> beam.Flatten()
+
+    def finish(self, results: Iterable[Result]) -> dict[str, Any]:
+        """Check that everything is there, and write the manifest; arguments of `write_manifest`.
+
+        Raises:
+            OutputError: another job has taken the directory over.
+            RecordError, JobError: as in `write_manifest`.
+        """
+
+        def check() -> None:
+            plan_of_run(self.directory, self.run)
+
+        check()
+        splits = read_splits(self.directory, self.run) or []
+        files = [CountedInput(name=one.name, size=one.file_size) for one in inputs_of(splits)]
+        return write_manifest(
+            results, self.job, reading=self.reading, files=files, splits=len(splits), check=check
+        )
+
+    def result(self) -> dict[str, Any]:
+        """The manifest of the earlier run."""
+        manifest: dict[str, Any] = json.loads(read_counts_manifest(self.directory).to_json())
+        return manifest
+
+
+class _CountSplits(StorageDoFn):
+    def __init__(self, job: CountJob, reading: Reading, failures: Failures) -> None:
+        super().__init__()
+        self._job = job
+        self._reading = reading
+        self._failures = failures
+
+    def start_bundle(self) -> None:
+        self._counts = self._job.counter()
+
+    def process(self, element: bytes) -> Iterator[Any]:
+        if self._failures.stopped():
+            return
+        split: Split = unpack(element)
+        with self._failures.reported():
+            for result in count_split(
+                split, self._job, self._reading, self._failures, self._counts
+            ):
+                if isinstance(result, tuple):
+                    yield result
+                else:
+                    yield beam.pvalue.TaggedOutput("totals", pack(result))
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._failures.stopped():
+            return
+        with self._failures.reported():
+            for result in drained(self._counts, self._job):
+                yield in_window(result)
+
+
+class MergeRuns(beam.CombineFn):  # type: ignore[misc]
+    """Adds up the runs of a shard; an accumulator is a list of runs, the largest first.
+
+    Runs that wait are merged when together they are as large as the first: each byte is merged a
+    number of times that grows with the logarithm of the whole, and little is held twice.
+    """
+
+    def __init__(self, failures: Failures) -> None:
+        self._failures = failures
+
+    def create_accumulator(self) -> list[bytes]:
+        """No runs."""
+        return []
+
+    def add_input(self, accumulator: list[bytes], run: bytes) -> list[bytes]:
+        """Take one more run."""
+        return self._add(accumulator, [run])
+
+    def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
+        """Put lists of runs together."""
+        merged_so_far: list[bytes] = []
+        for accumulator in accumulators:
+            merged_so_far = self._add(merged_so_far, accumulator)
+        return merged_so_far
+
+    def compact(self, accumulator: list[bytes]) -> list[bytes]:
+        """Merge before it travels."""
+        return self._merge(accumulator)
+
+    def extract_output(self, accumulator: list[bytes]) -> bytes:
+        """The one run of the shard."""
+        return b"".join(self._merge(accumulator))
+
+    def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
+        accumulator = [*accumulator, *runs]
+        waiting = sum(map(len, accumulator[1:]))
+        if len(accumulator) > _FEW_RUNS and waiting >= len(accumulator[0]):
+            return self._merge(accumulator)
+        return accumulator
+
+    def _merge(self, accumulator: list[bytes]) -> list[bytes]:
+        if len(accumulator) < 2 or self._failures.stopped():
+            return accumulator[:1]
+        with self._failures.reported():
+            return [merged(accumulator)]
+        return accumulator[:1]
+
+
+def _written(element: tuple[int, bytes], job: CountJob, run: str) -> Iterator[bytes]:
+    """The file of a shard, written, packed."""
+    if run:
+        plan_of_run(job.directory, run)  # of another job by now: this one ends
+    return map(pack, write_shard(*element, job))
+
+
+def count_splits(
+    splits: beam.PCollection[bytes], job: CountJob, reading: Reading, failures: Failures
+) -> Any:
+    """Deal splits to workers and count them: ``runs``, (shard, Arrow IPC), and ``totals``."""
+    return (
+        splits
+        | "Deal splits" >> beam.Reshuffle()
+        | "Count splits"
+        >> beam.ParDo(_CountSplits(job, reading, failures)).with_outputs("totals", main="runs")
+    )
+
+
+def merge_shards(
+    runs: beam.PCollection[tuple[int, bytes]], job: CountJob, failures: Failures, *, run: str = ""
+) -> beam.PCollection[bytes]:
+    """Add up the runs of each shard and write its file; what was written comes out, packed.
+
+    Args:
+        runs: (shard, Arrow IPC bytes).
+        job: how the corpus is counted.
+        failures: where the job ends.
+        run: the id of the job's run, where it has one.
+    """
+    return (
+        runs
+        | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
+        | "Write shards" >> beam.ParDo(Step(failures, _written, job, run))
+    )
+
+
+def empty_runs(job: CountJob) -> list[tuple[int, bytes]]:
+    """A run without counts for each shard, so that every shard has a file."""
+    return [(shard, run_to_ipc(run)) for shard, run in enumerate(job.counter().drain(job.shards))]
+
+
+@takes(InputSettings, PretokenSettings, CountSettings)
+class CountCorpus(PlannedTransform):
+    """Counts the pre-tokens of files into a directory of Parquet shards; yields its manifest.
+
+    Nothing is read, listed or written before the pipeline runs. A runner that starts the job anew
+    goes on with the files and splits of its first try.
+
+    Example::
+
+        p | CountCorpus(inputs=["docs/*.jsonl"], output="counts")
+
+    Args:
+        inputs: files, directories or patterns.
+        output: a directory that is empty, or not there yet.
+        overwrite: replace what an earlier job left in the directory.
+        resume: keep complete counts of the same job; others are counted again.
+        **arguments: options, as below.
+
+    Raises:
+        ConfigError: an argument is wrong.
+    """
+
+    instead = "CountPretokens counts a PCollection"
+
+    def __init__(
+        self,
+        *,
+        inputs: Sequence[str],
+        output: str,
+        overwrite: bool = False,
+        resume: bool = False,
+        **arguments: Any,
+    ) -> None:
+        reading, pretokens, settings = split_arguments(
+            arguments, InputSettings, PretokenSettings, CountSettings
+        )
+        with job_errors():
+            request = CountRequest.of(
+                inputs=InputSettings.of(inputs, **reading),
+                pretokens=PretokenSettings(**pretokens),
+                output=OutputSettings(directory=output, overwrite=overwrite, resume=resume),
+                settings=CountSettings(**settings),
+            )
+        super().__init__(request, Failures())
+
+
+def count(
+    *,
+    inputs: InputSettings,
+    pretokens: PretokenSettings,
+    output: OutputSettings,
+    execution: Execution,
+    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
+) -> CountSummary:
+    """Count the pre-tokens of a corpus into a directory of Parquet shards.
+
+    Args:
+        inputs: the corpus.
+        pretokens: how text is cut.
+        output: the directory.
+        execution: where the work is done.
+        settings: what the counts hold.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        request = CountRequest.of(
+            inputs=inputs, pretokens=pretokens, output=output, settings=settings
+        )
+        planned = replace(request, inputs=inputs).plan()
+        resumed = run_count(request, planned, execution=execution, progress=progress)
+        manifest = read_counts_manifest(request.directory)
+    return CountSummary(
+        output=request.directory,
+        documents=manifest.totals.documents,
+        bytes=manifest.totals.bytes,
+        pretokens=manifest.totals.pretokens,
+        distinct_pretokens=sum(part.rows for part in manifest.parts),
+        failures=manifest.totals.failures,
+        formats=manifest.totals.formats,
+        passed_over=planned.passed_over,
+        parts=len(manifest.parts),
+        output_bytes=sum(part.bytes for part in manifest.parts),
+        seconds=time.monotonic() - began,
+        resumed=resumed,
+    )
+
+
+def run_count(
+    request: CountRequest,
+    planned: Planned,
+    *,
+    execution: Execution,
+    progress: Progress,
+    held: str | None = None,
+) -> bool:
+    """Run a count; returns whether an earlier run had finished it. Arguments of `run_job`."""
+    directory, began, request = request.directory, time.monotonic(), request.started()
+    with run_job(request, planned, execution=execution, progress=progress, held=held):
+        if run_of(directory) != request.run:
+            progress.log(f"count: {directory} is complete")
+            return True
+        seconds, totals = time.monotonic() - began, read_counts_manifest(directory).totals
+        read, made = (totals.documents, totals.bytes), (totals.pretokens, "pre-tokens")
+        save_timing(directory, "count", seconds, read=read, made=made, execution=execution)
+    return False

@@ -1,0 +1,231 @@
+"""How well a tokenizer fits what arrives, and when to say so.
+
+Three figures of the text of a stretch of time: bytes per token (of UTF-8), the share of tokens of
+one byte, and, where the counts of the training are given, unseen pre-tokens in a million: those
+that the counts do not hold. They stand in ``drift/YYYY-MM-DD.jsonl`` (UTC), a row for each stretch.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from bpe._codec import decode
+from bpe.counting import PretokenCounter
+from bpe.counts.files import run_table
+from pipelines import storage
+from pipelines.count.directory import load_counts
+from pipelines.errors import InputError
+from pipelines.output.entries import DRIFT, Measured, is_series
+from pipelines.output.names import TRAINING, read_json_object
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from bpe import Tokenizer
+    from pipelines.encode.encoder import EncodedBlock
+    from pipelines.settings import DriftSettings
+
+_FLUSH_BYTES = 64 << 20  # of a counter in memory
+
+
+class Gauge:
+    """Measures texts by their tokens; threads may share one.
+
+    Args:
+        tokenizer: whose tokens they are.
+        baseline: the directory of the counts that tell unseen pre-tokens, all of which are held in
+            memory; None where they are not looked at.
+
+    Raises:
+        InputError, bpe.errors.CountsError: the directory holds no counts.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, baseline: str | None) -> None:
+        lengths = [len(token or b"") for token in tokenizer.tokens]
+        self.single = np.array([length == 1 for length in lengths], bool)
+        self._tokenizer = tokenizer
+        self._seen = None if baseline is None else load_counts(baseline).pretokens
+
+    def measure(self) -> Measure:
+        """A new measurement."""
+        return Measure(self)
+
+    def counter(self) -> PretokenCounter | None:
+        """Counts the pre-tokens of texts; None where they are not looked at."""
+        if self._seen is None:
+            return None
+        special_tokens = tuple(self._tokenizer.special_tokens)
+        return PretokenCounter(self._tokenizer.pretokenizer, special_tokens=special_tokens)
+
+    def unseen(self, table: pa.Table) -> int:
+        """How many occurrences in a table of counts are of pre-tokens that the baseline lacks."""
+        known = pc.is_in(table["pretoken"], value_set=self._seen)
+        return int(pc.sum(table["count"].filter(pc.invert(known))).as_py() or 0)
+
+
+class Measure:
+    """A measurement of the blocks of one input; ends with `finish`."""
+
+    def __init__(self, gauge: Gauge) -> None:
+        self._gauge = gauge
+        self._counter = gauge.counter()
+        self._sums = Measured()
+
+    def add(self, block: EncodedBlock) -> None:
+        """Take a block into account."""
+        ids = block.plain.flatten().to_numpy()
+        pretokens = 0 if self._counter is None else self._counter.add(block.texts)
+        self._sums += Measured(
+            text_bytes=pc.sum(pc.binary_length(block.texts)).as_py() or 0,
+            tokens=len(ids),
+            single_byte_tokens=int(np.count_nonzero(self._gauge.single[ids])),
+            pretokens=pretokens,
+        )
+        if self._counter is not None and self._counter.nbytes > _FLUSH_BYTES:
+            self._look_up()
+
+    def finish(self) -> Measured:
+        """The sums."""
+        self._look_up()
+        return self._sums
+
+    def _look_up(self) -> None:
+        for run in [] if self._counter is None else self._counter.drain(1):
+            self._sums += Measured(unseen=self._gauge.unseen(run_table(run)))
+
+
+def trained_bytes_per_token(tokenizer_path: str) -> float | None:
+    """Bytes of pre-tokens per token of the training, from ``training.json`` beside a tokenizer.
+
+    None where it is not there, or does not say it.
+    """
+    folder = tokenizer_path.rpartition("/")[0] or "."
+    training = read_json_object(join(folder, TRAINING)) or {}
+    try:
+        merges = training["merges"]
+        tokens = merges[-1]["tokens_left"] if merges else training["initial_tokens"]
+        return float(training["initial_bytes"]) / float(tokens)
+    except (KeyError, TypeError, IndexError, ValueError, ZeroDivisionError):
+        return None
+
+
+class Series:
+    """The rows of the series in a directory: what arrived since the row before.
+
+    A row is the difference of two sums over all that was encoded, so that nothing is left out when
+    a job is killed between two rows.
+
+    Args:
+        directory: of the encoded corpus.
+        settings: how often there is a row, and when to warn.
+        trained: bytes per token of the training; None: those of the first row take its place.
+    """
+
+    def __init__(self, directory: str, settings: DriftSettings, trained: float | None) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._trained = trained
+        self._last = Measured()
+        self._written = 0.0
+        rows = self.rows()
+        if not rows:
+            return
+        try:
+            self._last = decode(Measured, rows[-1]["sums"])
+            if trained is None:
+                first = rows[0]["bytes_per_token"]
+                self._trained = None if first is None else float(first)
+        except (KeyError, TypeError, ValueError) as error:
+            folder = join(directory, DRIFT)
+            raise InputError(f"{folder}: a row is damaged: {error!r}: move it away") from error
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows that there are.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        folder = join(self._directory, DRIFT)
+        days = [one.name for one in storage.entries(folder) if one.kind == "file"]
+        return [row for day in days if is_series(day) for row in _read(join(folder, day))]
+
+    def update(
+        self, measured: Iterable[Measured | None], *, now: float, last: bool = False
+    ) -> list[str]:
+        """Write a row if it is time, or if it is the last; returns warnings.
+
+        Args:
+            measured: all that was encoded so far.
+            now: seconds since 1970.
+            last: whether the job ends.
+        """
+        if not last and now - self._written < self._settings.every:
+            return []
+        sums = sum((one for one in measured if one is not None), Measured())
+        new = sums - self._last
+        if min(vars(new).values()) < 0:  # an input was replaced by a smaller one
+            self._last = sums
+            return []
+        if not new.tokens:
+            return []
+        self._last, self._written = sums, now
+        self._trained = self._trained or new.bytes_per_token
+        said = warnings_of(new, trained=self._trained, settings=self._settings)
+        time = dt.datetime.fromtimestamp(now, dt.timezone.utc)
+        row = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "text_bytes": new.text_bytes,
+            "tokens": new.tokens,
+            "bytes_per_token": new.bytes_per_token,
+            "trained_bytes_per_token": self._trained,
+            "single_byte_share": new.single_byte_share,
+            "unseen_per_million": new.unseen_per_million,
+            "warnings": said,
+            "sums": asdict(sums),
+        }
+        path = join(self._directory, DRIFT, f"{time:%Y-%m-%d}.jsonl")
+        lines = [*(_read(path) if storage.exists(path) else []), row]
+        storage.write(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+        return said
+
+
+def warnings_of(new: Measured, *, trained: float | None, settings: DriftSettings) -> list[str]:
+    """What there is to say of these figures; empty where the tokenizer fits.
+
+    Args:
+        new: what arrived.
+        trained: bytes per token to compare with, or None.
+        settings: the limits.
+    """
+    said = []
+    found = new.bytes_per_token
+    if found is not None and trained and found < settings.warn_bytes_per_token * trained:
+        said.append(
+            f"{found:.2f} bytes per token, below {settings.warn_bytes_per_token:g} of the "
+            f"{trained:.2f} that the tokenizer was trained to"
+        )
+    share, limit = new.single_byte_share, settings.warn_single_bytes
+    if share is not None and limit is not None and share > limit:
+        said.append(f"{share:.1%} of the tokens are single bytes, more than {limit:.1%}")
+    unseen, most = new.unseen_per_million, settings.warn_unseen
+    if unseen is not None and most is not None and unseen > most:
+        said.append(
+            f"{unseen:,.0f} in a million pre-tokens were not seen in training, more than {most:,g}"
+        )
+    return said
+
+
+def _read(path: str) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in storage.read(path).splitlines()]
+    except ValueError as error:
+        raise InputError(f"{path}: damaged: {error}: move it away") from error

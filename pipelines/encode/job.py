@@ -1,0 +1,357 @@
+"""The job of encoding a corpus: its plan, its pipeline, and what `bpe encode` runs.
+
+A split is read, encoded and written inside one step; only descriptors of splits and of finished
+parts pass between steps. Each split has a part of its own, under a name that the plan fixes, so a
+bundle that is run again writes the same file again.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+
+from bpe._codec import decode
+from pipelines import storage
+from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.inputs import describe_inputs, find_inputs
+from pipelines.corpus.reading import Reading
+from pipelines.corpus.splits import plan_splits
+from pipelines.elements import OncePerProcess, Step, pack, unpack
+from pipelines.encode.kept import find_kept
+from pipelines.encode.manifest import read_encoded
+from pipelines.encode.parts import finished_part
+from pipelines.encode.steps import (
+    EncodeJob,
+    check_tokens,
+    count_written,
+    encode_job,
+    encode_split,
+    tokenizer_of,
+    write_manifest,
+)
+from pipelines.encode.tokenizer_files import load_tokenizer, loads, tokenizer_json
+from pipelines.errors import OutputError
+from pipelines.failures import Failures, job_errors
+from pipelines.metrics import counter
+from pipelines.option import split_arguments, takes
+from pipelines.output.directory import plan_of_run, refuse_inputs_inside
+from pipelines.output.names import TOKENIZER, Plan
+from pipelines.output.timings import save_timing
+from pipelines.planned import (
+    CorpusRequest,
+    Planned,
+    PlannedTransform,
+    absolute,
+    anywhere,
+    run_job,
+)
+from pipelines.progress import NoProgress, SlotWriter
+from pipelines.run import metric, options
+from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
+from pipelines.submission.workers import workers_of
+from pipelines.summaries import EncodeSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bpe import Tokenizer
+    from pipelines.corpus.splits import Split
+    from pipelines.encode.parts import FinishedPart
+    from pipelines.progress import Progress
+    from pipelines.settings import Execution
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeRequest(CorpusRequest):
+    """What an encoding carries in its graph.
+
+    Attributes:
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
+        tokenizer_json: the tokenizer itself, deflated, where workers may not see that file.
+        encoding: what the rows hold.
+    """
+
+    encoding: EncodeSettings
+    tokenizer: str
+    tokenizer_json: bytes = b""
+    name = "encode"
+    keeps_parts = True
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        inputs: InputSettings,
+        tokenizer: str | Tokenizer,
+        output: OutputSettings,
+        encoding: EncodeSettings,
+    ) -> EncodeRequest:
+        """A request that means the same in every process, whatever its working directory.
+
+        Raises:
+            ConfigError: the filesystem of the output cannot be used here.
+            InputError: no tokenizer.json holds the tokenizer.
+        """
+        sent = b""
+        if not isinstance(tokenizer, str):
+            sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
+        return cls(
+            inputs=anywhere(inputs),
+            tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
+            tokenizer_json=sent,
+            output=replace(output, directory=storage.located(output.directory)),
+            encoding=encoding,
+        )
+
+    def after_plan(self) -> EncodeRequest:
+        """The request without the tokenizer, which then lies in the output directory."""
+        return replace(self, tokenizer_json=b"")
+
+    def load(self) -> Tokenizer:
+        """The tokenizer.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        if not self.tokenizer_json:
+            return load_tokenizer(self.tokenizer)
+        return loads(zlib.decompress(self.tokenizer_json))
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a runner's page shows of it, beside the output."""
+        return {**super().shown, "tokenizer": self.tokenizer or "in the graph"}
+
+    def plan(self) -> Planned:
+        """Find the inputs and plan the job; nothing is written.
+
+        Raises:
+            InputError: there are no inputs, or no tokenizer.
+            ConfigError: a setting is wrong.
+        """
+        inputs, encoding, tokenizer = self.inputs, self.encoding, self.load()
+        check_tokens(tokenizer, encoding)
+        if self.tokenizer:
+            refuse_inputs_inside(self.directory, [self.tokenizer])
+        found = find_inputs(inputs)
+        files = found.files
+        splits = plan_splits(files, inputs.split_size)
+        text = tokenizer_json(tokenizer, self.tokenizer or "the tokenizer")
+        job = encode_job(
+            *(tokenizer, text),
+            reading=Reading.of(inputs, self.directory, keep=find_kept(files, encoding)),
+            encoding=encoding,
+            parts=len(splits),
+        )
+        return Planned(
+            files=files,
+            passed_over=found.passed_over,
+            splits=tuple(splits),
+            plan=Plan(
+                kind="encoded",
+                parts=(len(splits),),
+                settings={**job.settings, "vocab_size": job.vocab_size},
+                inputs=describe_inputs(files),
+                run=self.run,
+            ),
+            beside={TOKENIZER: text.encode("utf-8")},
+            reads=tuple(file.path for file in files),
+            not_applied=tokenizer.not_applied,
+        )
+
+    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+        """Encode the splits."""
+        return (
+            planned.splits
+            | "Deal splits" >> beam.Reshuffle()
+            | "Encode splits"
+            >> beam.ParDo(
+                Step(failures, _part_of_split, self, failures, OncePerProcess())
+            ).with_output_types(bytes)
+        )
+
+    def finish(self, results: Iterable[FinishedPart]) -> dict[str, Any]:
+        """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
+        return write_manifest(results, job_of(self))
+
+
+def job_of(request: EncodeRequest) -> EncodeJob:
+    """The job that the first step has planned, in a worker.
+
+    Raises:
+        OutputError: another job has taken the directory over.
+    """
+    plan = plan_of_run(request.output.directory, request.run)
+    settings = plan["settings"]
+    return EncodeJob(
+        reading=Reading(
+            directory=request.output.directory,
+            options=decode(ReadOptions, settings),
+            max_failures=request.inputs.max_failures,
+            counters_path=request.counters_path,
+        ),
+        tokenizer_sha256=settings["tokenizer"],
+        vocab_size=settings["vocab_size"],
+        id_type=settings["id_type"],
+        rows=decode(RowSettings, settings),
+        parts=plan["parts"][0],
+        run=request.run,
+    )
+
+
+def _part_of_split(
+    element: bytes, request: EncodeRequest, failures: Failures, tokenizers: OncePerProcess
+) -> Iterator[bytes]:
+    split: Split = unpack(element)
+    job = job_of(request)
+    tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
+    done = finished_part(job.directory, split, fingerprint=job.fingerprint(split))
+    if done is None:
+        done = _encoded(split, job, tokenizer, failures)
+        count_written(done)
+    else:
+        counter("parts_resumed").inc()
+        counter("documents_kept").inc(done.contents.documents)
+        counter("bytes_kept").inc(split.size)
+        with SlotWriter(job.reading.counters_path, split.part) as slot:
+            slot.keep(documents=done.contents.documents, bytes=split.size)
+    yield pack(done)
+
+
+def _encoded(
+    split: Split, job: EncodeJob, tokenizer: Tokenizer, failures: Failures
+) -> FinishedPart:
+    try:
+        return encode_split(split, job, tokenizer, failures)
+    except OutputError:
+        # A job that was left behind on a cluster may have made this part meanwhile, ended, and
+        # taken our temporary file for one of a writer that was killed.
+        done = finished_part(job.directory, split, fingerprint=job.fingerprint(split))
+        if done is None:
+            raise
+        return done
+
+
+@takes(InputSettings, EncodeSettings)
+class EncodeCorpus(PlannedTransform):
+    """Encodes files into a directory of Parquet parts; yields its manifest, one dict.
+
+    Nothing is read, listed or written before the pipeline runs. A runner that starts the job anew
+    goes on with the files and splits of its first try.
+
+    Example::
+
+        p | EncodeCorpus(inputs=["docs/*.jsonl"], tokenizer="tokenizer.json", output="ids")
+        p | EncodeCorpus(
+            inputs=["docs/*.jsonl"], tokenizer="tokenizer.json", output="packed",
+            append_token="<|endoftext|>", pack=2048,
+        )
+
+    Args:
+        inputs: files, directories or patterns.
+        tokenizer: a tokenizer file that workers see, as `bpe.Tokenizer.load` takes it, or a
+            `bpe.Tokenizer`, which travels in the graph.
+        output: a directory that is empty, or not there yet.
+        overwrite: replace what an earlier job left in the directory.
+        resume: keep the parts that an earlier run of the same job finished.
+        **arguments: options, as below.
+
+    Raises:
+        ConfigError: an argument is wrong.
+        InputError: the tokenizer given cannot be sent to workers.
+    """
+
+    instead = "EncodeDocuments encodes a PCollection"
+
+    def __init__(
+        self,
+        *,
+        inputs: Sequence[str],
+        tokenizer: str | Tokenizer,
+        output: str,
+        overwrite: bool = False,
+        resume: bool = False,
+        **arguments: Any,
+    ) -> None:
+        reading, rows = split_arguments(arguments, InputSettings, EncodeSettings)
+        request = EncodeRequest.of(
+            inputs=InputSettings.of(inputs, **reading),
+            tokenizer=tokenizer,
+            output=OutputSettings(directory=output, overwrite=overwrite, resume=resume),
+            encoding=EncodeSettings(**rows),
+        )
+        super().__init__(request, Failures())
+
+
+def encode(
+    *,
+    inputs: InputSettings,
+    tokenizer: str,
+    output: OutputSettings,
+    execution: Execution,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
+) -> EncodeSummary:
+    """Encode a corpus into a directory of Parquet parts.
+
+    Args:
+        inputs: the corpus.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
+        output: the directory.
+        execution: where the work is done.
+        encoding: what the rows hold.
+        progress: told how far it is.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        elsewhere = not workers_of(options(execution)).here and storage.is_local(tokenizer)
+        request = EncodeRequest.of(
+            inputs=inputs,
+            tokenizer=load_tokenizer(tokenizer) if elsewhere else tokenizer,
+            output=output,
+            encoding=encoding,
+        )
+        planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_json=b"").plan()
+        for what in planned.not_applied:
+            progress.log(f"encode: {tokenizer}: not applied: {what}")
+        with run_job(request.started(), planned, execution=execution, progress=progress) as result:
+            manifest = read_encoded(request.directory)
+            totals = manifest.totals
+            if not metric(result, "parts_resumed"):  # else an earlier run did some of the work
+                save_timing(
+                    request.directory,
+                    "encode",
+                    time.monotonic() - began,
+                    read=(totals.documents, totals.text_bytes),
+                    made=(totals.tokens, "tokens"),
+                    execution=execution,
+                    cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
+                )
+    return EncodeSummary(
+        output=request.directory,
+        documents=totals.documents,
+        bytes=totals.text_bytes,
+        rows=totals.rows,
+        tokens=totals.tokens,
+        unknown_tokens=totals.unknown,
+        dropped_tokens=totals.dropped.tokens,
+        dropped_documents=totals.dropped.documents,
+        failures=totals.failures,
+        formats=manifest.formats,
+        passed_over=planned.passed_over,
+        parts=len(manifest.parts),
+        # A runner that starts a job again finds the parts of its own first try, too.
+        resumed_parts=metric(result, "parts_resumed") if output.resume else 0,
+        output_bytes=totals.bytes,
+        id_type=manifest.id_type,
+        not_applied=planned.not_applied,
+        seconds=time.monotonic() - began,
+    )

@@ -1,0 +1,98 @@
+"""An output against what its manifest says: its files, and what was found of each piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipelines import storage
+from pipelines.errors import JobError, VerificationError
+from pipelines.output.names import DATA, DEAD_LETTERS, parse_part
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def check_names(
+    directory: str, *, expected: set[str], dead: set[str], watched: bool = False
+) -> None:
+    """Refuse parts and dead letters that no manifest names, and half-written files.
+
+    Where files are taken as they arrive (``watched``), those of the next ones may be there already.
+
+    Raises:
+        VerificationError: there is one.
+    """
+    found = [(entry.name, entry.name) for entry in storage.entries(directory)]
+    for folder in (DATA, DEAD_LETTERS):
+        inside = {entry.name for entry in storage.entries(join(directory, folder))}
+        if not storage.is_local(directory):  # entries are objects there
+            inside |= storage.folders(join(directory, folder))
+        found += [(f"{folder}/{name}", name) for name in sorted(inside)]
+    for name, base in found:
+        named = parse_part(name)
+        if watched and ((named and named.key) or storage.is_temporary(base) is not None):
+            continue  # of a file that is taken at the moment
+        extra = name.endswith(".parquet") or "/" in name
+        if storage.is_temporary(base) is not None:
+            raise VerificationError(
+                f"{join(directory, name)} is half written: a job is at work here, or was killed"
+            )
+        if extra and name not in expected | dead:
+            raise VerificationError(
+                f"{join(directory, name)} is not named in the manifest: it is of another run, or "
+                "none of ours: move it away"
+            )
+
+
+def check_file(path: str, size: int, sha256: str) -> None:
+    """Compare a file with its size in bytes and SHA-256 (hex).
+
+    Raises:
+        VerificationError: it is another, or not there.
+    """
+    if not storage.exists(path):
+        raise VerificationError(f"{path} is missing, the manifest names it")
+    found = storage.digest(path)
+    if found.bytes != size:
+        raise VerificationError(f"{path} has {found.bytes} bytes, the manifest says {size}")
+    if found.sha256 != sha256:
+        raise VerificationError(f"{path}: its SHA-256 is not that of the manifest: it was changed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What was found of a piece.
+
+    Attributes:
+        number: of the piece, in the order of the manifest.
+        error: what is wrong with it.
+    """
+
+    number: int
+    error: JobError | None = None
+
+
+def raise_first(findings: Sequence[Finding], pieces: int, name: str) -> None:
+    """See that all pieces were checked, and are right.
+
+    Args:
+        findings: of all pieces, in any order.
+        pieces: how many there are.
+        name: what they are called.
+
+    Raises:
+        VerificationError, InputError: of the first piece that is wrong; it says how many are.
+        JobError: the runner lost some.
+    """
+    errors = {one.number: one.error for one in findings if one.error is not None}
+    if errors:
+        error = errors[min(errors)]
+        if len(errors) == 1:
+            raise error
+        raise type(error)(
+            f"{error} (the first of {len(errors):,} {name} that are wrong, of {pieces:,})"
+        )
+    if len(findings) != pieces:
+        raise JobError(f"the runner checked {len(findings)} {name} of {pieces}: use another runner")

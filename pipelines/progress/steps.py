@@ -1,0 +1,293 @@
+"""A step of a job, how far it is at one moment, and where a job says so."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.progress.slots import add_slots, make_slots
+from pipelines.progress.text import duration, many, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# A runner elsewhere tells what it has counted every few seconds, within a bundle too.
+_STALLED = 60.0
+_TELLING = 0.02  # of the merges: what comes before says little of those behind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """How far a step is at one moment; ``seconds`` since it began, sizes in bytes.
+
+    ``state`` is what a runner elsewhere calls it, which is all there may be to say; ``unchanged``
+    is for how many seconds that runner has told of no new work.
+    """
+
+    seconds: float
+    documents: int = 0
+    bytes: int = 0
+    kept_bytes: int = 0
+    total_bytes: int | None = None
+    done: int = 0
+    total: int = 0
+    unit: str = "merges"
+    why: str = ""
+    state: str = ""
+    unchanged: float = 0.0
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether the workers of a runner elsewhere seem to do nothing, with work left."""
+        return bool(self.state) and self.unchanged >= _STALLED and self.fraction != 1.0
+
+    @property
+    def _unmeasured(self) -> bool:
+        """Whether only a runner knows how far the step is."""
+        return bool(self.state) and not (self.bytes or self.documents or self.done)
+
+    @property
+    def fraction(self) -> float | None:
+        """The share that is done, 0 to 1; None where the end is not known."""
+        if self.total:
+            return min(1.0, self.done / self.total)
+        if self.total_bytes:
+            return min(1.0, self.bytes / self.total_bytes)
+        return None
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second of this run."""
+        return (self.bytes - self.kept_bytes) / max(self.seconds, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate from the speed so far; None before there is one."""
+        if self.is_stalled:
+            return None
+        if self.total and self.done < _TELLING * self.total:
+            return None  # merges begin slowly
+        if self.total:
+            left, rate = self.total - self.done, self.done / max(self.seconds, 1e-9)
+        elif self.total_bytes:
+            left, rate = self.total_bytes - self.bytes, self.speed
+        else:
+            return None
+        return max(0.0, left / rate) if rate > 0 else None
+
+    def measures(self) -> str:
+        """Counts and speed, as one phrase."""
+        if self.why and not self.total:  # nobody told how far it was
+            return self.why
+        if self.why:
+            return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
+        if self.total:
+            return f"{self.done:,} of {self.total:,} {self.unit}"
+        nothing = not self.bytes and not self.documents
+        if nothing and (self.total_bytes is None or self._unmeasured):
+            return ""
+        size = size_text(self.bytes)
+        if self.total_bytes and self.bytes < self.total_bytes:
+            size += f" of {size_text(self.total_bytes)}"
+        parts = [many(self.documents, "document"), f"{size} read"]
+        if self.bytes > self.kept_bytes:
+            parts.append(f"{size_text(self.speed)}/s")
+        elif self.kept_bytes and self.bytes >= (self.total_bytes or 0):
+            parts.append("all by an earlier run")
+        return ", ".join(parts)
+
+    def stall(self) -> str:
+        """What it means that nothing moves, as one phrase; empty where something does."""
+        if not self.is_stalled:
+            return ""
+        return (
+            f"no progress for {duration(self.unchanged)}: if a worker was lost, the job waits for "
+            "slots until you start another (docs/running.md: When something dies); the runner's "
+            "page shows which tasks are scheduled"
+        )
+
+    def running(self) -> str:
+        """The step under way, as one phrase."""
+        if self._unmeasured:
+            return f"{self.state.lower()} for {duration(self.seconds)}"
+        share = "" if self.fraction is None else f"{self.fraction:.0%}: "
+        if self.is_stalled:
+            return f"{share}{self.measures()}; {self.stall()}"
+        left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
+        if self.fraction == 1.0:
+            left = ", finishing"
+        return f"{share}{self.measures()}{left}" or "begun"
+
+
+class Stage:
+    """One step of a job whose progress nobody watches; ``LiveStage`` is the one that is shown.
+
+    Attributes:
+        counters_path: the file for ``SlotWriter`` (None: nobody watches); set by ``set_slots``.
+    """
+
+    counters_path: str | None = None
+
+    def set_slots(self, parts: int) -> None:
+        """Make room for ``parts`` parts, numbered from 0."""
+
+    def advance(self, done: int, total: int) -> None:
+        """Set the progress of a step that is not measured in bytes."""
+
+    def observe(
+        self,
+        *,
+        state: str,
+        documents: int = 0,
+        bytes: int = 0,  # noqa: A002 - the unit is the name
+        kept_bytes: int = 0,
+    ) -> None:
+        """Set what a runner elsewhere says: its state, and its counters where it has them."""
+
+    def ended(self, why: str) -> None:
+        """Say why the step ended, where it need not reach its total."""
+
+
+class LiveStage(Stage):
+    """A step that is shown; made by a ``Progress``."""
+
+    def __init__(self, name: str, total_bytes: int | None, *, unit: str) -> None:
+        self.name = name
+        self._total_bytes = total_bytes
+        self._unit = unit
+        self._began = time.monotonic()
+        self._advanced = (0, 0)
+        self._observed = (0, 0, 0)
+        self._seen = (0, 0, 0)  # at the last change, which was then:
+        self._changed = self._began
+        self._state = ""
+        self._why = ""
+
+    def set_slots(self, parts: int) -> None:
+        """Make the file of slots; without room for one, the step goes on unmeasured."""
+        self.close()
+        with contextlib.suppress(OSError):
+            self.counters_path = make_slots(parts)
+
+    def advance(self, done: int, total: int) -> None:
+        """Set the progress of a step that is not measured in bytes."""
+        self._advanced = (done, total)
+
+    def observe(
+        self,
+        *,
+        state: str,
+        documents: int = 0,
+        bytes: int = 0,  # noqa: A002 - the unit is the name
+        kept_bytes: int = 0,
+    ) -> None:
+        """Set what a runner elsewhere says; what workers of this machine tell counts too.
+
+        A runner that says nothing at this moment takes nothing back.
+        """
+        self._state = state or self._state
+        if documents or bytes:
+            self._observed = (documents, bytes, kept_bytes)
+
+    def ended(self, why: str) -> None:
+        """Say why the step ended, where it need not reach its total."""
+        self._why = why
+
+    def snapshot(self) -> Snapshot:
+        """Add the slots up."""
+        now = time.monotonic()
+        documents = size = kept = 0
+        done, total = self._advanced
+        if self.counters_path is not None:
+            with contextlib.suppress(OSError):
+                documents, size, kept, *steps = add_slots(self.counters_path)
+                done, total = steps if steps[1] else (done, total)
+        if self._observed[1] > size:  # two views of the same work: the one that is ahead
+            documents, size, kept = self._observed
+        if self._seen != (documents, size, kept):
+            self._seen, self._changed = (documents, size, kept), now
+        return Snapshot(
+            seconds=now - self._began,
+            documents=documents,
+            bytes=size,
+            kept_bytes=kept,
+            total_bytes=self._total_bytes,
+            done=done,
+            total=total,
+            unit=self._unit,
+            why=self._why,
+            state=self._state,
+            unchanged=now - self._changed,
+        )
+
+    def close(self) -> None:
+        """Remove the file of slots."""
+        if self.counters_path is not None:
+            Path(self.counters_path).unlink(missing_ok=True)
+            self.counters_path = None
+
+
+class JobLog:
+    """What is logged while a job runs elsewhere; here nobody keeps it.
+
+    Attributes:
+        errors: texts of errors, which may say more than Beam's exception.
+    """
+
+    errors: Sequence[str] = ()
+
+    def keep(self) -> str:
+        """Let the log stay; returns where it lies, or nothing."""
+        return ""
+
+
+class Progress(ABC):
+    """Where a job says how far it is.
+
+    Attributes:
+        logs: makes what keeps the log of a job elsewhere; None: nobody does.
+    """
+
+    logs: Callable[[], contextlib.AbstractContextManager[JobLog]] | None = None
+
+    @abstractmethod
+    def stage(
+        self, name: str, total_bytes: int | None, *, unit: str = "merges"
+    ) -> contextlib.AbstractContextManager[Stage]:
+        """Enter a step of the job.
+
+        Args:
+            name: of the step, such as ``count``.
+            total_bytes: the size of its input as stored; None where that is not the measure.
+            unit: what ``Stage.advance`` counts.
+        """
+
+    def job_log(self) -> contextlib.AbstractContextManager[JobLog]:
+        """Keep what is logged while the block runs a job elsewhere."""
+        return contextlib.nullcontext(JobLog()) if self.logs is None else self.logs()
+
+    @abstractmethod
+    def log(self, message: str) -> None:
+        """Say one thing, such as the plan of a step."""
+
+
+class NoProgress(Progress):
+    """Says nothing; for libraries and tests."""
+
+    @contextlib.contextmanager
+    def stage(
+        self,
+        name: str,  # noqa: ARG002 - the interface
+        total_bytes: int | None,  # noqa: ARG002
+        *,
+        unit: str = "merges",  # noqa: ARG002
+    ) -> Iterator[Stage]:
+        """Enter a step that is not shown."""
+        yield Stage()
+
+    def log(self, message: str) -> None:
+        """Drop the message."""

@@ -1,0 +1,188 @@
+"""What is checked, and completed, before a job is handed to a runner."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+    SetupOptions,
+    SparkRunnerOptions,
+)
+
+from pipelines import storage
+from pipelines.errors import ConfigError, JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from pipelines.settings import Execution, Staging
+    from pipelines.submission.workers import Workers
+
+_PACKAGE = re.compile(r"\s*beam[-_]bpe(?![a-z0-9])", re.IGNORECASE)
+_REACH_SECONDS = 15
+# Beam ends the streams that tell it of a job after as long as it waits for the job server to
+# answer, five minutes by default, and takes the job for failed.
+_STREAM_SECONDS = 365 * 24 * 3600
+
+
+def ready(
+    beam_options: PipelineOptions,
+    execution: Execution,
+    workers: Workers,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Complete Beam's options with what the runner needs to have.
+
+    Raises:
+        ConfigError, JobError: it cannot be had; the message says how to get it.
+    """
+    if workers.kind == "local":
+        return
+    if not beam_options.view_as(PortableOptions).job_endpoint:
+        _find_engine(beam_options, workers.runner, say)
+    reach_job_server(beam_options, workers)
+    check_package(beam_options, workers, how=execution.stage)
+
+
+def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str], None]) -> None:
+    """From what Beam would start a runner of its own on this machine."""
+    if runner == "PortableRunner":
+        raise ConfigError(
+            "`runner` PortableRunner needs the address of a job server: "
+            "`beam_args` --job_endpoint=HOST:PORT (docs/running.md)"
+        )
+    prism = beam_options.view_as(PrismRunnerOptions)
+    if runner == "PrismRunner" and not prism.prism_location:
+        prism.prism_location = shutil.which("prism")
+        if prism.prism_location is None:
+            raise ConfigError(
+                "`runner` PrismRunner: no program prism on the PATH, and none is downloaded "
+                "unasked: build it (docs/running.md), and name it with `beam_args` "
+                "--prism_location=FILE or a running one with `beam_args` --job_endpoint=HOST:PORT"
+            )
+    jar = {
+        "FlinkRunner": beam_options.view_as(FlinkRunnerOptions).flink_job_server_jar,
+        "SparkRunner": beam_options.view_as(SparkRunnerOptions).spark_job_server_jar,
+    }
+    if runner in jar and not jar[runner]:
+        option = f"--{runner.removesuffix('Runner').lower()}_job_server_jar"
+        say(
+            f"Beam takes the job server of {runner} from Maven Central, unless it has it in its "
+            f"cache: name one with -- {option}=FILE, or a running one with "
+            "--job_endpoint=HOST:PORT"
+        )
+
+
+def reach_job_server(beam_options: PipelineOptions, workers: Workers) -> None:
+    """See that the job server answers, and let Beam's streams last as long as the job.
+
+    Raises:
+        JobError: nothing answers there.
+    """
+    portable = beam_options.view_as(PortableOptions)
+    endpoint = portable.job_endpoint
+    given = int(portable.job_server_timeout or 0)
+    portable.job_server_timeout = max(given, _STREAM_SECONDS)
+    if not endpoint or endpoint == "embed":
+        return None
+    host, _, port = str(endpoint).rpartition(":")
+    if not host or not port.isdigit():
+        raise JobError(f"--job_endpoint={endpoint} is not HOST:PORT")
+    patience = min(given or _REACH_SECONDS, _REACH_SECONDS)
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return socket.create_connection((host.strip("[]"), int(port)), patience).close()
+        except OSError as error:
+            if time.monotonic() > until:
+                raise JobError(
+                    f"no job server answers at {endpoint} ({error.strerror or error}): start it, "
+                    "or correct --job_endpoint (docs/running.md says how for "
+                    f"{workers.runner})"
+                ) from error
+        time.sleep(0.5)
+
+
+def check_paths(
+    workers: Workers, *, reads: Iterable[str], writes: str, shared: Iterable[str] = ()
+) -> str:
+    """Refuse files of this machine that workers elsewhere cannot see.
+
+    Args:
+        workers: where they are.
+        reads: what they read: files or directories.
+        writes: the output directory.
+        shared: local directories that they see under the same names.
+
+    Returns:
+        What to say where it cannot be known; empty where there is nothing to say.
+
+    Raises:
+        ConfigError: they cannot see one; the message names it.
+    """
+    if workers.here:
+        return ""
+    mounted = [os.path.realpath(folder) for folder in shared]
+    uses = [*((path, "is read") for path in reads), (writes, "is written")]
+    hidden = [(path, use) for path, use in uses if not _is_seen(path, mounted)]
+    if not hidden:
+        return ""
+    path, use = hidden[0]
+    more = f" (and {len(hidden) - 1} more)" if len(hidden) > 1 else ""
+    if workers.near and workers.kind in ("process", "external"):
+        return (
+            f"{path}{more} lies on this machine; the {workers} must be on it too (if they see it "
+            "over a network, say --shared-path)"
+        )
+    why = "they run in containers" if workers.kind == "docker" else "they are other machines"
+    raise ConfigError(
+        f"{path}{more} {use} by the {workers}, and lies on this machine: {why}. Put it where both "
+        "see it (gs://, s3://, abfs://), or name the directory with `shared_paths` if they have it "
+        "under the same name (NFS, a mounted volume)"
+    )
+
+
+def _is_seen(path: str, mounted: list[str]) -> bool:
+    if not storage.is_local(path):
+        return True
+    place = os.path.realpath(path)
+    return any(place == folder or place.startswith(f"{folder.rstrip('/')}/") for folder in mounted)
+
+
+def check_package(beam_options: PipelineOptions, workers: Workers, *, how: Staging) -> None:
+    """Refuse a job whose workers lack this package, as far as the options tell.
+
+    Raises:
+        ConfigError: nothing brings it to them; the message says what does.
+    """
+    if how == "auto" and needs_package(beam_options, workers):
+        raise ConfigError(
+            f"the {workers} lack beam-bpe: make a wheel with bpe package --output DIR, which "
+            "prints the option of Beam that brings it; or name an image that has it "
+            "(--sdk_container_image), or use `stage` none if they have it"
+        )
+
+
+def needs_package(beam_options: PipelineOptions, workers: Workers) -> bool:
+    """Whether workers lack this package, as far as the options tell."""
+    setup = beam_options.view_as(SetupOptions)
+    packages = [path.rpartition("/")[2] for path in setup.extra_packages or ()]
+    required: list[str] = []
+    if setup.requirements_file:
+        with contextlib.suppress(OSError):  # Beam says what is wrong with it
+            required = Path(setup.requirements_file).read_text(errors="replace").splitlines()
+    brought = any(_PACKAGE.match(text) for text in (*packages, *required))
+    return not (workers.here or workers.has_own_image or setup.setup_file or brought)

@@ -1,0 +1,207 @@
+"""A submitted job: where to look at it, how it stands, waiting for its end, cancelling it.
+
+The only use of private names of Beam for submitted jobs. Each is looked for before it is used; a
+release without them has Beam's own behaviour: the first answer for ever, the abrupt end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from apache_beam.metrics import MetricsFilter
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PortableOptions,
+)
+from apache_beam.runners.runner import PipelineState
+
+from pipelines.errors import Interrupted
+from pipelines.submission.workers import FLINK_HERE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from pipelines.interrupts import Interrupts
+    from pipelines.submission.workers import Workers
+
+POLL_SECONDS = 1.0
+_PAGES = {
+    "FlinkRunner": "Flink's page, port 8081 of its JobManager",
+    "SparkRunner": "Spark's page, port 8080 of its master",
+    "PrismRunner": "Prism's page, port 8074 of its machine",
+}
+_CANCEL_SECONDS = 60.0
+
+
+def job_id(result: Any) -> str:
+    """What the runner calls a job; empty where it does not say."""
+    id_ = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
+    with contextlib.suppress(Exception):  # a method of Dataflow's result, which asks the service
+        id_ = id_() if callable(id_) else id_
+    return str(id_ or "")
+
+
+def state_of(result: Any) -> str:
+    """The state that the runner gives a job; empty where it does not say."""
+    with contextlib.suppress(Exception):  # whatever a runner's client raises: ask again later
+        return str(result.state or "")
+    return ""
+
+
+def counters(result: Any, namespace: str) -> dict[str, int]:
+    """The counters of a job by name, as they are now; empty where the runner has none."""
+    totals: dict[str, int] = {}
+    with contextlib.suppress(Exception):  # no metrics, or none now: a job does not fail by it
+        if hasattr(result, "_metrics"):  # Beam keeps the first answer for ever
+            result._metrics = None  # noqa: SLF001 - see above
+        for one in result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]:
+            value = one.committed if one.committed is not None else one.attempted
+            name = one.key.metric.name
+            totals[name] = totals.get(name, 0) + int(value or 0)
+    return totals
+
+
+def cancel(result: Any) -> str:
+    """Have the runner end a job, then let go of what serves the job here.
+
+    Beam's own ``cancel`` does both at once, so that workers inside this process are gone when the
+    runner wants to tell them. Prism breaks down, with all its jobs, where it is about to start such
+    a worker and finds nobody.
+
+    Returns:
+        The state that the runner gives the job, after a minute at most.
+
+    Raises:
+        Exception: whatever the runner's client raises.
+    """
+    clean_up = getattr(result, "_cleanup", None)
+    if not hasattr(result, "_job_service"):  # not a runner behind a job server
+        clean_up = None
+    if clean_up is not None:
+        result._cleanup = lambda *_, **__: None  # noqa: SLF001 - see above
+    try:
+        result.cancel()
+        until = time.monotonic() + _CANCEL_SECONDS
+        while not PipelineState.is_terminal(state := state_of(result)) and time.monotonic() < until:
+            time.sleep(0.2)
+        return state
+    finally:
+        if clean_up is not None:
+            result._cleanup = clean_up  # noqa: SLF001 - see above
+            with contextlib.suppress(Exception):  # the job is cancelled whatever goes wrong here
+                clean_up()
+
+
+def where_to_look(result: Any, beam_options: PipelineOptions, workers: Workers) -> str:
+    """How to watch a job that was submitted, as one line."""
+    job = job_id(result)
+    if workers.kind == "dataflow":
+        cloud = beam_options.view_as(GoogleCloudOptions)
+        return (
+            f"job {job}: https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}"
+            f"?project={cloud.project}"
+        )
+    place = f"job {job} on {workers.runner}"
+    endpoint = beam_options.view_as(PortableOptions).job_endpoint
+    flink = beam_options.view_as(FlinkRunnerOptions).flink_master
+    if workers.runner == "FlinkRunner" and flink not in FLINK_HERE:
+        page = flink if flink.startswith("http") else f"http://{flink}"  # as Beam completes it
+        return f"{place}: watch it at {page}"
+    if endpoint and endpoint != "embed":
+        page = _PAGES.get(workers.runner, f"the cluster's own page ({', '.join(_PAGES.values())})")
+        return f"{place}, job server {endpoint}: watch it on {page}"
+    if workers.address:
+        return f"{place}, master {workers.address}: watch it on {_PAGES[workers.runner]}"
+    return f"{place}, which Beam started here for this job, without a page"
+
+
+def wait(result: Any, poll: Callable[[], bool]) -> str | None:
+    """Wait for a job in a thread of its own, so that signals and polls have their turn.
+
+    Args:
+        result: what Beam returned.
+        poll: called about once a second, and once in the end; False ends the waiting.
+
+    Returns:
+        The state in which the job ended; None where the waiting was ended, or Beam does not say.
+
+    Raises:
+        Exception: whatever Beam raises for a job that failed.
+    """
+    over, ends = threading.Event(), list[Any]()
+
+    def finish() -> None:
+        try:
+            ends.append(result.wait_until_finish())
+        except Exception as error:  # noqa: BLE001 - raised again where the caller waits
+            ends.append(error)
+        finally:
+            over.set()
+
+    threading.Thread(target=finish, name="bpe-wait", daemon=True).start()
+    while not over.wait(POLL_SECONDS):
+        if not poll():
+            return None
+    (end,) = ends
+    if isinstance(end, grpc.RpcError):
+        return _asked_for(result, end, poll)
+    if isinstance(end, Exception):
+        raise end
+    poll()
+    return None if end is None else str(end)
+
+
+def _asked_for(result: Any, error: grpc.RpcError, poll: Callable[[], bool]) -> str | None:
+    """The stream of states broke off, which says nothing about the job: ask for its state."""
+    silent = 0
+    while not PipelineState.is_terminal(state := state_of(result)):
+        silent = 0 if state else silent + 1
+        if silent > 5:
+            raise error
+        time.sleep(POLL_SECONDS)
+        if not poll():
+            return None
+    if state == "FAILED":
+        raise RuntimeError("the job failed")
+    return state
+
+
+def submitted_unseen(interrupted: Interrupts, *, runner: str, name: str) -> Interrupted:
+    """The error where signals ended the command while it handed a job over."""
+    error = interrupted.error()
+    return Interrupted(
+        f"{error} while the job was submitted to {runner}: it may run there, under the name "
+        f"{name}: look for it on the runner's page, and cancel it there",
+        exit_status=error.exit_status,
+    )
+
+
+def cancelled(
+    result: Any, interrupted: Interrupts, *, runner: str, say: Callable[[str], None]
+) -> Interrupted:
+    """Cancel a job after a signal, wait until the runner says so, and say what became of it."""
+    error = interrupted.error()
+    status, job = error.exit_status, f"job {job_id(result)} on {runner}"
+    say(f"{error}: cancelling {job}")
+    try:
+        state = cancel(result)
+    except KeyboardInterrupt:
+        return Interrupted(f"{error} twice: {job} may go on: cancel it there", exit_status=status)
+    except Exception as failure:  # noqa: BLE001 - whatever the runner's client raises
+        reason = " ".join(str(failure).split())[:300]
+        return Interrupted(
+            f"{error}, but {job} could not be cancelled ({reason}): cancel it there",
+            exit_status=status,
+        )
+    what = {
+        "CANCELLED": f"{job} was cancelled: the runner says CANCELLED",
+        "DONE": f"{job} had ended already: the runner says DONE",
+    }.get(state, f"{job} was told to stop: the runner says {state or 'nothing yet'}")
+    return Interrupted(f"{error}: {what}; start again with `resume`", exit_status=status)

@@ -1,0 +1,334 @@
+"""The job of verifying counts or an encoded corpus, on any runner: a part is an element.
+
+Every part is checked, also after one that is wrong: the error names the first one in the order of
+the manifest, whatever worker comes to it first. Counts that are compared with their input are
+counted again, as `pipelines.count.job` counts, and compared shard by shard.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+
+from pipelines import storage
+from pipelines.corpus.splits import Split
+from pipelines.count.check_parts import stored_sets
+from pipelines.count.job import MergeRuns, count_splits, empty_runs
+from pipelines.elements import OncePerProcess, Step, pack, unpack
+from pipelines.encode.manifest import read_encoded, read_kind, watched_files
+from pipelines.encode.steps import tokenizer_of
+from pipelines.errors import JobError, VerificationError
+from pipelines.failures import Failures, job_errors
+from pipelines.metrics import counter
+from pipelines.output.entries import read_steadily
+from pipelines.output.names import MANIFEST
+from pipelines.output.state import complete, complete_outputs
+from pipelines.planned import PlannedTransform, Request, anywhere
+from pipelines.progress import NoProgress
+from pipelines.run import check_job, metric, options, run
+from pipelines.settings import FORMATS, Execution, OutputSettings
+from pipelines.storage import join
+from pipelines.summaries import VerifySummary
+from pipelines.verify.counts import (
+    StatedCounts,
+    VerifyCountsJob,
+    check_stored,
+    compare_shard,
+    conclude_counts,
+    plan_counts,
+)
+from pipelines.verify.encoded import StatedParts, check_part, conclude_encoded, plan_encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from bpe import Tokenizer
+    from pipelines.count.directory import CountsSet
+    from pipelines.count.steps import CountJob
+    from pipelines.encode.manifest import EncodedManifest
+    from pipelines.output.state import Output
+    from pipelines.progress import Progress
+    from pipelines.settings import InputSettings
+    from pipelines.verify.counts import VerifyingCounts
+    from pipelines.verify.encoded import PartCheck, VerifyEncodedJob, VerifyingEncoded
+
+_NUMBERS = ("parts", "documents", "bytes", "tokens", "unknown_tokens", "failures")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyRequest(Request):
+    """What a verification carries in its graph: no parts and no files.
+
+    Attributes:
+        manifest: the fingerprint of the output's manifest; empty where that still grows.
+        inputs: to compare it with.
+        job: how its parts are checked.
+    """
+
+    manifest: str
+    inputs: InputSettings | None
+    job: VerifyCountsJob | VerifyEncodedJob
+    name = "verify"
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a runner's page shows of it, beside the output."""
+        return {"inputs": ", ".join(self.inputs.patterns)} if self.inputs else {}
+
+    def plan(self) -> VerifyingCounts | VerifyingEncoded:
+        """Read the manifest, and plan the checks.
+
+        Raises:
+            VerificationError: something is not as it must be, or the manifest is another by now.
+        """
+        planned: VerifyingCounts | VerifyingEncoded
+        if isinstance(self.job, VerifyCountsJob):
+            sets = stored_sets(self.directory)
+            planned = plan_counts(self.directory, sets, inputs=self.inputs)
+        else:
+            manifest = read_encoded(self.directory)
+            planned = plan_encoded(self.directory, manifest, inputs=self.inputs)
+        if planned.manifest != self.manifest:
+            raise VerificationError(
+                f"{join(self.directory, MANIFEST)} was written anew since this command read it: "
+                "another job is at work there; verify again when it is done"
+            )
+        return planned
+
+    def begin(self) -> list[Any]:
+        """The parts, what is stated of them all, and the splits of inputs to count.
+
+        Raises:
+            VerificationError, InputError: as `plan`.
+        """
+        planned = self.plan()
+        return [planned.stated, *planned.parts, *planned.splits]
+
+    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+        """Check the parts, and count the inputs again where counts are compared."""
+        stated, parts, splits = planned.splits | "By kind" >> beam.Partition(_kind, 3)
+        parts |= "Deal parts" >> beam.Reshuffle()
+        if isinstance(self.job, VerifyCountsJob):
+            found = _check_counts(self.job, planned.begun, parts, splits, failures)
+        else:
+            step = Step(failures, _checked_part, self.job, failures, OncePerProcess())
+            found = (parts | "Check parts" >> beam.ParDo(step),)
+        return (stated, *found) | "All results" >> beam.Flatten()
+
+    def finish(self, results: Iterable[Any]) -> Mapping[str, int]:
+        """What the output holds, where all of it is right; also for Beam's counters.
+
+        Raises:
+            VerificationError, InputError, JobError: as `conclude_counts`, `conclude_encoded`.
+        """
+        if isinstance(self.job, VerifyCountsJob):
+            numbers = conclude_counts(results, self.job)
+        else:
+            numbers = conclude_encoded(results)
+        for name, number in numbers.items():
+            counter(f"{name}_verified").inc(number)
+        return numbers
+
+
+def _check_counts(
+    job: VerifyCountsJob, begun: Any, parts: Any, splits: Any, failures: Failures
+) -> tuple[Any, ...]:
+    checked = parts | "Check parts" >> beam.ParDo(
+        Step(failures, _checked_counts, job)
+    ).with_outputs("stored", main="found")
+    if job.reading is None:
+        return (checked.found,)
+    counted = count_splits(splits, job.count, job.reading, failures)
+    empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job.count))
+    again = (
+        (empty, counted.runs)
+        | "All runs" >> beam.Flatten()
+        | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
+    )
+    compared = (
+        {"stored": checked.stored, "counted": again}
+        | "Group shards" >> beam.CoGroupByKey()
+        | "Compare shards" >> beam.ParDo(Step(failures, _compared, job.count))
+    )
+    return checked.found, counted.totals, compared
+
+
+def _kind(element: bytes, _: int) -> int:
+    value = unpack(element)
+    return 0 if isinstance(value, (StatedCounts, StatedParts)) else 1 + isinstance(value, Split)
+
+
+def _checked_part(
+    element: bytes, job: VerifyEncodedJob, failures: Failures, tokenizers: OncePerProcess
+) -> Iterator[bytes]:
+    part: PartCheck = unpack(element)
+    tokenizer = tokenizers.get(job.encode.tokenizer_sha256, lambda: tokenizer_of(job.encode))
+    yield pack(check_part(part, job, tokenizer, stopped=failures.stopped))
+    counter("documents_read").inc(part.part.documents)
+    counter("bytes_read").inc(part.size(compare=job.compare))
+
+
+def _checked_counts(element: bytes, job: VerifyCountsJob) -> Iterator[Any]:
+    for result in check_stored(unpack(element), job):
+        if isinstance(result, tuple):
+            yield beam.pvalue.TaggedOutput("stored", result)
+        else:
+            yield pack(result)
+
+
+def _compared(element: tuple[int, Mapping[str, Iterable[bytes]]], job: CountJob) -> Iterator[bytes]:
+    shard, runs = element
+    yield pack(compare_shard(shard, job=job, stored=runs["stored"], counted=runs["counted"]))
+
+
+def outputs(
+    *,
+    directory: str,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+) -> tuple[Output, ...]:
+    """All that a job has made in a directory: counts, tokenizer, encoded corpus, as far as begun.
+
+    Args:
+        directory: that a job has written to.
+        execution: says how stores are reached.
+
+    Raises:
+        JobError: there is nothing, or something of it is not complete.
+    """
+    with job_errors():
+        options(execution)
+        return complete_outputs(directory)
+
+
+def verify(
+    *,
+    directory: str,
+    inputs: InputSettings | None = None,
+    execution: Execution = Execution(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> VerifySummary:
+    """Check counts or an encoded corpus against the manifest, and against its inputs if given.
+
+    Args:
+        directory: that holds the manifest.
+        inputs: the corpus, given as when the output was made.
+        execution: where the work is done.
+        progress: told how far it is.
+        tokenizer: that a corpus must have been encoded with; None: any.
+
+    Raises:
+        VerificationError: something is not as it must be; the message names what and where.
+        JobError: it cannot be checked.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        complete(directory, "counts", "encoded")
+        kind, checksum = read_kind(directory)
+        if kind == "encoded":
+            encoded, numbers = _verify_encoded(directory, inputs, execution, progress)
+            if tokenizer is not None and tokenizer.sha256 != encoded.job.encode.tokenizer_sha256:
+                raise VerificationError(
+                    f"{directory} was encoded with another tokenizer than the one beside it: "
+                    "encode it again"
+                )
+            lossless = encoded.tokenizer.lossless
+        else:
+            numbers, lossless = _verify_counts(directory, inputs, execution, progress), None
+    holds: dict[str, Any] = {
+        **{name: number for name, number in numbers.items() if name not in FORMATS},
+        "formats": {name: numbers[name] for name in sorted(FORMATS) if name in numbers},
+    }
+    return VerifySummary(
+        directory=storage.located(directory),
+        kind=kind,
+        compared=inputs is not None,
+        lossless=lossless,
+        manifest_checksum=checksum,
+        seconds=time.monotonic() - began,
+        **holds,
+    )
+
+
+def _verify_encoded(
+    directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
+) -> tuple[VerifyingEncoded, Mapping[str, int]]:
+    def verified(manifest: EncodedManifest) -> tuple[VerifyingEncoded, Mapping[str, int]]:
+        planned = plan_encoded(directory, manifest, inputs=inputs)
+        if not planned.parts:  # a watch has taken nothing yet
+            return planned, conclude_encoded([planned.stated])
+        reads = [piece.path for part in planned.parts for piece in part.split.pieces]
+        size = sum(part.size(compare=inputs is not None) for part in planned.parts)
+        return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
+
+    return read_steadily(lambda: read_encoded(directory), watched_files, verified)
+
+
+def _verify_counts(
+    directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
+) -> Mapping[str, int]:
+    def verified(sets: list[CountsSet]) -> Mapping[str, int]:
+        planned = plan_counts(directory, sets, inputs=inputs)
+        reads = [file.path for file in planned.files]
+        sizes = (file.size for file in planned.files)
+        size = sum(sizes) if inputs else sum(stored.size for stored in planned.parts)
+        return _run(planned, inputs, execution, progress, reads=reads, size=size)
+
+    return read_steadily(
+        lambda: stored_sets(directory), lambda sets: [one.path for one in sets], verified
+    )
+
+
+def _run(
+    planned: VerifyingCounts | VerifyingEncoded,
+    inputs: InputSettings | None,
+    execution: Execution,
+    progress: Progress,
+    *,
+    reads: Sequence[str],
+    size: int,
+) -> Mapping[str, int]:
+    """Run the pipeline that checks what was planned; returns what it holds.
+
+    Args:
+        planned: what there seems to be to check, for totals.
+        inputs: to compare it with.
+        execution: where the work is done.
+        progress: told how far it is.
+        reads: the files of the inputs.
+        size: bytes to read.
+    """
+    root = planned.job.directory
+    check_job(execution, progress, reads=reads if inputs else [root], writes=root)
+    pieces = max(len(planned.parts), len(planned.splits))
+    with progress.stage("verify", size) as stage:
+        stage.set_slots(pieces)
+        request = VerifyRequest(
+            output=OutputSettings(directory=root),
+            manifest=planned.manifest,
+            inputs=inputs and anywhere(inputs),
+            job=planned.job.with_counters(stage.counters_path),
+        )
+        result = run(
+            lambda p, failures: p | "verify" >> PlannedTransform(request, failures),
+            execution=execution,
+            pieces=pieces,
+            stage=stage,
+            progress=progress,
+            name="verify",
+        )
+    if not (numbers := _verified(result))["parts"]:
+        raise JobError("the runner does not say that it checked the parts: use another runner")
+    return planned.stated.numbers if planned.manifest else numbers
+
+
+def _verified(result: Any) -> dict[str, int]:
+    """What `VerifyRequest.finish` found in a pipeline; no parts where the runner does not say."""
+    names = (*_NUMBERS, *FORMATS)
+    numbers = {name: metric(result, f"{name}_verified") for name in names}
+    return {name: number for name, number in numbers.items() if number or name in _NUMBERS}
