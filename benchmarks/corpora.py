@@ -71,16 +71,20 @@ def column(corpus: str, size: int) -> pa.LargeStringArray:
         return pa.concat_arrays(pa.ipc.open_file(file).read_all()["text"].chunks)
 
 
-def parquet_file(corpus: str, size: int) -> Path:
-    """The same documents with the columns id and text; the shared file where it is all of it."""
+def parquet_file(corpus: str, size: int, *, copies: int = 1) -> Path:
+    """Copies of the same documents with the columns id, all of them new, and text.
+
+    The shared file where it is all of it.
+    """
     shared = shared_path(corpus)
     texts = column(corpus, size)
-    if shared is not None and len(texts) == pq.read_metadata(shared).num_rows:
+    if copies == 1 and shared is not None and len(texts) == pq.read_metadata(shared).num_rows:
         return shared
-    path = DATA / f"{source(corpus)}-{size}.parquet"
+    path = DATA / f"{source(corpus)}-{copies}x{size}.parquet"
     if not path.is_file():
+        table = _table(pa.chunked_array([texts] * copies))
         with made(path) as partial:
-            pq.write_table(_table(texts), partial, compression="zstd", row_group_size=5000)
+            pq.write_table(table, partial, compression="zstd", row_group_size=5000)
     return path
 
 

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import bpe
 from benchmarks.corpora import ROOT
 from benchmarks.foundation import SHARED, commit, processor, say
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 from bpe.counts.files import run_to_ipc, shard_bytes
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenizer import Pretokenizer
 
 RESULTS = ROOT / "benchmarks" / "results" / "growth.json"
 FIRST = 1 << 20  # bytes, of the first point

@@ -29,9 +29,9 @@ from benchmarks.corpora import DATA, ROOT
 from benchmarks.foundation import commit, processor
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_table, run_to_ipc
-from bpe.pretokenize import Pretokenizer
+from bpe.pretokenizer import Pretokenizer
+from pipelines.count.job import merge_shards
 from pipelines.count.steps import CountJob, write_manifest
-from pipelines.count.transform import merge_shards
 from pipelines.elements import unpack
 from pipelines.failures import Failures
 from pipelines.settings import SHARDS

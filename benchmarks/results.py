@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 class Figures(TypedDict):
     """One contender: the digest of its output, and in each round seconds by name.
 
-    ``memory``, in bytes, is that of the run whose output was compared.
+    ``memory``, in bytes, is that of the run whose output was compared. ``part_bytes`` has the bytes
+    of text of those measures that are not of all of ``text_bytes``.
     """
 
     text_bytes: int
+    part_bytes: NotRequired[dict[str, int]]
     digest: str
     medians: dict[str, float]
     rounds: list[dict[str, float]]

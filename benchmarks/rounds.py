@@ -68,6 +68,7 @@ def measure(work: Work, *, rounds: int, say: Callable[[str], None]) -> Measured:
         contenders={
             name: {
                 "text_bytes": checked[name].text_bytes,
+                "part_bytes": checked[name].part_bytes,
                 "digest": checked[name].digest,
                 "medians": found[name],
                 "rounds": done,

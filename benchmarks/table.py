@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.cells import OURS, holds
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def machine(found: Machine) -> str:
 
 
 def main_table(works: Iterable[Measured]) -> str:
-    """Medians of ours and of the best of each peer, and ratios of medians beside their targets."""
+    """Medians, with their spread, of ours and of the best of each peer; ratios beside targets."""
     head = ["work", "beam-bpe", "others", "must", "aim"]
     return markdown(head, [row for work in works for row in _rows(work)])
 
@@ -152,12 +154,26 @@ def _figure(work: Measured, name: str, measure: str) -> str:
     figures = work["contenders"][name]
     value = figures["medians"][measure]
     if measure == "memory":
-        return f"{value / 1e6:,.0f} MB"
+        return _megabytes(value)
+    spread = _spread([one[measure] for one in figures["rounds"]])
     if any(cell["unit"] == "B" and cell["what"] == measure for cell in work["cells"]):
-        return f"{value:.0f} B"
-    if figures["text_bytes"] and measure != "load":  # which reads no text
-        return f"{value:.3g} s ({figures['text_bytes'] / 1e6 / value:,.3g} MB/s)"
-    return f"{value:.3g} s"
+        return f"{value:.0f} B{spread}"
+    size = figures.get("part_bytes", {}).get(measure, figures["text_bytes"])
+    if size and measure != "load":  # which reads no text
+        return f"{value:.3g} s{spread} ({size / 1e6 / value:,.3g} MB/s)"
+    return f"{value:.3g} s{spread}"
+
+
+def _megabytes(value: float) -> str:
+    return f"{value / 1e6:,.0f} MB"
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Half of the interquartile range, in per cent of the median; empty for a single value."""
+    if len(values) == 1:
+        return ""
+    low, middle, high = np.percentile(values, (25, 50, 75))
+    return f" ±{50 * (high - low) / abs(middle):.0f}%"
 
 
 def _target(cell: Outcome, bound: float | None) -> str:
@@ -167,6 +183,8 @@ def _target(cell: Outcome, bound: float | None) -> str:
     if cell["unit"] == "times":
         tool = cell["against"].partition(",")[0]
         return f"{sign} {bound:g} × {tool}: {cell['value']:.2f} {mark}"
+    if cell["what"] == "memory" and bound is not None:
+        return f"{sign} {_megabytes(bound)} {mark}"
     unit = "" if cell["unit"] == "exponent" else f" {cell['unit']}"
     return f"{sign} {bound:g}{unit} {mark}"
 

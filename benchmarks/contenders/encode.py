@@ -1,7 +1,11 @@
-"""Encode a column of texts on one core: the first pass is cold, the second warm.
+"""Encode texts on one core, in one of three orders.
 
-What stands ready before the clock starts is what each API takes: an Arrow column, a list of str, a
-buffer or a text file with separators; and the tokenizer, loaded. Loading is a measure of its own:
+- ``twice``: a column, and again: the first pass is cold, the second warm;
+- ``shuffled``: three copies of a column, the documents of each in another order;
+- ``new words``: ten columns of random words, none of which comes twice.
+
+What stands ready before the clock starts is what each API takes: Arrow columns, lists of str,
+buffers or text files with separators; and the tokenizer, loaded. Loading is a measure of its own:
 who fills tables there need not fill them in the first pass.
 """
 
@@ -9,45 +13,78 @@ from __future__ import annotations
 
 import atexit
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+import bpe
 from benchmarks import vocabularies
-from benchmarks.contenders.report import SEPARATOR, Report, ids_digest, rows_digest, timed
+from benchmarks.contenders.report import (
+    SEPARATOR,
+    Report,
+    ids_digest,
+    rows_digest,
+    strings_digest,
+    timed,
+)
+from benchmarks.contenders.trainer_memory import distinct_words
 from benchmarks.corpora import column, text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
+COPIES, SLICES = 3, 10
+_WORDS = 500  # in a document of new words
 
 
-class Work(NamedTuple):
-    """What is timed, and the digest of what it returns."""
+class Encoder(NamedTuple):
+    """A loaded tokenizer."""
 
     load: float  # seconds from the vocabulary's file to a tokenizer
-    encode: Callable[[], Any]
-    digest: Callable[[Any], str]
+    ready: Callable[[pa.Array], Callable[[], Any]]  # from texts to what is timed
+    digest: Callable[[Any], str]  # of what that returns
 
 
-def beam_bpe(texts: pa.Array, vocabulary: str) -> Work:
+def beam_bpe(vocabulary: str) -> Encoder:
     """``encode_arrow``: Arrow in, Arrow out."""
     load, tokenizer = timed(lambda: vocabularies.load(vocabulary))
-
-    def digest(rows: pa.ListArray) -> str:
-        return ids_digest(rows.values.to_numpy(), np.diff(rows.offsets.to_numpy()))
-
-    return Work(load, lambda: tokenizer.encode_arrow(texts), digest)
+    return Encoder(load, lambda texts: lambda: tokenizer.encode_arrow(texts), lists_digest)
 
 
-def tiktoken(texts: pa.Array, vocabulary: str) -> Work:
+def own_pattern(vocabulary: str) -> Encoder:
+    """The same, cut by a pattern of the user's own.
+
+    Raises:
+        ValueError: the pattern became a pre-tokenizer with a name.
+    """
+    pattern = pattern_of(vocabulary)
+    load, tokenizer = timed(
+        lambda: bpe.Tokenizer.load(
+            vocabularies.ranks(vocabulary), pattern=pattern, special_tokens=()
+        )
+    )
+    if tokenizer.pretokenizer.name is not None:
+        raise ValueError(f"the pattern {pattern!r} was taken as {tokenizer.pretokenizer}")
+    return Encoder(load, lambda texts: lambda: tokenizer.encode_arrow(texts), lists_digest)
+
+
+def pattern_of(vocabulary: str) -> str:
+    """What the pre-tokenizer of a vocabulary matches, but not in the words that it is known by."""
+    return f"(?:{bpe.PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]})"
+
+
+def lists_digest(rows: pa.ListArray) -> str:
+    """The digest of Arrow lists."""
+    return ids_digest(rows.values.to_numpy(), np.diff(rows.offsets.to_numpy()))
+
+
+def tiktoken(vocabulary: str) -> Encoder:
     """``encode_ordinary`` on each text."""
     import tiktoken
     from tiktoken.load import load_tiktoken_bpe
-
-    import bpe
 
     pattern = bpe.PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]
     path = str(vocabularies.ranks(vocabulary))
@@ -59,11 +96,15 @@ def tiktoken(texts: pa.Array, vocabulary: str) -> Work:
             special_tokens={},
         )
     )
-    rows = texts.to_pylist()
-    return Work(load, lambda: [encoding.encode_ordinary(text) for text in rows], rows_digest)
+
+    def ready(texts: pa.Array) -> Callable[[], Any]:
+        rows = texts.to_pylist()
+        return lambda: [encoding.encode_ordinary(text) for text in rows]
+
+    return Encoder(load, ready, rows_digest)
 
 
-def gigatoken(api: str, texts: pa.Array, vocabulary: str) -> Work:
+def gigatoken(api: str, vocabulary: str) -> Encoder:
     """One of the inputs that its API takes; without threads of its own."""
     import awkward
     import gigatoken as gt
@@ -76,57 +117,64 @@ def gigatoken(api: str, texts: pa.Array, vocabulary: str) -> Work:
         lengths = awkward.to_numpy(awkward.num(ids))
         return ids_digest(awkward.to_numpy(awkward.flatten(ids)), lengths)
 
-    if api == "list":
-        rows = texts.to_pylist()
-        return Work(load, lambda: tokenizer.encode_batch(rows, parallel=False), digest)
-    if api == "arrow":
-        array = awkward.from_arrow(texts)
-        return Work(load, lambda: tokenizer.encode_batch(array, parallel=False), digest)
-    joined = SEPARATOR.join(texts.to_pylist()).encode()
-    if api == "buffer":
-        source = gt.BytesSource(joined, separator=SEPARATOR)
-        return Work(load, lambda: tokenizer.encode_batch(source, parallel=False), digest)
-    with tempfile.NamedTemporaryFile(delete=False) as file:
-        file.write(joined)
-    atexit.register(Path(file.name).unlink)
-    texts_file = gt.TextFileSource([file.name], separator=SEPARATOR)
-    return Work(load, lambda: tokenizer.encode_files(texts_file, parallel=False), digest)
+    def ready(texts: pa.Array) -> Callable[[], Any]:
+        if api == "list":
+            rows = texts.to_pylist()
+            return lambda: tokenizer.encode_batch(rows, parallel=False)
+        if api == "arrow":
+            array = awkward.from_arrow(texts)
+            return lambda: tokenizer.encode_batch(array, parallel=False)
+        joined = SEPARATOR.join(texts.to_pylist()).encode()
+        if api == "buffer":
+            source = gt.BytesSource(joined, separator=SEPARATOR)
+            return lambda: tokenizer.encode_batch(source, parallel=False)
+        with tempfile.NamedTemporaryFile(delete=False) as file:
+            file.write(joined)
+        atexit.register(Path(file.name).unlink)
+        texts_file = gt.TextFileSource([file.name], separator=SEPARATOR)
+        return lambda: tokenizer.encode_files(texts_file, parallel=False)
+
+    return Encoder(load, ready, digest)
 
 
-def huggingface(texts: pa.Array, vocabulary: str) -> Work:
+def huggingface(vocabulary: str) -> Encoder:
     """``encode_batch_fast``, from the tokenizer.json of the same vocabulary."""
     import tokenizers
 
     path = str(vocabularies.tokenizer_json(vocabulary))
     load, loaded = timed(lambda: tokenizers.Tokenizer.from_file(path))
-    rows = texts.to_pylist()
-    return Work(
-        load,
-        lambda: loaded.encode_batch_fast(rows, add_special_tokens=False),
-        lambda found: rows_digest([one.ids for one in found]),
-    )
+
+    def ready(texts: pa.Array) -> Callable[[], Any]:
+        rows = texts.to_pylist()
+        return lambda: loaded.encode_batch_fast(rows, add_special_tokens=False)
+
+    return Encoder(load, ready, lambda found: rows_digest([one.ids for one in found]))
 
 
-def fastokens(texts: pa.Array, vocabulary: str) -> Work:
+def fastokens(vocabulary: str) -> Encoder:
     """Its batch API, from the tokenizer.json of the same vocabulary."""
     import fastokens
 
     path = str(vocabularies.tokenizer_json(vocabulary))
     load, loaded = timed(lambda: fastokens.Tokenizer.from_file(path))
-    rows = texts.to_pylist()
+
+    def ready(texts: pa.Array) -> Callable[[], Any]:
+        rows = texts.to_pylist()
+        return lambda: loaded.encode_batch(rows, split_special_tokens=True)
 
     def digest(found: Any) -> str:
         return rows_digest([one if isinstance(one, list) else one.ids for one in found])
 
-    return Work(load, lambda: loaded.encode_batch(rows, split_special_tokens=True), digest)
+    return Encoder(load, ready, digest)
 
 
-CONTENDERS: dict[str, Callable[[pa.Array, str], Work]] = {
+CONTENDERS: dict[str, Callable[[str], Encoder]] = {
     "beam-bpe": beam_bpe,
-    "gigatoken, list": lambda texts, name: gigatoken("list", texts, name),
-    "gigatoken, Arrow": lambda texts, name: gigatoken("arrow", texts, name),
-    "gigatoken, buffer": lambda texts, name: gigatoken("buffer", texts, name),
-    "gigatoken, file": lambda texts, name: gigatoken("file", texts, name),
+    "beam-bpe, own pattern": own_pattern,
+    "gigatoken, list": lambda name: gigatoken("list", name),
+    "gigatoken, Arrow": lambda name: gigatoken("arrow", name),
+    "gigatoken, buffer": lambda name: gigatoken("buffer", name),
+    "gigatoken, file": lambda name: gigatoken("file", name),
     "tiktoken": tiktoken,
     "fastokens": fastokens,
     "tokenizers": huggingface,
@@ -135,35 +183,76 @@ CONTENDERS: dict[str, Callable[[pa.Array, str], Work]] = {
 
 def prepare(arguments: Sequence[str]) -> None:
     """Make the texts and the files of the vocabulary."""
-    corpus, size, vocabulary = arguments
-    column(corpus, int(size))
+    corpus, size, vocabulary, order = arguments
+    if order != "new words":
+        column(corpus, int(size))
     vocabularies.tokenizer_json(vocabulary)
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
-    """Encode twice.
+    """Encode.
 
     Args:
         name: of `CONTENDERS`.
-        arguments: the corpus, bytes of it, the vocabulary.
-        check: whether both passes are compared, instead of timed.
+        arguments: the corpus, bytes of it, the vocabulary, the order.
+        check: whether nothing is timed.
 
     Raises:
-        RuntimeError: the two passes differ.
+        RuntimeError: two passes over the same texts differ.
     """
-    corpus, size, vocabulary = arguments
-    texts = column(corpus, int(size))
-    work = CONTENDERS[name](texts, vocabulary)
-    if check:
-        first, second = (work.digest(work.encode()) for _ in range(2))
-        if first != second:
-            raise RuntimeError(f"{name}: the second pass over the same texts gives other ids")
-        return Report(digest=first, measures={}, text_bytes=text_bytes(texts))
-    cold, found = timed(work.encode)
-    del found
-    warm, found = timed(work.encode)
+    corpus, size, vocabulary, order = arguments
+    texts = texts_of(corpus, int(size), order)
+    encoder = CONTENDERS[name](vocabulary)
+    encodes = [encoder.ready(column) for column in texts]
+    seconds, digests = [], []
+    for encode in encodes * (2 if order == "twice" else 1):
+        took, ids = timed(encode)
+        seconds.append(took)
+        digests.append(encoder.digest(ids))
+        del ids
+    if order == "twice" and digests[0] != digests[1]:
+        raise RuntimeError(f"{name}: the second pass over the same texts gives other ids")
+    sizes = [text_bytes(column) for column in texts]
+    part_bytes = {}
+    if order == "twice":
+        cold, warm = seconds
+        load = encoder.load
+        measures = {"cold": cold, "warm": warm, "load": load, "load and cold": load + cold}
+    elif order == "shuffled":
+        measures = {"cold": sum(seconds), "last third": seconds[-1]}
+        part_bytes = {"last third": sizes[-1]}
+    else:
+        mean = sum(seconds) / SLICES
+        measures = {
+            "a tenth, on average": mean,
+            "a tenth, first": seconds[0],
+            "a tenth, last": seconds[-1],
+        }
+        part_bytes = dict.fromkeys(measures, sum(sizes) // SLICES)
     return Report(
-        digest=work.digest(found),
-        measures={"cold": cold, "warm": warm, "load": work.load},
-        text_bytes=text_bytes(texts),
+        digest=strings_digest([tuple(digest.encode() for digest in digests)]),
+        measures={} if check else measures,
+        text_bytes=sum(sizes),
+        part_bytes=part_bytes,
     )
+
+
+def texts_of(corpus: str, size: int, order: str) -> list[pa.LargeStringArray]:
+    """The columns that are encoded one after the other."""
+    if order == "new words":
+        return new_words(size)
+    texts = column(corpus, size)
+    if order == "twice":
+        return [texts]
+    orders = (np.random.default_rng(seed).permutation(len(texts)) for seed in range(COPIES))
+    return [texts.take(pa.array(rows)) for rows in orders]
+
+
+def new_words(size: int) -> list[pa.LargeStringArray]:
+    """Documents of words in random order, of which no one is there twice, cut into `SLICES`."""
+    distinct = distinct_words(size // 9)  # eight letters, and a space
+    order = np.random.default_rng(1).permutation(len(distinct))
+    words = distinct.take(pa.array(order)).to_pylist()
+    documents = [" ".join(words[i : i + _WORDS]) for i in range(0, len(words), _WORDS)]
+    cuts = np.linspace(0, len(documents), SLICES + 1).astype(int).tolist()
+    return [pa.array(documents[begin:end], pa.large_string()) for begin, end in pairwise(cuts)]

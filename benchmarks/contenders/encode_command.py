@@ -19,19 +19,22 @@ from benchmarks.corpora import DATA, SCRIPTS, column, jsonl_file, text_bytes
 from benchmarks.processes import cores_there
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-COPIES = 4
+
+def ours(source: Path, tokenizer: Path, folder: Path, *, workers: int) -> list[str | Path]:
+    """``bpe encode``."""
+    return [
+        *(sys.executable, "-m", "pipelines.cli", "encode", "--input", source),
+        *("--tokenizer", tokenizer, "--output", folder),
+        *("--workers", str(workers), "--quiet"),
+    ]
 
 
 def command(name: str, source: Path, tokenizer: Path, folder: Path) -> list[str | Path]:
-    """What is typed; it leaves Parquet files in ``folder``."""
+    """What is typed; it leaves Parquet files in ``folder``, all with the same compression."""
     if name == "beam-bpe":
-        return [
-            *(sys.executable, "-m", "pipelines.cli", "encode", "--input", source),
-            *("--tokenizer", tokenizer, "--output", folder),
-            *("--workers", str(cores_there()), "--quiet"),
-        ]
+        return ours(source, tokenizer, folder, workers=cores_there())
     script, *more = {
         "datasets": ("encode_datasets.py", str(folder / "cache")),
         "gigatoken, its reader": ("encode_gigatoken.py", "--own-reader"),
@@ -43,30 +46,29 @@ def command(name: str, source: Path, tokenizer: Path, folder: Path) -> list[str 
 
 def prepare(arguments: Sequence[str]) -> None:
     """Make the corpus and the tokenizer."""
-    corpus, size = arguments
-    jsonl_file(corpus, int(size), copies=COPIES)
+    corpus, size, copies = arguments
+    jsonl_file(corpus, int(size), copies=int(copies))
     vocabularies.tokenizer_json("r50k_base")
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
-    """Encode four copies of a corpus; the arguments are the corpus and bytes of it."""
-    corpus, size = arguments
-    source = jsonl_file(corpus, int(size), copies=COPIES)
+    """Encode copies of a corpus; the arguments are the corpus, bytes of it, and how many."""
+    corpus, size, copies = arguments
+    source = jsonl_file(corpus, int(size), copies=int(copies))
     tokenizer = vocabularies.tokenizer_json("r50k_base")
     with TemporaryDirectory(dir=DATA) as folder:
         measures = measured(command(name, source, tokenizer, Path(folder)), check=check)
-        digest = parquet_digest(
-            sorted([*Path(folder).glob("part-*"), *Path(folder).glob("data/train-*")])
-        )
+        digest = parquet_digest(Path(folder))
     return Report(
         digest=digest,
         measures=measures,
-        text_bytes=COPIES * text_bytes(column(corpus, int(size))),
+        text_bytes=int(copies) * text_bytes(column(corpus, int(size))),
     )
 
 
-def parquet_digest(parts: Iterable[Path]) -> str:
+def parquet_digest(folder: Path) -> str:
     """Of the documents' ids and their token ids, whatever the types and row groups."""
+    parts = sorted([*folder.glob("part-*"), *folder.glob("data/train-*")])
     names, lengths, ids = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     for part in parts:
         for batch in pq.ParquetFile(part).iter_batches(columns=["id", "input_ids"]):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import bpe
 from benchmarks.contenders.report import SEPARATOR, Report, strings_digest, timed
 from benchmarks.corpora import column
-from bpe.formats.byte_alphabet import from_text
-from bpe.formats.patterns import HUGGINGFACE_PATTERNS
+from bpe.byte_alphabet import from_text
+from bpe.pretokenizer import NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +90,7 @@ def rustbpe(texts: pa.Array) -> Train:
 
     def train(size: int) -> Callable[[], Merges]:
         tokenizer = rustbpe.Tokenizer()
-        tokenizer.train_from_iterator(iter(rows), size, pattern=HUGGINGFACE_PATTERNS["gpt2"])
+        tokenizer.train_from_iterator(iter(rows), size, pattern=NAMED["gpt2"].huggingface)
         return lambda: [(bytes(token),) for token, _ in tokenizer.get_mergeable_ranks()][256:]
 
     return train

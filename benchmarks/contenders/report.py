@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,11 +26,13 @@ class Report:
         measures: seconds by name, unless it was only checked; ``memory``, the most that the
             process had, what was prepared included, in bytes (0 where the system does not tell).
         text_bytes: UTF-8 of the texts that went in; 0 where a rate means nothing.
+        part_bytes: the same of those measures that are of a part of the texts.
     """
 
     digest: str
     measures: dict[str, float]
     text_bytes: int = 0
+    part_bytes: dict[str, int] = field(default_factory=dict)
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -24,7 +24,7 @@ import bpe
 from benchmarks import vocabularies
 from benchmarks.contenders.report import Report, ids_digest, strings_digest, timed
 from benchmarks.corpora import column, text_bytes
-from bpe.counter import PretokenCounter
+from bpe.counting import PretokenCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

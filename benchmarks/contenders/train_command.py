@@ -17,14 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+def ours(corpus: Path, folder: Path, vocab_size: str, *, workers: int) -> list[str | Path]:
+    """``bpe train``."""
+    return [
+        *(sys.executable, "-m", "pipelines.cli", "train", "--input", corpus),
+        *("--output", folder, "--vocab-size", vocab_size, "--ties", "huggingface"),
+        *("--workers", str(workers), "--quiet"),
+    ]
+
+
 def command(name: str, corpus: Path, folder: Path, vocab_size: str) -> list[str | Path]:
     """What is typed; it leaves ``folder/tokenizer.json``."""
     if name == "beam-bpe":
-        return [
-            *(sys.executable, "-m", "pipelines.cli", "train", "--input", corpus),
-            *("--output", folder, "--vocab-size", vocab_size, "--ties", "huggingface"),
-            *("--workers", str(cores_there()), "--quiet"),
-        ]
+        return ours(corpus, folder, vocab_size, workers=cores_there())
     script, *more = {
         "tokenizers": ("train_tokenizers.py",),
         "gigatoken, its reader": ("train_gigatoken.py", "--own-reader"),
@@ -36,20 +41,26 @@ def command(name: str, corpus: Path, folder: Path, vocab_size: str) -> list[str 
 
 def prepare(arguments: Sequence[str]) -> None:
     """Make the corpus."""
-    corpus, size, _ = arguments
-    parquet_file(corpus, int(size))
+    corpus, size, copies, _ = arguments
+    parquet_file(corpus, int(size), copies=int(copies))
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
-    """Train; the arguments are the corpus, bytes of it, and the size of the vocabulary."""
-    corpus, size, vocab_size = arguments
-    path = parquet_file(corpus, int(size))
+    """Train; the arguments are the corpus, bytes of it, copies, and the vocabulary size."""
+    corpus, size, copies, vocab_size = arguments
+    path = parquet_file(corpus, int(size), copies=int(copies))
     with TemporaryDirectory(dir=DATA) as folder:
         measures = measured(command(name, path, Path(folder), vocab_size), check=check)
-        model = json.loads((Path(folder) / "tokenizer.json").read_text("utf-8"))["model"]
-    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+        digest = merges_digest(Path(folder) / "tokenizer.json")
     return Report(
-        digest=strings_digest((left.encode(), right.encode()) for left, right in pairs),
+        digest=digest,
         measures=measures,
-        text_bytes=text_bytes(column(corpus, int(size))),
+        text_bytes=int(copies) * text_bytes(column(corpus, int(size))),
     )
+
+
+def merges_digest(path: Path) -> str:
+    """Of the merges in a tokenizer.json."""
+    model = json.loads(path.read_text("utf-8"))["model"]
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+    return strings_digest((left.encode(), right.encode()) for left, right in pairs)

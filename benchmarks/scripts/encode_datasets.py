@@ -2,6 +2,7 @@
 
 import sys
 
+import pyarrow.parquet as pq
 from datasets import load_dataset
 from tokenizers import Tokenizer
 
@@ -18,4 +19,10 @@ def encode(batch: dict[str, list[str]]) -> dict[str, list[list[int]]]:
 if __name__ == "__main__":
     rows = load_dataset("json", data_files=source, split="train", cache_dir=cache)
     rows = rows.map(encode, batched=True, num_proc=2, remove_columns=["text"])
-    rows.to_parquet(output)
+    pq.write_table(  # Dataset.to_parquet takes no compression
+        rows.with_format("arrow")[:],
+        output,
+        compression="zstd",  # as bpe encode writes
+        compression_level=1,
+        use_dictionary=False,
+    )

@@ -22,4 +22,10 @@ if "text" in table.column_names:
 else:
     encoded = tokenizer.encode_files(gigatoken.JsonlFileSource([source]), parallel=True)
 ids = ak.to_arrow(encoded, extensionarray=False)
-pq.write_table(pa.table({"id": table["id"], "input_ids": ids}), output)
+pq.write_table(
+    pa.table({"id": table["id"], "input_ids": ids}),
+    output,
+    compression="zstd",  # as bpe encode writes
+    compression_level=1,
+    use_dictionary=False,
+)
