@@ -103,18 +103,21 @@ def int64_bytes(numbers: pa.Int64Array) -> memoryview:
     return view[8 * numbers.offset : 8 * (numbers.offset + len(numbers))]
 
 
-def list_array(ids: Buffer, offsets: Buffer, *, texts: pa.Array) -> pa.ListArray:
-    """Encoded rows as ``list<uint32>``, null where the text is null; the ids are not copied.
+def list_array(
+    ids: Buffer, offsets: Buffer, *, id_type: pa.DataType, texts: pa.Array
+) -> pa.ListArray:
+    """Encoded rows as lists of ids, null where the text is null; the ids are not copied.
 
     Args:
-        ids: uint32, of all rows.
+        ids: of all rows.
         offsets: int64, rows + 1.
+        id_type: of the ids, uint16 or uint32.
         texts: what was encoded.
 
     Raises:
         EncodingError: there are more ids than 32-bit offsets can count.
     """
-    count = len(ids) // 4
+    count = len(ids) // (id_type.bit_width // 8)
     wide = pa.Array.from_buffers(pa.int64(), len(texts) + 1, [None, pa.py_buffer(offsets)])
     try:
         narrow = wide.cast(pa.int32())
@@ -123,9 +126,9 @@ def list_array(ids: Buffer, offsets: Buffer, *, texts: pa.Array) -> pa.ListArray
             f"{count:,} tokens are more than one list array can hold (2^31 - 1): encode fewer "
             "texts at once"
         ) from error
-    values = pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(ids)])
+    values = pa.Array.from_buffers(id_type, count, [None, pa.py_buffer(ids)])
     return pa.Array.from_buffers(
-        pa.list_(pa.uint32()),
+        pa.list_(id_type),
         len(texts),
         [_validity(texts), narrow.buffers()[1]],
         children=[values],

@@ -116,6 +116,7 @@ class TextEncoder:
             self._cut_tokens(allowed_special),
             noise,
             CacheUse(),
+            id_type=pa.uint32(),
         )
         return memoryview(ids).cast("I").tolist()
 
@@ -126,17 +127,18 @@ class TextEncoder:
         allowed_special: Collection[str] | str,
         noise: Noise,
         use: CacheUse,
+        id_type: pa.DataType,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column; raises as :meth:`Tokenizer.encode_arrow`."""
         cut_out = self._cut_tokens(allowed_special)
         if not isinstance(texts, pa.ChunkedArray):
-            return self._array(texts, cut_out, noise, use, first=0)
+            return self._array(texts, cut_out, noise, use, id_type=id_type, first=0)
         chunks, first = [], 0
         for chunk in texts.chunks:
             of_chunk = noise.slice(first, len(chunk))
-            chunks.append(self._array(chunk, cut_out, of_chunk, use, first=first))
+            chunks.append(self._array(chunk, cut_out, of_chunk, use, id_type=id_type, first=first))
             first += len(chunk)
-        return pa.chunked_array(chunks, type=pa.list_(pa.uint32()))
+        return pa.chunked_array(chunks, type=pa.list_(id_type))
 
     def _array(
         self,
@@ -145,6 +147,7 @@ class TextEncoder:
         noise: Noise,
         use: CacheUse,
         *,
+        id_type: pa.DataType,
         first: int,
     ) -> pa.ListArray:
         is_bytes = pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type)
@@ -157,11 +160,12 @@ class TextEncoder:
                 cut_out,
                 noise,
                 use,
+                id_type=id_type,
             )
         except UnknownCharacterError as error:
             rows = tuple(first + row for row in error.rows)
             raise UnknownCharacterError(f"row {rows[0]}: {error}", rows=rows) from None
-        return list_array(ids, offsets, texts=texts)
+        return list_array(ids, offsets, id_type=id_type, texts=texts)
 
     def _cut_tokens(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
         """The tokens that are cut out of a text, with their ids."""
@@ -191,9 +195,12 @@ class TextEncoder:
         cut_out: Mapping[bytes, int],
         noise: Noise,
         use: CacheUse,
+        *,
+        id_type: pa.DataType,
     ) -> tuple[Buffer, Buffer]:
-        """Ids (uint32) and offsets (int64); ``texts`` returns the rows for Python to cut."""
+        """Ids and offsets (int64); ``texts`` returns the rows for Python to cut."""
         cut = self._pretokenizer
+        narrow = id_type == pa.uint16()
         pieces = None
         if not cut.is_native or (cut.normalizer and cut_out):
             pieces = cut_texts(texts(), pretokenizer=cut, cut_out=cut_out)
@@ -202,7 +209,11 @@ class TextEncoder:
         try:
             if pieces is None:
                 ids, offsets, unencodable, (asked, misses) = self._core.encode(
-                    column, list(cut_out.values()), dropout=noise.dropout, seeds=noise.seeds
+                    column,
+                    list(cut_out.values()),
+                    narrow=narrow,
+                    dropout=noise.dropout,
+                    seeds=noise.seeds,
                 )
             else:
                 ids, offsets, unencodable, (asked, misses) = self._core.encode_pieces(
@@ -210,6 +221,7 @@ class TextEncoder:
                     pieces.pieces,
                     pieces.row_ends,
                     cut=pieces.cut,
+                    narrow=narrow,
                     dropout=noise.dropout,
                     seeds=noise.seeds,
                 )

@@ -298,6 +298,7 @@ class Encoder:
         column: TextColumn,
         allowed: list[int],
         *,
+        narrow: bool = False,
         dropout: float = 0.0,
         seeds: Readable | None = None,
     ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]:
@@ -306,13 +307,14 @@ class Encoder:
         Args:
             column: the texts.
             allowed: ids of the tokens.
+            narrow: whether the ids are made uint16.
             dropout: how often a merge is dropped.
             seeds: uint64, one for each row, where dropout is above 0.
 
         Returns:
-            Ids (uint32); offsets (int64, rows + 1); the rows, left empty, that hold what has no
-            token, each with what that is; the pre-tokens that were asked of the cache of words,
-            and how many of these it did not know.
+            Ids (uint32, or uint16 if narrow); offsets (int64, rows + 1); the rows, left empty, that
+            hold what has no token, each with what that is; the pre-tokens that were asked of the
+            cache of words, and how many of these it did not know.
         """
 
     def encode_pieces(
@@ -322,6 +324,7 @@ class Encoder:
         row_ends: Readable,
         *,
         cut: bool = False,
+        narrow: bool = False,
         dropout: float = 0.0,
         seeds: Readable | None = None,
     ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]:

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from bpe import formats
 from bpe._arrow import binary_array, id_list, id_rows, text_array, utf8
 from bpe._encoding import CacheUse, Noise, TextEncoder, row_seeds, seed_array
@@ -22,8 +24,6 @@ from bpe.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from bpe.explain import MergeStep
     from bpe.formats.huggingface import Dialect
@@ -211,6 +211,7 @@ class Tokenizer(Vocabulary):
         dropout: float = 0.0,
         seed: int = 0,
         seeds: pa.Array | Iterable[int] | None = None,
+        id_type: str = "uint32",
         cache_use: CacheUse | None = None,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column of texts, without the GIL.
@@ -223,14 +224,15 @@ class Tokenizer(Vocabulary):
             seed: the seeds of the rows are ``bpe.row_seeds(seed, len(texts))``; the first row gets
                 the ids of ``encode(text, dropout=dropout, seed=seed)``.
             seeds: one seed for each row instead.
+            id_type: ``uint32``, or ``uint16`` for a vocabulary of at most 65,536 ids.
             cache_use: hits and misses of the cache of words are added to it.
 
         Returns:
-            ``list<uint32>`` of the same length; chunked as the texts are (a Series is).
+            Lists of that type, as many as there are texts; chunked as the texts are (a Series is).
 
         Raises:
-            EncodingError: an allowed token is not special, or an array has more than 2^31 - 1
-                tokens, too many for its offsets: pass smaller arrays.
+            EncodingError: an allowed token is not special, an id does not fit ``id_type``, or an
+                array has more than 2^31 - 1 tokens, too many for its offsets: pass smaller arrays.
             UnknownCharacterError: texts hold characters without a token, and the model has no
                 unknown token; the error has the numbers of all such rows.
             TypeError: the column is not of text.
@@ -242,7 +244,19 @@ class Tokenizer(Vocabulary):
             lambda: row_seeds(seed, rows) if seeds is None else seed_array(seeds, rows=rows),
         )
         use = CacheUse()
-        ids = self._text_encoder.array(texts, allowed_special=allowed_special, noise=noise, use=use)
+        if id_type not in ("uint16", "uint32"):
+            raise EncodingError(f"id_type {id_type!r:.60} is not 'uint16' or 'uint32'")
+        if id_type == "uint16" and self.max_id >= 1 << 16:
+            raise EncodingError(
+                f"id_type uint16: it ends at 65535, and there is an id {self.max_id}"
+            )
+        ids = self._text_encoder.array(
+            texts,
+            allowed_special=allowed_special,
+            noise=noise,
+            use=use,
+            id_type=pa.type_for_alias(id_type),
+        )
         if cache_use is not None:  # nothing is added where there was an error
             cache_use.add(hits=use.hits, misses=use.misses)
         return ids

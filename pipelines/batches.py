@@ -67,8 +67,8 @@ def fields_of(element: object) -> dict[str, Any]:
     )
 
 
-def text_of(element: object, field: str) -> bytes:
-    """The text of an element as UTF-8: of a str or bytes itself, else of the field.
+def text_of(element: object, field: str) -> str | bytes:
+    """The text of an element, ASCII or UTF-8: of a str or bytes itself, else of the field.
 
     Raises:
         RecordError: the element has no such field, or it holds no text.
@@ -78,8 +78,8 @@ def text_of(element: object, field: str) -> bytes:
     return field_text(fields_of(element), field)
 
 
-def field_text(values: Mapping[str, Any], field: str) -> bytes:
-    """The text in a field as UTF-8.
+def field_text(values: Mapping[str, Any], field: str) -> str | bytes:
+    """The text in a field, ASCII or UTF-8.
 
     Raises:
         RecordError: there is no such field, or it holds no text.
@@ -93,7 +93,9 @@ def field_text(values: Mapping[str, Any], field: str) -> bytes:
     return _utf8(values[field], f"field {field!r}")
 
 
-def _utf8(text: object, what: str) -> bytes:
+def _utf8(text: object, what: str) -> str | bytes:
+    if isinstance(text, str) and text.isascii():
+        return text  # not copied: Arrow reads it in place
     if not isinstance(text, (str, bytes)):
         raise RecordError(f"{what} is {type(text).__name__} {text!r:.60}, not text")
     try:
@@ -143,7 +145,7 @@ class TextBatch(Generic[Element]):
 
     def __init__(self) -> None:
         self._elements: list[Element] = []
-        self._texts: list[bytes] = []
+        self._texts: list[str | bytes] = []
         self.nbytes = 0
 
     def __len__(self) -> int:
@@ -154,8 +156,8 @@ class TextBatch(Generic[Element]):
         """Whether no more should wait."""
         return self.nbytes >= BATCH_BYTES or len(self._texts) >= BATCH_ROWS
 
-    def add(self, element: Element, text: bytes) -> None:
-        """Let an element wait with its text."""
+    def add(self, element: Element, text: str | bytes) -> None:
+        """Let an element wait with its text, ASCII or UTF-8."""
         self._elements.append(element)
         self._texts.append(text)
         self.nbytes += len(text)
@@ -217,8 +219,7 @@ class IdEncoder:
         self._allowed = "all" if "all" in allowed_special else allowed_special
         self._prepend = None if prepend_token is None else special[prepend_token]
         self._append = None if append_token is None else special[append_token]
-        kind = smallest_id_type(tokenizer, EncodeSettings(id_type=id_type))
-        self._lists = pa.list_(pa.type_for_alias(kind))
+        self._id_type = smallest_id_type(tokenizer, EncodeSettings(id_type=id_type))
 
     def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:
         """Encode texts without nulls; a batch that fails is halved until only bad texts fail.
@@ -233,7 +234,8 @@ class IdEncoder:
         for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
             self._encode(chunk, first, use, chunks, bad)
             first += len(chunk)
-        return EncodedTexts(ids=pa.chunked_array(chunks, self._lists), bad=bad)
+        lists = pa.list_(pa.type_for_alias(self._id_type))
+        return EncodedTexts(ids=pa.chunked_array(chunks, lists), bad=bad)
 
     def _encode(
         self,
@@ -244,7 +246,9 @@ class IdEncoder:
         bad: dict[int, str],
     ) -> None:
         try:
-            ids = self._tokenizer.encode_arrow(texts, allowed_special=self._allowed, cache_use=use)
+            ids = self._tokenizer.encode_arrow(
+                texts, allowed_special=self._allowed, id_type=self._id_type, cache_use=use
+            )
         except BpeError as error:
             if len(texts) == 1:
                 bad[first] = str(error).removeprefix("row 0: ")
@@ -253,8 +257,7 @@ class IdEncoder:
             self._encode(texts.slice(0, half), first, use, chunks, bad)
             self._encode(texts.slice(half), first + half, use, chunks, bad)
             return
-        ids = with_ends(ids, prepend=self._prepend, append=self._append)
-        chunks.append(ids.cast(self._lists))
+        chunks.append(with_ends(ids, prepend=self._prepend, append=self._append))
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
@@ -341,12 +344,12 @@ class TextCounters(Generic[Key]):
         self._make = make
         self._flush_bytes = flush_bytes
         self._counters: dict[Key, PretokenCounter] = {}
-        self._batches: dict[Key, list[bytes]] = {}
+        self._batches: dict[Key, list[str | bytes]] = {}
         self._rows = self._nbytes = 0  # of the texts that wait
         self.totals = Totals()
 
-    def add(self, key: Key, text: bytes) -> bool:
-        """Take a text; whether the counters are full, and should be drained."""
+    def add(self, key: Key, text: str | bytes) -> bool:
+        """Take a text, ASCII or UTF-8; whether the counters are full, and should be drained."""
         self._batches.setdefault(key, []).append(text)
         self._rows += 1
         self._nbytes += len(text)

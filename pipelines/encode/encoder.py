@@ -32,7 +32,7 @@ class EncodedBlock:
 
     Attributes:
         texts: of the documents.
-        plain: the token ids of each text (list of uint32).
+        plain: the token ids of each text (list of the layout's type of ids).
         documents: what becomes rows: the ids with those put at their ends.
         bad: documents that were left out: no row holds them, or no tokens.
     """
@@ -103,13 +103,17 @@ class SplitEncoder:
         dropout = self._settings.dropout
         if not dropout:
             return self._tokenizer.encode_arrow(
-                texts, allowed_special=self._allowed, cache_use=self.cache_use
+                texts,
+                allowed_special=self._allowed,
+                id_type=self._layout.id_type,
+                cache_use=self.cache_use,
             )
         return self._tokenizer.encode_arrow(
             texts,
             allowed_special=self._allowed,
             dropout=dropout,
             seeds=document_seeds(self._seeds, files=files, places=places),
+            id_type=self._layout.id_type,
             cache_use=self.cache_use,
         )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pipelines.settings import RowSettings
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
+Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
 
 ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
@@ -96,7 +97,7 @@ class Documents:
     Attributes:
         ids: of the documents.
         kept: the columns that pass through.
-        input_ids: the token ids of each (list of uint32).
+        input_ids: the token ids of each, lists of the layout's type of ids.
     """
 
     ids: pa.StringArray
@@ -144,6 +145,8 @@ def row_maker(layout: RowLayout) -> RowMaker:
 def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:
     """Each list with an id before and an id behind it, where there is one to add.
 
+    The ids keep their type, which must hold those that are added.
+
     >>> with_ends(pa.array([[5, 6], []], pa.list_(pa.uint32())), prepend=1, append=2).to_pylist()
     [[1, 5, 6, 2], [1, 2]]
     """
@@ -152,7 +155,7 @@ def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -
         return lists
     values, offsets = flat(lists)
     offsets += added * np.arange(len(offsets))
-    ids = np.empty(offsets[-1], np.uint32)
+    ids = np.empty(offsets[-1], values.dtype)
     old = np.ones(len(ids), bool)
     for id_, places in ((prepend, offsets[:-1]), (append, offsets[1:] - 1)):
         if id_ is not None:
@@ -198,7 +201,7 @@ class _PackedRows:
         self._size = size
         self._pieces_type = layout.schema.field(DOCUMENTS).type
         # Of the row that is held back:
-        self._values: list[npt.NDArray[np.uint32]] = []
+        self._values: list[Ids] = []
         self._pieces: list[pa.StructArray] = []
         self._held = 0  # ids
         self._held_pieces = 0
@@ -256,7 +259,7 @@ class _PackedRows:
         self.dropped = Dropped(tokens=self._held, documents=len(pieces) - cut, cut=cut)
         return _no_rows(self._layout)
 
-    def _hold(self, values: npt.NDArray[np.uint32], pieces: pa.StructArray) -> None:
+    def _hold(self, values: Ids, pieces: pa.StructArray) -> None:
         self._values.append(values)
         self._pieces.append(pieces)
         self._held += len(values)
@@ -273,9 +276,7 @@ class _PackedRows:
                 "out of the input, or give each an id with `append_token`"
             )
 
-    def _rows(
-        self, values: npt.NDArray[np.uint32], pieces: pa.StructArray, bounds: Numbers
-    ) -> pa.RecordBatch:
+    def _rows(self, values: Ids, pieces: pa.StructArray, bounds: Numbers) -> pa.RecordBatch:
         rows = len(bounds) - 1
         ends = np.minimum(self._size * np.arange(rows + 1), len(values))
         documents = pa.ListArray.from_arrays(
@@ -284,7 +285,7 @@ class _PackedRows:
         return _batch(self._layout, [documents], lists_of(pa.array(values), ends))
 
 
-def flat(lists: pa.ListArray) -> tuple[npt.NDArray[np.uint32], Numbers]:
+def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
     """The ids of all lists, and where in them each list begins and the last one ends."""
     offsets = lists.offsets.to_numpy().astype(np.int64)
     return lists.flatten().to_numpy(), offsets - offsets[0]

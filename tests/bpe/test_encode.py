@@ -318,6 +318,40 @@ def test_arrays_equal_single_texts(texts: list[str | None]) -> None:
     ]
 
 
+@given(texts=st.lists(st.none() | strings(), max_size=8))
+@settings(deadline=None)
+@pytest.mark.parametrize("pattern", [None, r"\w+|\W"])
+def test_narrow_ids_are_the_same(pattern: str | None, texts: list[str | None]) -> None:
+    tokenizer = small_tokenizer(None if pattern else "gpt2", pattern=pattern)
+    column = pa.array(texts * 20, pa.string())
+    for rows in (column, pa.chunked_array([column, column.slice(1)])):
+        wide = tokenizer.encode_arrow(rows, allowed_special="all")
+        narrow = tokenizer.encode_arrow(rows, allowed_special="all", id_type="uint16")
+        narrow.validate(full=True)
+        assert narrow.type == pa.list_(pa.uint16())
+        assert narrow.cast(wide.type).equals(wide)
+
+
+@pytest.mark.parametrize("size", [1 << 16, (1 << 16) + 1])
+def test_narrow_ids_must_fit(size: int) -> None:
+    tokens = [*BYTES, *(f"<{id_}>".encode() for id_ in range(256, size))]
+    tokenizer = bpe.Tokenizer(
+        tokens=tokens,
+        merges=[],
+        pretokenizer=bpe.Pretokenizer("none"),
+        special_tokens={tokens[-1].decode(): size - 1},
+    )
+    last = [tokens[-1].decode()]
+    if size == 1 << 16:
+        ids = tokenizer.encode_arrow(last, allowed_special="all", id_type="uint16")
+        assert ids.to_pylist() == [[65535]]
+    else:
+        with pytest.raises(EncodingError, match="it ends at 65535, and there is an id 65536"):
+            tokenizer.encode_arrow(last, allowed_special="all", id_type="uint16")
+    with pytest.raises(EncodingError, match="id_type 'int64' is not 'uint16' or 'uint32'"):
+        tokenizer.encode_arrow(last, id_type="int64")
+
+
 def test_threads_encode_at_once() -> None:
     tokenizer = small_tokenizer("o200k")
     texts = pa.array([source.decode("utf-8", "replace") for source in library_sources(400_000)])

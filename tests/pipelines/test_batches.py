@@ -91,6 +91,7 @@ def test_the_text_of_an_element(element: Any) -> None:
 
 def test_str_and_bytes_are_their_own_text() -> None:
     assert text_of("né", "anything") == "né".encode()
+    assert text_of("plain", "anything") == "plain"
     assert text_of(b"\xff", "anything") == b"\xff"
 
 

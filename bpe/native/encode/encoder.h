@@ -48,6 +48,8 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
+  size_t vocabulary_size() const { return words_.vocabulary().size(); }
+
   // A rate above 0 drops merges at random, with a seed for each row.
   struct Noise {
     double rate = 0;

@@ -16,11 +16,16 @@ using Columns = std::pair<Buffer, Buffer>;
 using Unencodables = std::vector<std::pair<int64_t, py::bytes>>;
 using Encoded = std::tuple<Buffer, Buffer, Unencodables, std::pair<size_t, size_t>>;
 
-Columns to_buffers(EncodedRows& rows) {
-  const size_t size = rows.ids.size() * sizeof(uint32_t);
-  std::shared_ptr<uint32_t[]> ids = rows.ids.finish();
+template <typename Id>
+Buffer to_buffer(std::shared_ptr<Id[]> ids, size_t count) {
   const auto* data = reinterpret_cast<const uint8_t*>(ids.get());
-  return {Buffer(std::move(ids), data, size), Buffer(std::move(rows.offsets))};
+  return {std::move(ids), data, count * sizeof(Id)};
+}
+
+Columns to_buffers(EncodedRows& rows, bool narrow) {
+  const size_t count = rows.ids.size();
+  return {narrow ? to_buffer(rows.ids.finish_narrow(), count) : to_buffer(rows.ids.finish(), count),
+          Buffer(std::move(rows.offsets))};
 }
 
 std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::buffer& token_offsets,
@@ -41,14 +46,17 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
 
 // Runs without the GIL, with dropout if there are seeds.
 template <typename Encode>
-Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Encode encode) {
+Encoded encode_rows(const Encoder& encoder, bool narrow, double dropout,
+                    const std::optional<py::buffer>& seeds, Encode encode) {
+  if (narrow && encoder.vocabulary_size() > size_t{1} << 16)
+    throw std::invalid_argument("ids of this tokenizer do not fit 16 bits");
   std::optional<View<uint64_t>> view;
   if (seeds) view.emplace(*seeds);
   EncodedRows rows;
   Columns columns = [&] {
     py::gil_scoped_release release;
     rows = encode(Encoder::Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
-    return to_buffers(rows);
+    return to_buffers(rows, narrow);
   }();
   Unencodables unencodable;
   for (const auto& [row, found] : rows.unencodable) unencodable.emplace_back(row, found.text);
@@ -59,20 +67,20 @@ Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Enco
 }
 
 Encoded encode(const Encoder& encoder, const TextColumn& column,
-               const std::vector<int64_t>& allowed, double dropout,
+               const std::vector<int64_t>& allowed, bool narrow, double dropout,
                const std::optional<py::buffer>& seeds) {
-  return encode_rows(dropout, seeds, [&](const Encoder::Noise& noise) {
+  return encode_rows(encoder, narrow, dropout, seeds, [&](const Encoder::Noise& noise) {
     return encoder.encode(column, allowed, noise);
   });
 }
 
 Encoded encode_pieces(const Encoder& encoder, const py::buffer& data, const py::buffer& pieces,
-                      const py::buffer& row_ends, bool cut, double dropout,
+                      const py::buffer& row_ends, bool cut, bool narrow, double dropout,
                       const std::optional<py::buffer>& seeds) {
   const View<uint8_t> text(data);
   const View<int64_t> triples(pieces);
   const View<int64_t> ends(row_ends);
-  return encode_rows(dropout, seeds, [&](const Encoder::Noise& noise) {
+  return encode_rows(encoder, narrow, dropout, seeds, [&](const Encoder::Noise& noise) {
     return encoder.encode_pieces(span_of(text), span_of(triples), span_of(ends), cut, noise);
   });
 }
@@ -119,10 +127,10 @@ void bind_encoder(py::module_& module) {
            py::arg("ignore_merges"), py::arg("model"), py::arg("affix"), py::arg("unknown"),
            py::arg("max_characters"))
       .def("encode", &encode, py::arg("column"), py::arg("allowed"), py::kw_only(),
-           py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
+           py::arg("narrow") = false, py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
       .def("encode_pieces", &encode_pieces, py::arg("data"), py::arg("pieces"), py::arg("row_ends"),
-           py::kw_only(), py::arg("cut") = false, py::arg("dropout") = 0.0,
-           py::arg("seeds") = py::none())
+           py::kw_only(), py::arg("cut") = false, py::arg("narrow") = false,
+           py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
       .def("decode", &decode, py::arg("ids"), py::arg("offsets"),
            py::arg("skipped") = std::vector<int64_t>());
   module.def("random_words", &random_words, py::arg("seed"), py::arg("first"), py::arg("count"));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -36,6 +37,21 @@ class IdArray {
   std::shared_ptr<uint32_t[]> finish() {
     resize(std::max<size_t>(size_, 1));
     return std::shared_ptr<uint32_t[]>(data_.release(), std::free);
+  }
+  // The same of ids that fit 16 bits, written over what they were: no memory is touched anew.
+  std::shared_ptr<uint16_t[]> finish_narrow() {
+    constexpr size_t kBlock = 64;
+    uint32_t wide[kBlock];
+    uint16_t narrow[kBlock];
+    auto* const to = reinterpret_cast<unsigned char*>(data_.get());
+    for (size_t first = 0; first < size_; first += kBlock) {
+      const size_t count = std::min(kBlock, size_ - first);
+      std::memcpy(wide, to + first * sizeof(uint32_t), count * sizeof(uint32_t));
+      for (size_t i = 0; i < count; ++i) narrow[i] = static_cast<uint16_t>(wide[i]);
+      std::memcpy(to + first * sizeof(uint16_t), narrow, count * sizeof(uint16_t));
+    }
+    resize(std::max<size_t>((size_ + 1) / 2, 1));
+    return std::shared_ptr<uint16_t[]>(reinterpret_cast<uint16_t*>(data_.release()), std::free);
   }
 
  private:
