@@ -68,8 +68,8 @@ class InputSettings:
             group="Input",
             several=True,
             metavar="PATTERN",
-            help="File, directory or glob (in quotes) to read; repeatable. Local, or of a store: "
-            "s3://, gs://, abfs://, or a scheme that fsspec knows.",
+            help="File, directory or glob (quote it) to read; repeatable. A local path, or a URL: "
+            "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports.",
         )
     )
     format: Format = field(
@@ -78,11 +78,11 @@ class InputSettings:
             group="Input",
             choices=FORMATS,
             metavar="NAME",
-            help="How files hold documents. text: a file is one; lines: a line is one; jsonl, "
-            "parquet: a record is one; auto: by the file's name: .jsonl, .ndjson and .json are "
-            "JSON lines, .parquet and .pq Parquet, all others text; README and LICENSE files are "
-            "passed over, and a directory or glob with both records and text is an error. "
-            "Compressed files (.jsonl.gz, .json.zst, .txt.bz2, .xz) are read as what they hold.",
+            help="How files divide into documents. text: one per file; lines: one per line; jsonl, "
+            "parquet: one per record; auto: by file extension (.jsonl, .ndjson and .json are JSON "
+            "lines, .parquet and .pq Parquet, all others text), without README and LICENSE files; "
+            "a directory or glob that mixes records and text is an error. Compressed files "
+            "(.jsonl.gz, .json.zst, .txt.bz2, .xz) are decompressed.",
         ),
     )
     text_field: str = field(
@@ -98,7 +98,7 @@ class InputSettings:
         metadata=option(
             group="Input",
             metavar="NAME",
-            default_is="id where there is one, else the file and the place in it",
+            default_is="id if present, otherwise file name and position",
             help="Field or column of the document's id.",
         ),
     )
@@ -112,8 +112,8 @@ class InputSettings:
             metavar="SIZE",
             default_is="1GiB",
             advanced=True,
-            help="Maximum record size after decompression. Longer records are skipped as bad, in "
-            "bounded memory.",
+            help="Maximum record size after decompression. Longer records are bad records "
+            "(--max-failures), and are skipped in bounded memory.",
         ),
     )
     split_size: int | None = field(
@@ -125,7 +125,7 @@ class InputSettings:
             metavar="SIZE",
             default_is="1/64 of the corpus, between 8MiB and 256MiB",
             advanced=True,
-            help="Input a worker takes at a time, such as 64MiB.",
+            help="Size of a split, the input that a worker processes at a time, such as 64MiB.",
         ),
     )
     max_failures: int = field(
@@ -164,13 +164,13 @@ class OutputSettings:
             name="output",
             group="Output",
             metavar="DIR",
-            help="Directory to write; made if need be.",
+            help="Output directory; created if missing.",
         )
     )
     overwrite: bool = field(
         default=False,
         metadata=option(
-            group="Output", kind="flag", help="Replace what an earlier job left in DIR."
+            group="Output", kind="flag", help="Replace the output of an earlier job in DIR."
         ),
     )
     resume: bool = field(
@@ -178,7 +178,8 @@ class OutputSettings:
         metadata=option(
             group="Output",
             kind="flag",
-            help="Go on where an interrupted run of this job stopped.",
+            help="Continue an interrupted run of this job. Complete counts and encoded parts are "
+            "kept; a count that was interrupted starts over.",
         ),
     )
 
@@ -202,10 +203,10 @@ class PretokenSettings:
             group="Text",
             choices=PRETOKENIZERS,
             metavar="NAME",
-            help="How text is cut into the pieces in which pairs are merged. gpt2, cl100k (GPT-4), "
-            "o200k (GPT-4o), llama3, qwen2: as those models do; words: split on whitespace and "
-            "discard it; spaces: on U+0020 alone, discarded too; bert: as words, punctuation "
-            "apart; none: do not split.",
+            help="How to split text into pre-tokens, across which no pair is merged. gpt2, cl100k "
+            "(GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on "
+            "whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like "
+            "words, with each punctuation mark split off; none: do not split.",
         ),
     )
     pattern: str | tuple[str, ...] | None = field(
@@ -214,8 +215,9 @@ class PretokenSettings:
             group="Text",
             several=True,
             metavar="REGEX",
-            help="Cut by this regular expression instead. It has the syntax of the regex package "
-            "and is slower than a name; repeated, or with names: one after the other.",
+            help="Regular expression to use instead of --pretokenizer. It has the syntax of the "
+            "regex package, and is slower than a named pre-tokenizer; repeatable: expressions and "
+            "names are applied in order.",
         ),
     )
     normalizer: tuple[str, ...] = field(
@@ -225,8 +227,9 @@ class PretokenSettings:
             several=True,
             choices=(*NORMALIZERS, NO_NORMALIZER),
             metavar="NAME",
-            help="Change text before it is cut, such as nfc, nfkc, lowercase or strip-accents. "
-            "Repeatable, in order. none: not at all, whatever a preset or file says.",
+            help="Normalize text before it is split, such as nfc, nfkc, lowercase or "
+            "strip-accents. Repeatable, applied in order. none: no normalization, overriding "
+            "presets and configuration files.",
         ),
     )
     never_split: tuple[str, ...] = field(
@@ -235,7 +238,8 @@ class PretokenSettings:
             group="Text",
             several=True,
             metavar="PATTERN",
-            help="Keep what this matches whole: url, email, or a regular expression; repeatable.",
+            help="Never split text that matches this: url, email, or a regular expression; "
+            "repeatable.",
         ),
     )
     special_tokens: tuple[str, ...] = field(
@@ -245,8 +249,8 @@ class PretokenSettings:
             group="Text",
             several=True,
             metavar="TOKEN",
-            help="Text with an id of its own, such as '<|endoftext|>'. It is never counted and "
-            "never merged across; repeatable.",
+            help="Token with its own id, such as '<|endoftext|>'. Text is split around it, and it "
+            "is not counted; repeatable.",
         ),
     )
 
@@ -276,8 +280,8 @@ _PRUNE_BELOW = option(
     minimum=1,
     metavar="N",
     advanced=True,
-    help="Drop pre-tokens that occur fewer times in the whole corpus. What is lost is written "
-    "down.",
+    help="Drop pre-tokens that occur fewer than N times in the corpus. The output records how much "
+    "was dropped.",
 )
 
 
@@ -291,7 +295,7 @@ class CountSettings:
             group="Output",
             kind="flag",
             advanced=True,
-            help="Also keep where each pre-token was seen first. --ties first-seen needs it.",
+            help="Also record where each pre-token first occurs. --ties first-seen needs it.",
         ),
     )
     prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
@@ -304,7 +308,7 @@ class CountSettings:
             maximum=99_999,
             metavar="N",
             advanced=True,
-            help="Parquet files to spread the counts over.",
+            help="Number of Parquet files of counts.",
         ),
     )
 
@@ -364,8 +368,8 @@ class TrainSettings:
             kind="integer",
             minimum=1,
             metavar="N",
-            help="Tokens to end up with: special tokens, the 256 bytes (or all characters), and "
-            "the merges.",
+            help="Maximum vocabulary size: special tokens, the 256 bytes (or all characters), and "
+            "merges.",
         ),
     )
     max_merges: int | None = field(
@@ -375,7 +379,7 @@ class TrainSettings:
             kind="integer",
             minimum=0,
             metavar="N",
-            help="Merges to end up with; in place of --vocab-size, or beside it.",
+            help="Maximum number of merges; instead of, or in addition to, --vocab-size.",
         ),
     )
     ties: str = field(
@@ -384,10 +388,10 @@ class TrainSettings:
             group="Vocabulary",
             choices=TIES,
             metavar="RULE",
-            help="Which of equally frequent pairs to merge first. bytes-min, bytes-max: smallest "
-            "or greatest pair of byte strings; id-min: smallest ids; huggingface: as its trainer "
-            "does (the same merges if no special token occurs in the corpus); first-seen: first in "
-            "the corpus.",
+            help="Which of several equally frequent pairs to merge first. bytes-min, bytes-max: "
+            "the smallest or greatest pair of byte strings; id-min: the pair with the smallest "
+            "ids; huggingface: as Hugging Face's trainer does (the same merges if no special token "
+            "occurs in the corpus); first-seen: the pair that occurs first in the corpus.",
         ),
     )
     min_frequency: int = field(
@@ -397,7 +401,7 @@ class TrainSettings:
             kind="integer",
             minimum=1,
             metavar="N",
-            help="Never merge a pair that occurs fewer times.",
+            help="Never merge a pair that occurs fewer than N times.",
         ),
     )
     prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
@@ -408,7 +412,7 @@ class TrainSettings:
             group="Vocabulary",
             metavar="CHARACTERS",
             advanced=True,
-            help="Characters that become tokens even where the corpus has none of them.",
+            help="Characters that become tokens even if the corpus does not contain them.",
         ),
     )
 
@@ -428,8 +432,8 @@ class ModelSettings:
             group="Vocabulary",
             choices=MODELS,
             metavar="NAME",
-            help="How pairs are chosen. bpe: merge the most frequent pair; wordpiece: the one of "
-            "the greatest count(ab) / (count(a) count(b)), over characters.",
+            help="How pairs are chosen. bpe: the most frequent pair; wordpiece: the pair with the "
+            "greatest count(ab) / (count(a) count(b)), starting from characters.",
         ),
     )
     symbols: str | None = field(
@@ -440,7 +444,7 @@ class ModelSettings:
             metavar="KIND",
             default_is="bytes; characters for wordpiece",
             advanced=True,
-            help="What words consist of before anything is merged: bytes or characters.",
+            help="Symbols of a word before the first merge: bytes or characters.",
         ),
     )
     end_of_word: str | None = field(
@@ -450,7 +454,7 @@ class ModelSettings:
             metavar="TEXT",
             default_is="</w>",
             advanced=True,
-            help="Symbol behind the characters of each word; '' for none.",
+            help="Symbol appended to the characters of each word; '' for none.",
         ),
     )
     unknown_token: str | None = field(
@@ -460,8 +464,8 @@ class ModelSettings:
             metavar="TOKEN",
             default_is="none; [UNK] for wordpiece",
             advanced=True,
-            help="Special token of characters without one (wordpiece: of whole words). Without "
-            "it, they are errors.",
+            help="Special token for characters that are not in the vocabulary (wordpiece: for "
+            "entire words). Without it, such characters are errors.",
         ),
     )
 
@@ -485,7 +489,7 @@ class RowSettings:
         metadata=option(
             group="Rows",
             metavar="TOKEN",
-            help="Special token to put before the ids of each document, such as '<|bos|>'.",
+            help="Special token to prepend to the ids of each document, such as '<|bos|>'.",
         ),
     )
     append_token: str | None = field(
@@ -493,7 +497,7 @@ class RowSettings:
         metadata=option(
             group="Rows",
             metavar="TOKEN",
-            help="Special token to put behind the ids of each document, such as '<|endoftext|>'.",
+            help="Special token to append to the ids of each document, such as '<|endoftext|>'.",
         ),
     )
     max_tokens: int | None = field(
@@ -504,7 +508,7 @@ class RowSettings:
             minimum=1,
             maximum=MAX_ROW_TOKENS,
             metavar="N",
-            help="Cut longer documents into chunks of N ids; chunk_index numbers them from 0.",
+            help="Split longer documents into chunks of N ids; chunk_index numbers them from 0.",
         ),
     )
     pack: int | None = field(
@@ -515,7 +519,8 @@ class RowSettings:
             minimum=1,
             maximum=MAX_PACK,
             metavar="N",
-            help="Rows of N ids each, of consecutive documents of a split; documents says which.",
+            help="Fill rows of N ids with consecutive documents of a split. The column documents "
+            "lists them.",
         ),
     )
     pack_remainder: PackRemainder = field(
@@ -525,8 +530,8 @@ class RowSettings:
             choices=PACK_REMAINDERS,
             metavar="RULE",
             advanced=True,
-            help="What becomes of the ids of a split that do not fill a row. keep: a shorter last "
-            "row; drop: left out, and counted.",
+            help="What to do with the ids of a split that do not fill a row. keep: write a shorter "
+            "last row; drop: leave them out, and count them in the manifest.",
         ),
     )
     allow_special: tuple[str, ...] = field(
@@ -535,8 +540,8 @@ class RowSettings:
             group="Rows",
             several=True,
             metavar="TOKEN",
-            default_is="what looks like one is plain text",
-            help="Special token that is recognised in documents, or all; repeatable.",
+            default_is="none: special tokens in documents are encoded as plain text",
+            help="Special token to recognize in documents, or all; repeatable.",
         ),
     )
     dropout: float = field(
@@ -559,7 +564,8 @@ class RowSettings:
             maximum=MAX_SEED,
             metavar="N",
             advanced=True,
-            help="Seed of --dropout; the same gives the same ids, however the corpus is split.",
+            help="Seed of --dropout. The same seed gives the same ids, however the corpus is "
+            "split.",
         ),
     )
 
@@ -601,8 +607,8 @@ class EncodeSettings(RowSettings):
             group="Rows",
             several=True,
             metavar="NAME",
-            help="Field (jsonl) or column (parquet) to pass through with its type; repeatable. "
-            "NAME:TYPE, such as score:double or 'tags:list<string>', gives a type.",
+            help="Field (jsonl) or column (parquet) to copy to the output; repeatable. NAME:TYPE, "
+            "such as score:double or 'tags:list<string>', sets its type.",
         ),
     )
     id_type: IdType = field(
@@ -612,7 +618,8 @@ class EncodeSettings(RowSettings):
             choices=ID_TYPES,
             metavar="TYPE",
             advanced=True,
-            help="Type of the ids: uint16, uint32, or auto: uint16 where the vocabulary fits.",
+            help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary "
+            "fits.",
         ),
     )
 
@@ -639,7 +646,7 @@ def _watching(default: Any, help_: str, **declaration: Any) -> Any:
 class WatchSettings:
     """How a job that watches goes about it; times in seconds."""
 
-    interval: float = _watching(10.0, "time between two looks at what is there.", minimum=0.1)
+    interval: float = _watching(10.0, "seconds between two scans for files.", minimum=0.1)
     complete_when: CompleteWhen = field(
         default="settled",
         metadata=option(
@@ -647,17 +654,19 @@ class WatchSettings:
             advanced=True,
             choices=COMPLETE_WHEN,
             metavar="RULE",
-            help="With --watch: when a file is complete. settled: nothing has changed in it for "
-            "--settle SECONDS; marker: NAME.done stands beside it. Hidden files and names such as "
-            "NAME.tmp and NAME.part are never taken.",
+            help="With --watch: when a file is complete. settled: it has not changed for --settle "
+            "SECONDS; marker: a file NAME.done exists. Hidden files and names such as NAME.tmp and "
+            "NAME.part are never processed.",
         ),
     )
     settle: float = _watching(
         5.0, "seconds a file must stay unchanged; 0 if files are renamed into place."
     )
-    stop_after: float | None = _watching(None, "stop after this time.", default_is="never")
+    stop_after: float | None = _watching(None, "stop after this many seconds.", default_is="never")
     stop_idle: float | None = _watching(
-        None, "stop when all is taken, and nothing has come for so long.", default_is="never"
+        None,
+        "stop when every file is processed and none has arrived for this many seconds.",
+        default_is="never",
     )
 
     def __post_init__(self) -> None:
@@ -669,7 +678,7 @@ class DriftSettings:
     """How the fit of the tokenizer is measured, and when to warn."""
 
     every: float = _watching(
-        60.0, "time between two rows of drift/DATE.jsonl, at least.", name="drift_every"
+        60.0, "minimum seconds between two rows of drift/DATE.jsonl.", name="drift_every"
     )
     baseline: str | None = field(
         default=None,
@@ -677,23 +686,23 @@ class DriftSettings:
             group="Watching",
             advanced=True,
             metavar="COUNTS",
-            default_is="they are not measured",
-            help="With --watch: counts that the tokenizer was trained on, which tell unseen "
+            default_is="unseen pre-tokens are not measured",
+            help="With --watch: counts that the tokenizer was trained on, to detect unseen "
             "pre-tokens.",
         ),
     )
     warn_bytes_per_token: float = _watching(
-        0.8, "warn below this share of the bytes per token of the training.", metavar="SHARE"
+        0.8, "warn below this share of the bytes per token in training.", metavar="SHARE"
     )
     warn_single_bytes: float | None = _watching(
         None,
-        "warn above this share of tokens that are one byte.",
+        "warn above this share of single-byte tokens.",
         metavar="SHARE",
         default_is="never",
     )
     warn_unseen: float | None = _watching(
         None,
-        "warn above so many unseen in a million pre-tokens (--baseline).",
+        "warn above N unseen pre-tokens in a million (--baseline).",
         metavar="N",
         default_is="never",
     )
@@ -702,8 +711,8 @@ class DriftSettings:
         check_declared(self)
         if self.warn_unseen is not None and self.baseline is None:
             raise ConfigError(
-                "`warn_unseen`: what is unseen is told by `baseline` COUNTS, the counts that the "
-                "tokenizer was trained on"
+                "`warn_unseen` needs `baseline` COUNTS: the counts that the tokenizer was trained "
+                "on"
             )
 
 
@@ -712,7 +721,7 @@ class Execution:
     """Which runner does the work and with how many workers.
 
     Attributes:
-        beam_args: handed to Beam unchanged (what stands after ``--``).
+        beam_args: passed to Beam unchanged (the arguments after ``--``).
     """
 
     runner: str = field(
@@ -721,9 +730,9 @@ class Execution:
             group="Where it runs",
             suggestions=RUNNERS,
             metavar="NAME",
-            help="Beam runner. DirectRunner is this machine, in this process; FlinkRunner, "
-            "SparkRunner, PrismRunner, PortableRunner and DataflowRunner take their options, such "
-            "as --job_endpoint=HOST:PORT, behind a lone --.",
+            help="Beam runner. DirectRunner runs in this process; FlinkRunner, SparkRunner, "
+            "PrismRunner, PortableRunner and DataflowRunner take their options, such as "
+            "--job_endpoint=HOST:PORT, after --.",
         ),
     )
     workers: int = field(
@@ -734,8 +743,8 @@ class Execution:
             minimum=0,
             maximum=1_000,
             metavar="N",
-            default_is="one for each core",
-            help="Workers of the local runner.",
+            default_is="one per core",
+            help="Threads of the local runner.",
         ),
     )
     beam_args: tuple[str, ...] = ()
@@ -746,9 +755,9 @@ class Execution:
             choices=STAGINGS,
             metavar="HOW",
             advanced=True,
-            help="How workers of another environment get this package. auto: by Beam's options "
-            "(--extra_package, --setup_file, an image of your own), and a job without is refused; "
-            "none: they have it.",
+            help="How remote workers get this package. auto: through Beam's options "
+            "(--extra_package, --setup_file or your own image); without one of them, the job is "
+            "refused. none: it is already installed there.",
         ),
     )
     shared_paths: tuple[str, ...] = field(
@@ -759,7 +768,7 @@ class Execution:
             several=True,
             metavar="DIR",
             advanced=True,
-            help="Local directory that workers elsewhere see under the same name (NFS, a mounted "
+            help="Local directory that remote workers see under the same path (NFS, a mounted "
             "volume); repeatable.",
         ),
     )
@@ -772,9 +781,10 @@ class Execution:
             several=True,
             metavar="KEY=VALUE",
             advanced=True,
-            help="How stores are reached, beside the usual environment: an argument of pyarrow's "
-            "filesystem, such as endpoint_override=URL, region=NAME or anonymous=true; "
-            "SCHEME.KEY=VALUE for one scheme, or for one of fsspec; repeatable.",
+            help="Option for remote storage, in addition to environment variables: an argument of "
+            "pyarrow's filesystem, such as endpoint_override=URL, region=NAME or anonymous=true. "
+            "SCHEME.KEY=VALUE applies to one scheme only; fsspec schemes need this form; "
+            "repeatable.",
         ),
     )
 

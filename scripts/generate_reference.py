@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import DeclaredOption, JobCommand, group_of, option_keys
+from pipelines.cli.command import DeclaredOption, group_of, option_keys
 from pipelines.cli.commands import bpe
 from pipelines.option import GROUPS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipelines.option import Option
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
@@ -26,22 +28,26 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 HEAD = """# Commands and configuration keys
 
 Every command with its options, and every key of a configuration file.
-`scripts/generate_reference.py` writes this page from the commands themselves, and a test compares:
-it says what `bpe COMMAND --help-all` says; `--help` is shorter.
+`scripts/generate_reference.py` generates this page from the commands; it is identical to
+`bpe COMMAND --help-all`. `--help` is shorter.
 
-Exit status of every command: 0 done, 1 the job failed, 2 the command line or the configuration is
-wrong, 130 interrupted from the keyboard. Results go to standard output, progress and messages to
-standard error. What stands after a lone `--` of a job goes to Beam unchanged, as in
-`-- --region=europe-west1`.
+| exit status | meaning | retry? |
+|---|---|---|
+| 0 | success; also a watch (`--watch`) that a signal stopped | |
+| 1 | the job failed | with `--resume`, once the cause is gone |
+| 2 | the command line or the configuration is wrong | after you correct it |
+| 130, 143 | interrupted by SIGINT (Ctrl-C), terminated by SIGTERM | with `--resume` |
+
+Results go to standard output, progress and messages to standard error. Commands that run jobs pass
+the arguments after `--` to Beam unchanged, as in `-- --region=europe-west1`.
 
 """
 _KEYS = """
 ## Configuration keys
 
-A key is the name of an option with underscores (hyphens do too), its value that of the option;
-where several are allowed, one alone or a list. The command line wins. An unknown key is an error
-that names its nearest neighbour. [configs/reference.yaml](../configs/reference.yaml) explains those
-of `bpe run`.
+Keys are option names, with underscores or hyphens. Repeatable options take one value or a list.
+The command line overrides the file. An unknown key is an error, which suggests the most similar
+key. [configs/reference.yaml](../configs/reference.yaml) explains the keys of `bpe run`.
 
 | key | value | commands |
 |---|---|---|
@@ -55,7 +61,7 @@ def page() -> str:
     for command in commands:
         does = command.get_short_help_str(200)
         parts.append(f"| [`bpe {command.name}`](#bpe-{command.name}) | {_cell(does)} |\n")
-    keys = "What a file given with `--config`, or to `bpe run`, may say."
+    keys = "Keys of configuration files (`--config` and `bpe run`)."
     parts.append(f"| [keys](#configuration-keys) | {keys} |\n")
     parts += (_command(command) for command in commands)
     parts.append(_keys(commands))
@@ -63,7 +69,10 @@ def page() -> str:
 
 
 def _command(command: click.Command) -> str:
-    context = click.Context(command, info_name=f"bpe {command.name}")
+    context = click.Context(
+        command, info_name=command.name, parent=click.Context(bpe, info_name="bpe")
+    )
+    command.get_help(context)  # applies the preset that is the command's default
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"\n## bpe {command.name}\n\n```text\n{usage}\n```\n\n", _prose(command.help or "")]
     options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
@@ -71,7 +80,7 @@ def _command(command: click.Command) -> str:
         of_group = [one for one in options if group_of(one) == group]
         if of_group:
             parts.append(f"| {group} | meaning | default |\n|---|---|---|\n")
-            parts += (*map(_option, of_group), "\n")
+            parts += (*(_option(one, context.default_map or {}) for one in of_group), "\n")
     examples = (command.epilog or "").replace("\b\nExample:\n", "")
     parts.append(f"```console\n{_examples(examples)}```\n")
     return "".join(parts)
@@ -87,7 +96,7 @@ def _prose(text: str) -> str:
     return "".join(f"{_escaped(' '.join(one.split()))}\n\n" for one in paragraphs)
 
 
-def _option(option: click.Option) -> str:
+def _option(option: click.Option, defaults: Mapping[str, Any]) -> str:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     if option.metavar:
         names += f" `{option.metavar}`"
@@ -96,10 +105,12 @@ def _option(option: click.Option) -> str:
         help_text += " Required."
     if isinstance(option, DeclaredOption) and option.spec.choices:
         help_text += f" One of {', '.join(f'`{one}`' for one in option.spec.choices)}."
-    return f"| {names} | {help_text} | {_default(option)} |\n"
+    return f"| {names} | {help_text} | {_default(option, defaults)} |\n"
 
 
-def _default(option: click.Option) -> str:
+def _default(option: click.Option, defaults: Mapping[str, Any]) -> str:
+    if option.name in defaults:
+        return f"`{defaults[option.name]}`"
     if isinstance(option, DeclaredOption) and option.spec.default_is:
         return _cell(option.spec.default_is)
     value = option.to_info_dict()["default"]
@@ -112,8 +123,10 @@ def _keys(commands: list[click.Command]) -> str:
     """The keys of configuration files, with the commands that take each."""
     found: dict[str, tuple[Option, list[str]]] = {}
     for command in commands:
-        if isinstance(command, JobCommand):
+        if any(one.name == "config" for one in command.params):
             for name, key in option_keys(command).items():
+                if name == "beam_args" and not any(one.name == "runner" for one in command.params):
+                    continue  # accepted, for files that several commands share, and not used
                 found.setdefault(name, (key, []))[1].append(command.name or "")
     parts = [_KEYS]
     for name, (key, of) in sorted(found.items()):

@@ -1,8 +1,7 @@
 """All commands: exit statuses, and one line for whatever goes wrong.
 
-Exit status: 0 done, 1 the job failed, 2 the command line or the configuration is wrong, 130 it was
-interrupted from the keyboard, 143 it was terminated (SIGTERM) while
-a job ran.
+Exit status: 0 success, 1 the job failed, 2 the command line or the configuration is wrong, 130
+interrupted (SIGINT), 143 terminated (SIGTERM) while a job ran.
 """
 
 from __future__ import annotations
@@ -78,9 +77,9 @@ def _show_version(context: click.Context) -> None:
 def bpe() -> None:
     """Exact byte-pair encoding for corpora of any size.
 
-    Count a corpus, train a tokenizer on the counts, encode the corpus to Parquet token ids, and
-    verify the result. The same corpus and options give the same bytes, on any runner and with
-    any number of workers.
+    Count a corpus, train a tokenizer on the counts, encode the corpus into Parquet files of token
+    ids, and verify the result. The same corpus and options give the same bytes, on any runner and
+    with any number of workers.
     """
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, own_option
+from pipelines.cli.command import JobCommand, add_option, own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, takes_colour
+from pipelines.option import declared
 from pipelines.progress import many, size_text
 from pipelines.settings import Execution, InputSettings
 
@@ -33,12 +35,19 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 """,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
-@declared_options(InputSettings, Execution)
+@declared_options(InputSettings, Execution, leave_out=["max_failures"])
+@add_option(
+    replace(
+        declared(InputSettings)["max_failures"],
+        help="Tolerate up to N bad records. The result names the first ones; the next one ends the "
+        "job.",
+    )
+)
 @own_option(
     "by",
-    metavar="COLUMN",
-    help="Also for each value of this field (jsonl) or column (parquet), such as the language; "
-    "file: for each file.",
+    metavar="COLUMN[:TYPE]",
+    help="Also show each value of this field (jsonl) or column (parquet), such as the language, "
+    "separately; file: each file. COLUMN:TYPE sets the type.",
 )
 @own_option(
     "examples",
@@ -47,23 +56,22 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
     maximum=1000,
     default=20,
     metavar="N",
-    help="Pieces of text to show on which two tokenizers differ most; 0: do not look for them.",
+    help="Number of pieces of text with the greatest difference to show; 0: none.",
 )
 @own_option("output", metavar="FILE.json", help="Write the result as JSON; it replaces FILE.")
-@own_option("html", metavar="FILE.html", help="Write the result as a page; it replaces FILE.")
+@own_option("html", metavar="FILE.html", help="Write the result as HTML; it replaces FILE.")
 @options.config_option()
 @options.report_options()
 @click.pass_context
 def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> None:
-    """Encode a corpus with each TOKENIZER, and show what they make of it; the first is the measure.
+    """Encode a corpus with each TOKENIZER and compare the results; the first is the baseline.
 
-    A TOKENIZER is a file that bpe convert knows: tokenizer.json, a .tiktoken file, or vocab.json
-    with merges.txt beside it. A pre-tokenizer that the file does not name stands behind a colon,
-    a name to call it by before an equals sign: small=mine.tiktoken:cl100k.
+    A TOKENIZER is a file that bpe convert reads: tokenizer.json, a .tiktoken file, or vocab.json
+    with merges.txt next to it. Append :PRETOKENIZER if the file does not record one, and prepend
+    NAME= to name it in the result: small=mine.tiktoken:cl100k.
 
-    Documents are encoded as bpe encode does it, and no ids are written. Pieces of text that all of
-    the tokenizers cut out are counted, encoded by themselves, and those named that make the
-    greatest difference in tokens over the whole corpus.
+    Documents are encoded as by bpe encode, but no ids are written. The result also lists the pieces
+    of text that differ most in tokens over the corpus.
     """
     from pipelines.compare.steps import parse_tokenizers
 

@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @click.command(
     cls=Command,
-    short_help="Print what makes a shell complete bpe commands.",
+    short_help="Print the completion script of a shell.",
     example="""
 eval "$(bpe completion bash)"
 echo 'eval "$(bpe completion zsh)"' >> ~/.zshrc
@@ -24,10 +24,10 @@ bpe completion fish > ~/.config/fish/completions/bpe.fish
 )
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 def completion(shell: str) -> None:
-    """Print a script for SHELL (bash 4.4 or newer, zsh or fish); evaluate it when the shell starts.
+    """Print the completion script for SHELL (bash 4.4 or newer, zsh or fish).
 
-    Then the shell completes commands, options, and their values: pre-tokenizers, formats, presets,
-    runners, files and directories.
+    Evaluate it when the shell starts, as in the examples. The shell then completes commands,
+    options and their values: pre-tokenizers, formats, presets, runners, files and directories.
     """
     root = click.get_current_context().find_root()
     shell_class = get_completion_class(shell)

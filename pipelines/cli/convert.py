@@ -47,16 +47,15 @@ bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end
     choices=LEAVE_OUT,
     several=True,
     metavar="NAME",
-    help=f"What TO may silently lack where its format cannot hold it: {', '.join(LEAVE_OUT)}; "
-    "repeatable.",
+    help="Omit this from TO if its format cannot hold it, instead of failing; repeatable.",
 )
 @own_option(
     "dialect",
     choices=DIALECTS,
     default=DIALECTS[0],
     metavar="NAME",
-    help="Of a tokenizer.json. huggingface: what its libraries cannot express is an error; "
-    "beam-bpe: it is written so that only bpe reads it.",
+    help="Dialect of a tokenizer.json. huggingface: fail if Hugging Face's libraries cannot "
+    "express the tokenizer; beam-bpe: write a file that only bpe reads.",
 )
 @own_option("overwrite", kind="flag", default=False, help="Replace TO.")
 @options.json_option()
@@ -72,12 +71,12 @@ def convert(
     overwrite: bool,
     **_: Any,
 ) -> None:
-    """Write the tokenizer of FROM to TO; the names say the formats.
+    """Write the tokenizer in FROM to TO, in the format of its file name.
 
-    tokenizer.json (Hugging Face), *.tiktoken, and *vocab.json with *merges.txt (name either; both
-    are written). Ids, merges and the way text is cut stay the same, or nothing is written: what TO
-    cannot hold is an error that names it, unless --leave-out does. What has to be given again when
-    TO is loaded is printed.
+    The formats are tokenizer.json (Hugging Face), *.tiktoken, and *vocab.json with *merges.txt
+    (name either; both are written). Ids, merges and pre-tokenization stay the same. If TO cannot
+    hold something, the command fails and names it, unless --leave-out does. It prints the options
+    that you need to load TO.
     """
     from bpe import formats
     from bpe.files import write_atomically

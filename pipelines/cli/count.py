@@ -39,15 +39,15 @@ bpe count --watch 'landing/*.jsonl' --output counts
 @options.report_options()
 @click.pass_context
 def count(ctx: click.Context, /, **_: Any) -> None:
-    """Count the pre-tokens (words, roughly) of a corpus.
+    """Count the pre-tokens (roughly, words) of a corpus.
 
     Writes DIR/data/part-00000-of-00016.parquet and so on (columns pretoken and count), and
-    DIR/manifest.json. Tokenizers of any vocabulary size can then be trained without reading the
-    corpus again, and the counts of several corpora can be trained on together:
+    DIR/manifest.json. From these counts, bpe train makes tokenizers of any vocabulary size without
+    reading the corpus again. It can train on the counts of several corpora at once:
     bpe train --counts DIR --counts OTHER.
 
-    With --watch in the place of --input, files are counted as they arrive, until the job is told
-    to stop; bpe train --counts DIR takes what is there at any time.
+    With --watch instead of --input, files are counted as they arrive, until you stop the job.
+    bpe train --counts DIR can use the counts at any time.
     """
     watching = options.is_watching(ctx)
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)

@@ -17,7 +17,7 @@ from pipelines.settings import Execution
 
 @click.command(
     cls=JobCommand,
-    short_help="Turn Parquet token ids back into documents.",
+    short_help="Decode Parquet files of token ids into documents.",
     example="""
 bpe decode ids > documents.jsonl
 bpe decode ids | head -n 3
@@ -30,10 +30,10 @@ bpe decode s3://bucket/ids --storage-option endpoint_override=http://storage:900
 @options.traceback_option()
 @click.pass_context
 def decode(ctx: click.Context, /, directory: str, **_: Any) -> None:
-    """Turn the token ids in DIR (from bpe encode) back into documents.
+    """Decode the token ids in DIR (from bpe encode) into documents.
 
-    Prints a JSON object for each document, {"id": ..., "text": ...}, in the order of the parts.
-    It is read in this process.
+    Prints one JSON object per document, {"id": ..., "text": ...}, in the order of the parts. Always
+    runs in this process.
     """
     with loading():
         from pipelines import decode as job

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
-    short_help="Say what changed from one tokenizer to another.",
+    short_help="Show what changed from one tokenizer to another.",
     example="""
 bpe diff old/tokenizer.json new/tokenizer.json
 bpe diff old/tokenizer.json new/tokenizer.json --counts counts
@@ -31,7 +31,7 @@ bpe diff old/tokenizer.json new/tokenizer.json --json
 @own_option(
     "counts",
     metavar="DIR",
-    help="Counts (of bpe count) to measure both on: bytes per token.",
+    help="Counts (from bpe count) on which to measure the bytes per token of both.",
 )
 @own_option(
     "show",
@@ -39,7 +39,7 @@ bpe diff old/tokenizer.json new/tokenizer.json --json
     minimum=0,
     default=10,
     metavar="N",
-    help="Tokens and merges of each kind to print; --json has all of them.",
+    help="Number of tokens and merges of each kind to print; --json lists all.",
 )
 @options.tokenizer_options()
 @options.json_option()
@@ -50,8 +50,8 @@ def diff(
 ) -> None:
     """Compare two tokenizer files: tokens gained and lost, merges moved, bytes per token.
 
-    Tokens and merges are compared by their bytes, not by their ids. A merge has moved where its
-    place among the merges that both have is another. Counts are measured as they were cut.
+    Tokens and merges are compared by their bytes, not by their ids. A merge has moved if its rank
+    among the common merges differs. --counts are used with the pre-tokenizer that made them.
     """
     with loading():
         from bpe.diff import compare, fit

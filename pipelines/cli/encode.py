@@ -23,7 +23,7 @@ from pipelines.settings import (
 
 @click.command(
     cls=JobCommand,
-    short_help="Turn a corpus into Parquet token ids.",
+    short_help="Encode a corpus into Parquet files of token ids.",
     example="""
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
 bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
@@ -41,23 +41,23 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
     group="Input",
     required=True,
     metavar="FILE",
-    help="tokenizer.json, as bpe train writes it or Hugging Face's tokenizers. Tokens that its "
-    "post-processor adds are not added.",
+    help="tokenizer.json, written by bpe train or by Hugging Face's tokenizers. The tokens that "
+    "its post-processor would add are not added.",
 )
 @options.config_option()
 @options.report_options()
 @click.pass_context
 def encode(ctx: click.Context, /, **_: Any) -> None:
-    """Turn a corpus into Parquet token ids, a row for each document unless asked otherwise.
+    """Encode a corpus into Parquet files of token ids, by default one row per document.
 
-    Writes DIR/data/train-00000-of-00042.parquet and so on (columns id, those kept, input_ids,
-    num_tokens; with --max-tokens also chunk_index, with --pack documents instead of id and those
-    kept), and DIR/manifest.json last: where it stands, the job is complete. Special tokens that
-    occur in documents are encoded as plain text. An empty document keeps its row, with an empty
-    list.
+    Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, input_ids,
+    num_tokens; with --max-tokens also chunk_index; with --pack the column documents instead of id
+    and kept columns), and finally DIR/manifest.json, which marks the job as complete. Special
+    tokens that occur in documents are encoded as plain text, unless --allow-special names them. An
+    empty document has a row with an empty list.
 
-    With --watch in the place of --input, files are encoded as they arrive, each to parts of its
-    own, until the job is told to stop; given again, it goes on where it was.
+    With --watch instead of --input, files are encoded as they arrive, each into its own parts,
+    until you stop the job. Run the same command again to continue.
     """
     watching = options.is_watching(ctx)
     inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)

@@ -91,8 +91,8 @@ def config_option() -> Callable[[Any], Any]:
         group="Where it runs",
         several=True,
         metavar="FILE",
-        help="YAML file of defaults for these options, by name. Of several the last one wins, and "
-        "the command line over all.",
+        help="YAML file of defaults for these options, by name; repeatable. Later files override "
+        "earlier ones, and the command line overrides all.",
     )
     return add_option(spec, is_eager=True, expose_value=False, callback=use_configs)
 
@@ -105,8 +105,8 @@ def preset_option(default: str | None = None) -> Callable[[Any], Any]:
         choices=PRESETS,
         default=default,
         metavar="NAME",
-        help="Train as a known description does: word-tutorial, notebook, byte-level, words or "
-        "interview. --config and other options win.",
+        help="Settings of a published description of BPE (docs/systems.md). --config and other "
+        "options override them.",
     )
     return add_option(spec, is_eager=True, expose_value=False, callback=use_preset)
 
@@ -132,8 +132,8 @@ def report_options() -> Callable[[Any], Any]:
         choices=LOG_FORMATS,
         default="text",
         metavar="NAME",
-        help="Form of the lines on stderr. text: for people; json: an object each, also for what "
-        "goes wrong.",
+        help="Format of messages on stderr. text: human-readable; json: one object per line, "
+        "errors included.",
     )
     return stack(
         json_option(),
@@ -159,28 +159,31 @@ def tokenizer_options() -> Callable[[Any], Any]:
     return stack(
         _of_file(
             "pretokenizer",
-            default_is="as the file says",
-            help="How the tokenizer cuts text, for a file that does not say it (.tiktoken, "
-            "vocab.json).",
+            default_is="from the file",
+            help="Pre-tokenizer, for a file that does not record it (.tiktoken, vocab.json).",
         ),
-        _of_file("pattern", help="A regular expression instead; repeated, one after the other."),
+        _of_file(
+            "pattern",
+            help="Regular expression to use instead of --pretokenizer; repeatable, applied in "
+            "order.",
+        ),
         _of_file(
             "normalizer",
             choices=NORMALIZERS,
-            help="What is done to text before it is cut, for a file that does not say it; "
-            "repeatable.",
+            help="Normalization, for a file that does not record it; repeatable, applied in order.",
         ),
         _of_file(
             "never_split",
             metavar="REGEX",
-            help="What is never split, for a file that does not say it: url, email or a regular "
-            "expression; repeatable.",
+            help="Never split text that matches this, for a file that does not record it: url, "
+            "email or a regular expression; repeatable.",
         ),
         _of_file(
             "special_tokens",
             metavar="TOKEN[=ID]",
-            help="Special token of a file that does not say so (.tiktoken, vocab.json), with its "
-            "id; without, where the file or its publisher gives it one; repeatable.",
+            help="Special token, with its id, for a file that does not record it (.tiktoken, "
+            "vocab.json). Omit the id if the file contains the token or the vocabulary is a "
+            "published one; repeatable.",
         ),
     )
 
@@ -281,8 +284,7 @@ def watch_option() -> Callable[[Any], Any]:
         group="Watching",
         several=True,
         metavar="PATTERN",
-        help="In the place of --input: take files as they arrive, and those that are there; "
-        "repeatable.",
+        help="Process existing files, then new ones as they arrive; replaces --input; repeatable.",
     )
 
 
@@ -299,12 +301,12 @@ def is_watching(ctx: click.Context) -> bool:
         return True
     if not ctx.params["input"]:
         raise click.UsageError(
-            f"Missing option '--input': give {EXAMPLE_PATTERN}, or --watch for files that are "
-            "still to come",
+            f"Missing option '--input': give {EXAMPLE_PATTERN}, or --watch for files that will "
+            "arrive",
             ctx,
         )
     for spec in (*declared(WatchSettings).values(), *declared(DriftSettings).values()):
         if spec.name in ctx.params and source(ctx, spec.name) is Source.COMMAND_LINE:
             option = f"--{spec.name}".replace("_", "-")
-            raise click.UsageError(f"{option} goes with --watch: without it, nothing waits", ctx)
+            raise click.UsageError(f"{option} needs --watch", ctx)
     return False

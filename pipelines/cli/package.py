@@ -14,18 +14,21 @@ from pipelines.cli.loading import loading
 
 @click.command(
     cls=Command,
-    short_help="Make a wheel of this package for the workers of a cluster.",
+    short_help="Build a wheel of this package for the workers of a cluster.",
     example="""
 bpe package --output dist
 """,
 )
-@own_option("output", required=True, metavar="DIR", help="Where the wheel goes.")
+@own_option(
+    "output", required=True, metavar="DIR", help="Directory for the wheel; created if missing."
+)
 @options.traceback_option()
 def package(output: str) -> None:
-    """Make a wheel of beam-bpe, and print the option of Beam that brings it to workers.
+    """Build a wheel of beam-bpe, and print the Beam option that sends it to workers.
 
-    pip builds it from the sources that run; where beam-bpe is installed without them, pip takes
-    the same release from the package index.
+    Run it from a checkout (make install, or pip install -e), because pip builds the wheel from the
+    sources. An installation without its sources downloads the same release from the package index,
+    once there is one.
     """
     with loading():
         from pipelines.submission.package import fits, make_wheel

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command(
     "report",
     cls=Command,
-    short_help="Write a page about a tokenizer, counts or an encoded corpus.",
+    short_help="Write an HTML report on a tokenizer, counts or encoded output.",
     example="""
 bpe report model
 bpe report ids --output ids.html
@@ -38,20 +38,20 @@ bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
     "overwrite",
     kind="flag",
     default=False,
-    help="Replace a file that is there and is no report of bpe.",
+    help="Overwrite FILE.html even if it is not a report of bpe.",
 )
 @own_option(
     "sample_parts",
     kind="integer",
     minimum=1,
     metavar="N",
-    help="Read at most N parts of an encoded corpus, evenly spread; the report says so.",
+    help="Read at most N parts of an encoded corpus, evenly spaced; the report says so.",
 )
 @own_option(
     "compare",
     metavar="FILE.json",
     several=True,
-    help="Also show the comparison that bpe compare --output has written; repeatable.",
+    help="Also show the comparison written by bpe compare --output; repeatable.",
 )
 @options.tokenizer_options()
 @options.report_options()
@@ -66,14 +66,14 @@ def report(
     compare: tuple[str, ...],
     **_: Any,
 ) -> None:
-    """Write one HTML file that shows what PATH holds; a browser opens it from disk.
+    """Write an HTML report on PATH: one file, to open in a browser.
 
-    PATH is a directory that bpe count, train, encode or run has made, a tokenizer file of any
-    format that bpe convert knows, or a file that bpe compare --output has written. The page has the
-    compression of every smaller vocabulary, the lengths and frequencies of tokens, scripts, ties,
-    dead letters, speed, the manifests, and a box in which any text is shown as tokens. It loads
-    nothing from elsewhere. The pictures need matplotlib (the extra pictures); without it there are
-    tables in their place.
+    PATH is an output directory of bpe count, train, encode or run, a tokenizer file in any format
+    that bpe convert reads, or a file written by bpe compare --output. The report shows the
+    compression of every smaller vocabulary, lengths and frequencies of tokens, scripts, ties, dead
+    letters, speed, the manifests, and a text box that shows any text as tokens. It loads nothing
+    over the network. Pictures need matplotlib (the extra pictures); without it, the report has
+    tables instead.
     """
     with loading():
         from pipelines.report import report as write_report

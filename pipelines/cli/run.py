@@ -27,7 +27,7 @@ from pipelines.settings import (
 
 @click.command(
     cls=JobCommand,
-    short_help="Count, train and encode as a YAML file says.",
+    short_help="Count, train and encode, as configured in a YAML file.",
     example="""
 bpe run configs/demo.yaml
 bpe run configs/demo.yaml --output elsewhere --vocab-size 4096
@@ -45,11 +45,10 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 @options.report_options()
 @click.pass_context
 def run(ctx: click.Context, /, **_: Any) -> None:
-    """Count a corpus, train a tokenizer on it and encode it, as CONFIG.yaml says.
+    """Count a corpus, train a tokenizer on it and encode it, as configured in CONFIG.yaml.
 
-    The file gives values for the options below by name, such as vocab_size: 32000; an option on
-    the command line wins over it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and
-    DIR/encoded.
+    The file sets the options below by name, such as vocab_size: 32000; options on the command line
+    override it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded.
     """
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     training, encoding = train_settings(ctx), settings_of(ctx, EncodeSettings)

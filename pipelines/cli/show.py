@@ -42,20 +42,20 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 @own_option(
     "picture",
     metavar="FILE.svg",
-    help="Also draw the merges as trees, into an .svg or .png (which needs matplotlib).",
+    help="Also draw the merges as trees, in an .svg or .png file (.png needs matplotlib).",
 )
 @own_option(
     "overwrite",
     kind="flag",
     default=False,
-    help="Draw into a file that is there and was not drawn by bpe.",
+    help="Overwrite FILE.svg even if bpe did not draw it.",
 )
 @own_option(
     "curve",
     kind="flag",
     default=False,
-    help="Show, in place of words, how vocabularies of smaller sizes compress the corpus that FILE "
-    "was trained on: from training.json beside it.",
+    help="Instead of words, show how smaller vocabularies compress the training corpus (from "
+    "training.json next to FILE).",
 )
 @own_option(
     "size",
@@ -63,7 +63,7 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
     minimum=1,
     several=True,
     metavar="N",
-    help="The same for this vocabulary size; repeatable.",
+    help="Like --curve, for this vocabulary size; repeatable.",
 )
 @options.json_option()
 @options.traceback_option()
@@ -79,12 +79,12 @@ def show(
     size: tuple[int, ...],
     **_: Any,
 ) -> None:
-    r"""Show how each WORD merges into tokens, one merge a line, and its ids.
+    r"""Show how each WORD merges into tokens, one merge per line, and its ids.
 
-    FILE is a tokenizer.json, a .tiktoken file, or vocab.json with merges.txt beside it. The rank
-    of a merge is its place in training; its count stands beside it where training.json does. A
-    space is shown as ␣, and a byte that is no text by itself as \xNN. Of several words, the tokens
-    that all begin with are named at the end.
+    FILE is a tokenizer.json, a .tiktoken file, or vocab.json with merges.txt next to it. The rank
+    of a merge is its position in training; its count is shown if training.json is next to FILE. A
+    space is shown as ␣, and a byte that is not valid UTF-8 on its own as \xNN. For several words,
+    the common leading tokens are printed last.
     """
     if curve or size:
         if words or picture is not None:

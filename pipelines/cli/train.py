@@ -45,23 +45,23 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     group="Input",
     several=True,
     metavar="DIR[:WEIGHT]",
-    help="Counts to train on in place of --input, each times its weight: a whole number, a decimal "
-    "(0.5) or a fraction (1/3); repeatable. Weights multiply counts and are no shares: the summary "
-    "gives the share of each by bytes and by pre-tokens.",
+    help="Counts to train on instead of --input, each multiplied by its weight: a whole number, a "
+    "decimal (0.5) or a fraction (1/3); repeatable. A weight is not a share of the mix: the "
+    "summary gives the share of each directory by bytes and by pre-tokens.",
 )
 @options.preset_option()
 @options.config_option()
 @options.report_options()
 @click.pass_context
 def train(ctx: click.Context, /, **_: Any) -> None:
-    """Train a tokenizer on a corpus, or on counts made before.
+    """Train a tokenizer on a corpus, or on the counts of bpe count.
 
     Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
     after it. With --input, the counts stay in DIR/counts.
 
-    Hugging Face's tokenizers and transformers open tokenizer.json too, and give the same ids for
-    text that spells out no special token. What they cannot express is written so that they refuse
-    the file; the summary says why.
+    You can open tokenizer.json with Hugging Face's tokenizers and transformers too. They give the
+    same ids for text that contains no special token. A tokenizer that they cannot express is
+    written in a form that they refuse to open; the summary gives the reason.
     """
     choose(ctx, "input", "counts")
     if not ctx.params["input"] and not ctx.params["counts"]:
@@ -101,8 +101,8 @@ def _refuse_recutting(ctx: click.Context) -> None:
         if ctx.params["counts"] and source(ctx, name) > Source.PRESET and ctx.params[name]:
             option = f"--{name}".replace("_", "-")
             raise click.UsageError(
-                f"{option} goes with --input: --counts were cut when they were made, and the "
-                "tokenizer will cut text the same way",
+                f"{option} needs --input: --counts were split when they were counted, and the "
+                "tokenizer splits text in the same way",
                 ctx,
             )
 
@@ -117,7 +117,7 @@ def train_settings(ctx: click.Context) -> TrainSettings:
     settle_stop(ctx)
     if values["vocab_size"] is None and values["max_merges"] is None:
         raise click.UsageError(
-            "nothing says when training ends: give --vocab-size N, or --max-merges N", ctx
+            "training needs a limit: give --vocab-size N, or --max-merges N", ctx
         )
     alphabet = tuple(values["initial_alphabet"] or "")
     return settings_of(ctx, TrainSettings, model=model(ctx), initial_alphabet=alphabet)
@@ -157,5 +157,5 @@ def _drop_unless(ctx: click.Context, fits: bool, name: str, partner: str) -> Non
         return
     if source(ctx, name) > Source.PRESET:
         option = f"--{name}".replace("_", "-")
-        raise click.UsageError(f"{option} {ctx.params[name]} goes with {partner}", ctx)
+        raise click.UsageError(f"{option} {ctx.params[name]} needs {partner}", ctx)
     forget(ctx, name)

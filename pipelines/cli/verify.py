@@ -27,7 +27,7 @@ TRAINING = "training.json"
 
 @click.command(
     cls=JobCommand,
-    short_help="Check an output (against its input too), or a tokenizer file.",
+    short_help="Verify an output directory or a tokenizer file.",
     example="""
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
@@ -47,31 +47,30 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 @options.report_options()
 @click.pass_context
 def verify(ctx: click.Context, /, **_: Any) -> None:
-    """Check encoded output, counts, or a tokenizer, and that it is complete.
+    """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
-    Encoded output and counts, without --input: every part against the manifest (sizes, SHA-256,
-    rows, tokens). With --input, given as when the output was made: also that every document of the
-    corpus is there once and decodes to its own bytes (or encodes to the same ids, where the
-    tokenizer loses text), or that counting the corpus again gives the same. (Encoded output knows
-    how its documents were read; for counts, --format and its like are given again.)
+    Encoded output and counts: every part is compared with the manifest (sizes, SHA-256, rows,
+    tokens). With --input, the corpus is read again. For encoded output, every document must appear
+    exactly once and decode to its original bytes (if the tokenizer normalizes text: encode to the
+    same ids). For counts, the corpus is counted again, and must give the same counts. (Encoded
+    output records how its documents were read; for counts, repeat --format and related options.)
 
-    A directory of bpe train or bpe run: its counts, tokenizer and encoded corpus, each in full.
-    Output that is not finished is an error: a job that was killed, or a file that is missing or
-    of another run.
+    A directory of bpe train or bpe run: its counts, tokenizer and encoded corpus are all verified.
+    Unfinished output is an error: a killed job, a missing file, or a file of another run.
 
-    A tokenizer file, of any format that bpe convert knows: it is read in full (with training.json,
-    where training left one beside it), and each token that cannot be encoded to itself is listed.
+    A tokenizer file, in any format that bpe convert reads: the file is read in full (with the
+    training.json next to it, if any). Tokens that do not encode to themselves are listed.
 
-    The workers of any runner share the parts out. Each one is checked: the error names the first
-    that is wrong, and how many are.
+    Workers verify the parts in parallel. The error names the first bad part and the number of bad
+    parts.
 
-    Exit status 0: all is right; 1: something is not, and what is named.
+    Exit status 0: everything matches; 1: a mismatch, named in the message.
     """
     path = ctx.params["path"]
     if _is_tokenizer_file(path):
         if beam_args(ctx):
             raise click.UsageError(
-                "a tokenizer file is read without Beam: leave out what stands after --", ctx
+                "a tokenizer file is read without Beam: omit the arguments after --", ctx
             )
         _refuse_input(ctx)
         summary = _verify_tokenizer(_read_tokenizer(ctx, path), path)

@@ -24,7 +24,7 @@ MAX_MERGES = 200  # where neither the command line nor a preset says how many
 
 @click.command(
     cls=Command,
-    short_help="Train on the words given; print every merge and the splits.",
+    short_help="Train on words; print every merge and how each word is split.",
     example="""
 bpe words low lower lowest
 bpe words low lower lowest --encode lowly
@@ -39,7 +39,7 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
     group="Input",
     several=True,
     metavar="WORD",
-    help="Also split this word, which is not trained on; repeatable.",
+    help="Also encode this word, which is not trained on; repeatable.",
 )
 @own_option(
     "pairs",
@@ -56,11 +56,11 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 @options.traceback_option()
 @click.pass_context
 def words(ctx: click.Context, /, words: tuple[str, ...], **_: Any) -> None:
-    """Train on the WORDs, or on the lines of standard input; print each merge and the splits.
+    """Train on the WORDs, or on lines of standard input; print each merge and each word's tokens.
 
-    Each WORD is a text of its own. They are cut at white space, and merged up to 200 times while a
-    pair occurs twice, the pair seen first among equally frequent ones: the preset words. Other
-    presets and options say otherwise.
+    Each WORD is a separate text. By default, the preset words applies: text is split on whitespace,
+    there are at most 200 merges, each pair must occur at least twice, and ties go to the pair that
+    occurs first. Other presets and options change this.
     """
     given = words or tuple(sys.stdin.read().splitlines())
     if not any(given):

@@ -93,11 +93,11 @@ def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--end-of-word", "_"), "--end-of-word _ goes with --symbols characters"),
-        (("--unknown-token", "<u>"), "--unknown-token <u> goes with --symbols characters"),
-        (("--initial-alphabet", "ab"), "--initial-alphabet ab goes with --symbols characters"),
-        (("--model", "wordpiece", "--symbols", "bytes"), "--symbols bytes goes with --model bpe"),
-        (("--model", "wordpiece", "--end-of-word", "_"), "goes with --model bpe"),
+        (("--end-of-word", "_"), "--end-of-word _ needs --symbols characters"),
+        (("--unknown-token", "<u>"), "--unknown-token <u> needs --symbols characters"),
+        (("--initial-alphabet", "ab"), "--initial-alphabet ab needs --symbols characters"),
+        (("--model", "wordpiece", "--symbols", "bytes"), "--symbols bytes needs --model bpe"),
+        (("--model", "wordpiece", "--end-of-word", "_"), "needs --model bpe"),
         (("--preset", "word"), "'word' is unknown: use one of byte-level, interview"),
         (("--normalizer", "nfc", "--normalizer", "none"), "--normalizer none stands alone"),
     ],
@@ -112,7 +112,7 @@ def test_what_does_not_go_together(
 def test_an_end_must_be_said(tmp_path: Path) -> None:
     for name in ("word-tutorial", "byte-level"):
         said = bpe("train", "--preset", name, "--input", "a", "--output", "m", status=2).stderr
-        assert "nothing says when training ends: give --vocab-size N, or --max-merges N" in said
+        assert "training needs a limit: give --vocab-size N, or --max-merges N" in said
 
 
 def test_too_small_a_vocabulary_warns(tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def test_what_goes_with_watching_alone_is_refused(folder: Path) -> None:
         assert done.exit_code == 2
         return done.output
 
-    assert "--settle goes with --watch" in said("--settle", "1")
+    assert "--settle needs --watch" in said("--settle", "1")
     assert "--watch and --input exclude each other" in said("--watch", "in")
     with pytest.raises(ConfigError, match="give it to bpe train"):
         watch_count(
