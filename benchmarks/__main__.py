@@ -95,7 +95,7 @@ def run(
 
 @bench.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path), default=FULL)
-@click.option("--pages", is_flag=True, help="Write it into docs/benchmarks.md and README.md.")
+@click.option("--pages", is_flag=True, help="Write it into docs/benchmarks.md, README.md and docs/scale.md.")
 def table(*, path: Path, pages: bool) -> None:
     """Print the table of a results file."""
     results = results_files.read(path)
@@ -110,12 +110,13 @@ def table(*, path: Path, pages: bool) -> None:
             command="python -m benchmarks table --pages",
         )
         (ROOT / page).write_text(written, encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8")), encoding="utf-8")
 
 
 @bench.command()
 @click.option("--page", is_flag=True, help="Write it into docs/scale.md, between its marks.")
 def plan(*, page: bool) -> None:
-    """Print docs/scale.md with the tables of the results of growth and of the merge step."""
+    """Print docs/scale.md with the tables that the results make."""
     text = with_tables(PAGE.read_text("utf-8"))
     if page:
         PAGE.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""The tables of docs/scale.md, from what was measured: growth.json and merge_step.json.
+"""The tables of docs/scale.md, from the files in ``benchmarks/results/``.
 
-Everything is arithmetic on these two files and on the few constants below; nothing is measured.
+Everything is arithmetic on these files and on the few constants below; nothing is measured.
 """
 
 from __future__ import annotations
@@ -15,19 +15,23 @@ from benchmarks.pages import with_block
 from benchmarks.synthetic import MEAN_BYTES, partial_rows
 from benchmarks.table import markdown
 from pipelines.corpus.splits import MAX_SPLIT
+from pipelines.output.names import MAX_PARTS
 from pipelines.settings import SHARDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 PAGE = ROOT / "docs" / "scale.md"
-GROWTH = ROOT / "benchmarks" / "results" / "growth.json"
-MERGE_STEP = ROOT / "benchmarks" / "results" / "merge_step.json"
+RESULTS = ROOT / "benchmarks" / "results"
+GROWTH = RESULTS / "growth.json"
+MERGE_STEP = RESULTS / "merge_step.json"
+FOUNDATION = RESULTS / "foundation.json"
+BENCH = RESULTS / "bench.json"
 COMMAND = "python -m benchmarks plan --page"
 
 CORPORA = {"en": "English", "multi": "ten languages"}
 SIZES = {"1 TB": 1e12, "100 TB": 1e14}
-LINK = 125e6  # bytes a second: 1 Gbit/s
 SHARD_BYTES = 2e9  # what the merging of a shard may take in the plan
 ROW_BYTES = 16  # of a run in memory beside the word: where it begins, and its count
 RUNS = 3  # what a merge holds: what it merges, up to twice the distinct words, and the result
@@ -46,9 +50,17 @@ class Plan:
     merge_step: Result
 
     @property
+    def split_size(self) -> int:
+        """The default: the largest, doubled until a job may have that many splits."""
+        size = MAX_SPLIT
+        while math.ceil(self.size / size) > MAX_PARTS:
+            size *= 2
+        return size
+
+    @property
     def splits(self) -> int:
-        """Of the largest default size."""
-        return math.ceil(self.size / MAX_SPLIT)
+        """How many there are, of the default size."""
+        return math.ceil(self.size / self.split_size)
 
     def distinct_in(self, size: float) -> float:
         """Distinct pre-tokens in so many bytes of text, by Heaps' law."""
@@ -63,7 +75,7 @@ class Plan:
     @property
     def rows(self) -> float:
         """Rows of the partial counts of all splits."""
-        return self.splits * self.distinct_in(MAX_SPLIT)
+        return self.splits * self.distinct_in(self.split_size)
 
     @property
     def shuffled(self) -> float:
@@ -105,6 +117,54 @@ class Plan:
         return float(self.trained * step["steps"]["train"]["cpu_seconds"] / step["distinct"])
 
 
+@dataclass(frozen=True)
+class Command:
+    """What a whole command takes on English text, from reading files to writing them.
+
+    Attributes:
+        name: of the command.
+        text: which text it read.
+        seconds_per_gb: of all its cores together, as if each was busy all the time.
+        file: of the results.
+        result: what was measured on which machine, in that file.
+    """
+
+    name: str
+    text: str
+    seconds_per_gb: float
+    file: Path
+    result: Result
+
+
+def commands() -> list[Command]:
+    """`bpe train` for counting, `bpe encode` at the margin, and `bpe encode` from its start."""
+    memory = json.loads(FOUNDATION.read_text("utf-8"))["memory"]
+    bench = json.loads(BENCH.read_text("utf-8"))
+    works = {one["name"]: one for one in bench["works"]}
+    work = works.get("encode-command-large") or works["encode-command"]
+    ours = work["contenders"]["beam-bpe"]
+    size = ours["text_bytes"]
+    large = "200 MB to 2 GB of JSON lines (8 MB of text, repeated), per additional GB"
+    return [
+        Command("bpe train", large, _marginal(memory, "train"), FOUNDATION, memory),
+        Command("bpe encode", large, _marginal(memory, "encode"), FOUNDATION, memory),
+        Command(
+            "bpe encode",
+            f"{size / 1e6:.0f} MB of JSON lines (English), start included",
+            ours["medians"]["seconds"] * work["cores"] / size * 1e9,
+            BENCH,
+            bench,
+        ),
+    ]
+
+
+def _marginal(measured: Result, job: str) -> float:
+    """Core seconds of each additional GB."""
+    small, large = (row for row in measured["rows"] if row["job"] == job)
+    seconds = (large["seconds"] - small["seconds"]) * measured["workers"]
+    return float(seconds / (large["text_bytes"] - small["text_bytes"]) * 1e9)
+
+
 def merge_seconds_each(merge_step: Result) -> float:
     """Processor seconds for a row of partial counts, from reading it to the finished file."""
     rows = partial_rows(merge_step["distinct"], merge_step["bundles"])
@@ -122,6 +182,7 @@ def with_tables(page: str) -> str:
     merge_step = json.loads(MERGE_STEP.read_text("utf-8"))
     for name, table in (
         ("constants", constants(growth)),
+        ("commands", whole_commands()),
         ("merging", merging(merge_step)),
         ("plan", plan(growth, merge_step)),
     ):
@@ -140,13 +201,13 @@ def constants(growth: Result) -> str:
             f"{one['travelling_bytes']:.1f}"
         ),
         "… in the files of `counts/`": lambda one: f"{one['file_bytes']:.1f}",
-        "counting a GB of text, seconds of one core": lambda one: (
+        "counting a GB of text, C++ core alone, CPU seconds": lambda one: (
             f"{one['count_seconds_per_gb']:.3g}"
         ),
-        "encoding a GB of text, 32,000 tokens trained on it, seconds of one core": lambda one: (
+        "encoding a GB of text, C++ core alone, 32,000 tokens, CPU seconds": lambda one: (
             f"{one['encode_seconds_per_gb']:.3g}"
         ),
-        "training 32,000 tokens on the whole corpus, with counting, seconds of one core": (
+        "training 32,000 tokens on the corpus, with counting, C++ core alone, CPU seconds": (
             lambda one: f"{one['train_seconds']:.3g}"
         ),
     }
@@ -155,6 +216,20 @@ def constants(growth: Result) -> str:
     return (
         f"{_where(growth, 'growth.json')}\n\n{_table(head, rows, [found[key] for key in CORPORA])}"
     )
+
+
+def whole_commands() -> str:
+    """What commands took, with reading, parsing, Beam and writing."""
+    lines = [
+        [
+            f"`{one.name}`",
+            one.text,
+            _short(one.seconds_per_gb),
+            f"`{one.file.name}`: {one.result['machine']['processor']}, `{one.result['commit']}`",
+        ]
+        for one in commands()
+    ]
+    return markdown(["command", "input", "core seconds per GB", "from"], lines)
 
 
 def merging(merge_step: Result) -> str:
@@ -169,7 +244,7 @@ def merging(merge_step: Result) -> str:
             f"{steps[name]['peak_bytes'] / merge_step['distinct']:.0f}",
             f"{steps[name]['cpu_seconds']:.1f}",
             f"{steps[name]['seconds']:.1f}",
-            f"{steps[name]['cpu_seconds'] / number * 1e6:.2g} s for a million {unit}",
+            f"{steps[name]['cpu_seconds'] / number * 1e6:.2g} s per million {unit}",
         ]
         for name, what, number, unit in (
             ("merge", "merging, all shards in one process", rows, "rows"),
@@ -181,8 +256,8 @@ def merging(merge_step: Result) -> str:
             ),
         )
     ]
-    head = ["", "peak memory", "bytes of it for each distinct pre-token"]
-    head += ["seconds of a processor", "seconds on the clock", "so, of a processor"]
+    head = ["", "peak memory", "peak bytes per distinct pre-token"]
+    head += ["CPU seconds", "wall-clock seconds", "CPU time per unit"]
     return (
         f"{_where(merge_step, 'merge_step.json')} {_million(merge_step['distinct'])} distinct "
         f"pre-tokens in the partial counts of {merge_step['bundles']} bundles: {_million(rows)} "
@@ -195,33 +270,44 @@ def plan(growth: Result, merge_step: Result) -> str:
     plans = [
         Plan(size, growth["corpora"][key], merge_step) for size in SIZES.values() for key in CORPORA
     ]
+    counting, *encoding = commands()
+
+    def against_english(one: Plan, what: str) -> float:
+        key = f"{what}_seconds_per_gb"
+        return float(one.corpus[key] / growth["corpora"]["en"][key])
+
     rows: dict[str, Callable[[Plan], str]] = {
-        "splits of 256 MiB, and so parts": lambda one: f"{one.splits:,}",
-        "distinct pre-tokens in a split": lambda one: _million(one.distinct_in(MAX_SPLIT)),
+        "default split size": lambda one: f"{one.split_size >> 20:,} MiB",
+        "splits (= parts)": lambda one: f"{one.splits:,}",
+        "distinct pre-tokens in a split": lambda one: _million(one.distinct_in(one.split_size)),
         "rows shuffled, at most": lambda one: _million(one.rows),
         "bytes shuffled, at most": lambda one: _memory(one.shuffled),
-        "… hours on one link of 1 Gbit/s": lambda one: _hours(one.shuffled / LINK),
         "distinct pre-tokens in all": lambda one: _million(one.distinct),
         "`--shards`": lambda one: f"{one.shards:,}",
-        "runs shuffled, at most": lambda one: _million(one.splits * one.shards),
+        "sorted runs shuffled, at most": lambda one: _million(one.splits * one.shards),
         "memory of merging a shard": lambda one: _memory(
             one.distinct / one.shards * one.merging_bytes_each
         ),
         "`counts/`": lambda one: _memory(one.distinct * one.corpus["file_bytes"]),
-        "counting, hours of one core": lambda one: _hours(
+        "counting, core hours": lambda one: _hours(
+            one.size / 1e9 * counting.seconds_per_gb * against_english(one, "count")
+        ),
+        "… counting in the C++ core alone": lambda one: _hours(
             one.size / 1e9 * one.corpus["count_seconds_per_gb"]
         ),
-        "merging, hours of one core": lambda one: _hours(one.merge_seconds),
-        "encoding, hours of one core": lambda one: _hours(
+        "merging, core hours": lambda one: _hours(one.merge_seconds),
+        "encoding, core hours": lambda one: " to ".join(
+            _hours(one.size / 1e9 * command.seconds_per_gb * against_english(one, "encode"))
+            for command in encoding
+        ),
+        "… encoding in the C++ core alone": lambda one: _hours(
             one.size / 1e9 * one.corpus["encode_seconds_per_gb"]
         ),
         "distinct pre-tokens trained on, at most": lambda one: (
             _million(one.trained) + ("" if one.trained == one.distinct else ", *pruned*")
         ),
         "… memory of training": lambda one: " to ".join(map(_memory, one.training_bytes)),
-        "… training 32,000 tokens, minutes of one core": lambda one: _short(
-            one.training_seconds / 60
-        ),
+        "… training 32,000 tokens, core minutes": lambda one: _short(one.training_seconds / 60),
     }
     head = ["", *(f"{size}, {name}" for size in SIZES for name in CORPORA.values())]
     return _table(head, rows, plans)
@@ -250,7 +336,9 @@ def _short(value: float) -> str:
 def _million(number: float) -> str:
     if number < 1e6:
         return _short(number)
-    return f"{_short(number / 1e6)} million"
+    if number < 1e9:
+        return f"{_short(number / 1e6)} million"
+    return f"{_short(number / 1e9)} billion"
 
 
 def _hours(seconds: float) -> str:
