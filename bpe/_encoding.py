@@ -281,7 +281,7 @@ def cut_texts(
         cut_out: the tokens to cut at, with their ids.
     """
     rows = _normalized(_cut_at_tokens(texts.to_pylist(), cut_out), pretokenizer)
-    cut = pretokenizer.name is not None
+    cut = pretokenizer.native != ""
     if pretokenizer.never_split and cut:
         parts = [_cut_at_never_split(row, pretokenizer) for row in rows]
         texts_left = [text for row in parts for text, what in row if what == _TEXT]
@@ -338,7 +338,7 @@ def _cut_at_never_split(row: list[Part], pretokenizer: Pretokenizer) -> list[Par
 
 def _holds_never_split(texts: list[bytes], pretokenizer: Pretokenizer) -> bool:
     """Whether one of the pre-tokens of texts is never split."""
-    counter = Counter(pretokenizer.name or "", [], False)
+    counter = Counter(pretokenizer.native, [], False)
     counter.add(text_column(pa.array(texts, pa.large_binary())))
     (run,) = counter.drain(1)
     ends = memoryview(run.offsets).cast("q").tolist()

@@ -21,7 +21,24 @@ class TextColumn:
 UNICODE_VERSION: str
 PRETOKENIZERS: tuple[tuple[str, str, bool], ...]
 
-def scan(pretokenizer: str, data: Readable, portable: bool = False) -> Buffer:
+class PatternTable:
+    """A regular expression as a table of steps (``bpe/pattern_table.py`` makes it); immutable."""
+
+    def __init__(self, symbols: Readable, steps: Readable, width: int) -> None:
+        """Check a table.
+
+        Args:
+            symbols: uint8, one for each code point; a malformed byte b has that of U+DC00 + b.
+            steps: uint32, for each state and symbol twice the next state, plus 1 if a match ends
+                before the character; state 0 ends all, state 1 is the first.
+            width: the number of symbols. The last is the end of the text, the one before it a line
+                feed that ends the text.
+
+        Raises:
+            ValueError: they do not fit together.
+        """
+
+def scan(pretokenizer: str | PatternTable, data: Readable, portable: bool = False) -> Buffer:
     """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets.
 
     ``portable``: without vector instructions, as where there are none; the result is the same.
@@ -221,7 +238,7 @@ class Counter:
     """Counts pre-tokens in a hash table. Threads may share one; they take turns."""
 
     def __init__(
-        self, pretokenizer: str, special_tokens: list[bytes], track_order: bool
+        self, pretokenizer: str | PatternTable, special_tokens: list[bytes], track_order: bool
     ) -> None: ...
     def add(self, column: TextColumn, places: Readable | None = None, whole: Readable = b"") -> int:
         """Count texts; neighbours of one place are parts of one document.
@@ -268,7 +285,7 @@ class Encoder:
         token_offsets: Readable,
         merges: Readable,
         special_ids: list[int],
-        pretokenizer: str,
+        pretokenizer: str | PatternTable,
         ignore_merges: bool,
         model: str,
         affix: str,
@@ -282,7 +299,7 @@ class Encoder:
             token_offsets: int64; token i is token_data[offsets[i]:offsets[i + 1]], empty for a gap.
             merges: uint32 triples (left, right, result), the first merge first.
             special_ids: tokens that no text makes.
-            pretokenizer: a name of PRETOKENIZERS, or "" to encode pieces only.
+            pretokenizer: a name of PRETOKENIZERS, a table, or "" to encode pieces only.
             ignore_merges: whether a pre-token that is a token encodes to it whatever the merges.
             model: "bytes", "characters" or "word_piece".
             affix: the end of a word of characters, or the prefix of a WordPiece.

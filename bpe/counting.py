@@ -121,7 +121,7 @@ class PretokenCounter:
     counter; they take turns.
 
     Args:
-        pretokenizer: how text is cut; patterns run in Python, names in the core.
+        pretokenizer: how text is cut.
         special_tokens: cut out of the text first, and not counted.
         track_order: record where each pre-token occurs first.
     """
@@ -138,9 +138,7 @@ class PretokenCounter:
         self._cutter = SpecialCutter(special)
         self._direct = pretokenizer.is_native and not pretokenizer.normalizer
         self._track_order = track_order
-        self._counter = Counter(
-            pretokenizer.name or "", special if self._direct else [], track_order
-        )
+        self._counter = Counter(pretokenizer.native, special if self._direct else [], track_order)
 
     def __len__(self) -> int:
         """Distinct pre-tokens since the last drain."""
@@ -194,7 +192,7 @@ class PretokenCounter:
         """Cut texts at special tokens, normalize what lies between, and count that."""
         parts, rows = self._cutter.split_column(texts)
         parts = normalize_column(parts, self._pretokenizer.normalizer)
-        if self._pretokenizer.name is None:
+        if self._pretokenizer.native == "":
             return self._add_pieces(parts.cast(pa.large_binary()), places.take(rows))
         never_split = b""
         if self._pretokenizer.never_split:

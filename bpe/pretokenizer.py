@@ -2,8 +2,9 @@
 
 Each name is a hand-written scanner of the core over one version of Unicode
 (``bpe._native.UNICODE_VERSION``), in linear time. Any other regular expression can be given by
-value. It runs in the package ``regex``: 10 to 100 times slower, over the Unicode of that package,
-and for as long as its backtracking takes.
+value, in the syntax of the package ``regex`` and over the Unicode of that package. Most run in the
+core, too, as a table (`bpe.pattern_table`). What a table cannot say, such as a backreference, runs
+in ``regex``: 10 to 100 times slower, and for as long as its backtracking takes.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import regex
 
 from bpe import _native
 from bpe._arrow import utf8
-from bpe._native import scan
+from bpe._native import PatternTable, scan
 from bpe.errors import PretokenizerError
 from bpe.normalizer import check_normalizer, normalize
+from bpe.pattern_table import pattern_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -202,13 +204,18 @@ class Pretokenizer:
 
     @property
     def is_native(self) -> bool:
-        """Whether the core cuts normalized text itself."""
-        return self.name is not None and not self.never_split
+        """Whether the core alone cuts normalized text."""
+        return self.native != "" and not self.never_split
 
     @property
-    def native_name(self) -> str:
-        """The name for the core; empty if Python cuts."""
-        return self.name if self.name is not None and self.is_native else ""
+    def native(self) -> str | PatternTable:
+        """What the core cuts by, a name or a table, between what is never split.
+
+        Empty if Python cuts: for several patterns, and for one that no table can say.
+        """
+        if isinstance(self.pattern, str):
+            return pattern_table(self.pattern) or ""
+        return self.name or ""
 
     @property
     def lossless(self) -> bool:
@@ -277,12 +284,12 @@ class Pretokenizer:
 
     def _cut(self, text: bytes) -> list[tuple[int, int]]:
         if self.name is not None:
-            return _named(self.name, text)
+            return _scanned(self.name, text)
         if isinstance(self.pattern, str):
             return _isolated(self.pattern, text)
         spans = [(0, len(text))] if text else []
         for step in self.pattern or ():
-            cut = _named if step in PRETOKENIZERS else _isolated
+            cut = _scanned if step in PRETOKENIZERS else _isolated
             spans = [
                 span for begin, end in spans for span in _shifted(cut(step, text[begin:end]), begin)
             ]
@@ -322,8 +329,8 @@ def _one_spelling(
     return (pattern[0], None) if pattern[0] in PRETOKENIZERS else (None, pattern[0])
 
 
-def _named(name: str, text: bytes) -> list[tuple[int, int]]:
-    flat = memoryview(scan(name, text)).cast("q").tolist()
+def _scanned(pretokenizer: str | PatternTable, text: bytes) -> list[tuple[int, int]]:
+    flat = memoryview(scan(pretokenizer, text)).cast("q").tolist()
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
@@ -333,6 +340,8 @@ def _shifted(spans: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
 
 def _isolated(pattern: str, text: bytes) -> list[tuple[int, int]]:
     """The matches and the text between them, as byte offsets."""
+    if table := pattern_table(pattern):
+        return _scanned(table, text)
 
     def cut(characters: str) -> Iterator[tuple[int, int]]:
         begin = 0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Self
 
+    from bpe._native import PatternTable
     from bpe.pretokenizer import Pretokenizer
     from bpe.training_report import Training
 
@@ -98,7 +99,7 @@ class Vocabulary:
             special_tokens=self._special_tokens,
             added_tokens=self._added_tokens,
             model=model,
-            pretokenizer=self._pretokenizer.name or "",
+            pretokenizer=self._pretokenizer.native,
             ignore_merges=self._ignore_merges,
         )
 
@@ -318,7 +319,7 @@ def make_encoder(
     special_tokens: Mapping[str, int],
     added_tokens: Mapping[str, int],
     model: Model,
-    pretokenizer: str,
+    pretokenizer: str | PatternTable,
     ignore_merges: bool,
 ) -> Encoder:
     """The core's encoder of a tokenizer.

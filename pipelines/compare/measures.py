@@ -268,8 +268,8 @@ class PieceCutter:
 
 def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> np.ndarray[Any, Any]:
     """Where pre-tokens begin or end, without 0, and the length of the text."""
-    if pretokenizer.native_name:
-        spans = np.frombuffer(memoryview(scan(pretokenizer.native_name, text)), np.int64)
+    if pretokenizer.is_native:
+        spans = np.frombuffer(memoryview(scan(pretokenizer.native, text)), np.int64)
     else:
         spans = np.array(pretokenizer.spans(text), np.int64).ravel()
     places = np.unique(np.append(spans, len(text)))

@@ -78,7 +78,7 @@ std::vector<std::string> cut_by_match(const std::string& text) {
 }
 
 std::map<std::string, int64_t> counted(const std::string& text, const std::string& name) {
-  bpe::Counter counter(bpe::pretokenizer_from_name(name), {}, false);
+  bpe::Counter counter(bpe::pattern_from_name(name), {}, false);
   counter.add(OneText(text).column(), {}, {});
   std::map<std::string, int64_t> counts;
   for (const auto& run : counter.drain(3)) {
@@ -190,7 +190,8 @@ void check_encoding(const std::string& text, const std::string& name,
     data += token;
     offsets.push_back(static_cast<int64_t>(data.size()));
   }
-  const bpe::Encoder encoder(bpe::Vocabulary(bytes_of(data), offsets), triples, {}, name, false,
+  const bpe::Encoder encoder(bpe::Vocabulary(bytes_of(data), offsets), triples, {},
+                             bpe::pattern_from_name(name), false,
                              bpe::Model{});
   std::vector<uint32_t> expected;
   std::string kept;

@@ -42,10 +42,9 @@ class Counter {
       throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
     check_places(places, column.rows());
     const std::lock_guard lock(mutex_);
-    return with_pattern(*pretokenizer_, [&](auto pattern) {
-      using Pattern = typename decltype(pattern)::type;
-      return ordered_ ? add_rows<Pattern, true>(column, places, whole)
-                      : add_rows<Pattern, false>(column, places, whole);
+    return with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
+      return ordered_ ? add_rows<true>(column, places, whole, scanner_of)
+                      : add_rows<false>(column, places, whole, scanner_of);
     });
   }
 
@@ -134,9 +133,9 @@ class Counter {
       throw std::invalid_argument("row_ends do not ascend from 0 to the number of spans");
   }
 
-  template <class Pattern, bool Ordered>
+  template <bool Ordered, class MakeScanner>
   int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
-                   std::span<const uint8_t> whole) {
+                   std::span<const uint8_t> whole, const MakeScanner& scanner_of) {
     Batch<Ordered> batch(table_);
     int64_t total = 0;
     Place place{-1, 0};
@@ -154,7 +153,7 @@ class Counter {
         continue;
       }
       const auto count = [&](const uint8_t* from, const uint8_t* to) {
-        Scanner<Pattern> scanner(from, to);
+        auto scanner = scanner_of(from, to);
         for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
           batch.push(begin, end, text_end, place);
       };

@@ -37,11 +37,11 @@ class Encoder {
   // token, each merge makes the bytes of its parts and is listed once, and no special token takes
   // part in merging.
   Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
-          const std::vector<int64_t>& special, const std::string& pretokenizer, bool whole_words,
-          const Model& model)
+          const std::vector<int64_t>& special, std::optional<Pretokenizer> pretokenizer,
+          bool whole_words, const Model& model)
       : words_(std::move(vocabulary), merges, special, whole_words, model),
-        decoder_(words_.vocabulary(), words_.model(), words_.is_special()) {
-    if (!pretokenizer.empty()) pretokenizer_ = pretokenizer_from_name(pretokenizer);
+        decoder_(words_.vocabulary(), words_.model(), words_.is_special()),
+        pretokenizer_(std::move(pretokenizer)) {
     idle_.push_back(words_.new_workspace());  // ready before the first text comes
   }
 
@@ -60,11 +60,11 @@ class Encoder {
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
                      const Noise& noise) const {
     if (!pretokenizer_)
-      throw std::invalid_argument("this tokenizer cuts text by a pattern: encode its pieces");
+      throw std::invalid_argument("this tokenizer has no pre-tokenizer: encode pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
-    return with_pattern(*pretokenizer_, [&](auto pattern) {
+    return with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
       return encode_rows(column.rows(), column.bytes(), noise, [&](size_t row, Run& run) {
-        encode_text<typename decltype(pattern)::type>(column[row], *cutter, run);
+        encode_text(column[row], *cutter, scanner_of, run);
       });
     });
   }
@@ -80,7 +80,7 @@ class Encoder {
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise) const {
     check_pieces(data, pieces, row_ends);
     if (cut && !pretokenizer_)
-      throw std::invalid_argument("this tokenizer cuts text by a pattern: cut its pieces before");
+      throw std::invalid_argument("this tokenizer has no pre-tokenizer: cut pieces before");
     const uint8_t* const readable = data.data() + data.size();
     return encode_rows(row_ends.size(), data.size(), noise, [&](size_t row, Run& run) {
       WordEncoder::Words words(words_, readable, run);
@@ -97,8 +97,8 @@ class Encoder {
         }
         words.flush();
         if (id == kText) {
-          with_pattern(*pretokenizer_, [&](auto pattern) {
-            encode_segment<typename decltype(pattern)::type>(bytes, readable, run);
+          with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
+            encode_segment(bytes, readable, scanner_of, run);
           });
         } else {
           run.ids.push_back(words_.checked(id));
@@ -215,13 +215,14 @@ class Encoder {
     return encoded;
   }
 
-  template <class Pattern>
-  void encode_text(Bytes text, const Cutter& cutter, Run& run) const {
+  template <class MakeScanner>
+  void encode_text(Bytes text, const Cutter& cutter, const MakeScanner& scanner_of,
+                   Run& run) const {
     const uint8_t* const end = text.data() + text.size();
     cutter.matcher.cut(
         text.data(), end,
         [&](const uint8_t* from, const uint8_t* to) {
-          encode_segment<Pattern>({from, to}, end, run);
+          encode_segment({from, to}, end, scanner_of, run);
         },
         [&](size_t which, const uint8_t*) {
           run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
@@ -229,10 +230,11 @@ class Encoder {
   }
 
   // Never inlined: with one caller alone, the compiler inlines the scanner here.
-  template <class Pattern>
-  [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable, Run& run) const {
+  template <class MakeScanner>
+  [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable,
+                                        const MakeScanner& scanner_of, Run& run) const {
     WordEncoder::Words words(words_, readable, run);
-    Scanner<Pattern> scanner(text.data(), text.data() + text.size());
+    auto scanner = scanner_of(text.data(), text.data() + text.size());
     words.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
   }
 

@@ -3,6 +3,7 @@
 
 #include "count/counter.h"
 #include "python/bindings.h"
+#include "python/pretokenizer.h"
 #include "python/view.h"
 
 namespace bpe {
@@ -184,11 +185,9 @@ void bind_counter(py::module_& module) {
       py::arg("data"));
 
   py::class_<Counter>(module, "Counter")
-      .def(py::init([](const std::string& pretokenizer,
+      .def(py::init([](const PretokenizerArgument& pretokenizer,
                        const std::vector<py::bytes>& special_tokens, bool track_order) {
-             std::optional<Pretokenizer> native;
-             if (!pretokenizer.empty()) native = pretokenizer_from_name(pretokenizer);
-             return std::make_unique<Counter>(native, to_strings(special_tokens), track_order);
+             return std::make_unique<Counter>(pretokenizer_of(pretokenizer), to_strings(special_tokens), track_order);
            }),
            py::arg("pretokenizer"), py::arg("special_tokens"), py::arg("track_order"))
       .def(

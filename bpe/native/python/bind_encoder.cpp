@@ -4,6 +4,7 @@
 #include "encode/encoder.h"
 #include "encode/ranked.h"
 #include "python/bindings.h"
+#include "python/pretokenizer.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/text_column.h"
@@ -31,7 +32,7 @@ Columns to_buffers(EncodedRows& rows, bool narrow) {
 std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::buffer& token_offsets,
                                       const py::buffer& merges,
                                       const std::vector<int64_t>& special_ids,
-                                      const std::string& pretokenizer, bool ignore_merges,
+                                      const PretokenizerArgument& pretokenizer, bool ignore_merges,
                                       const std::string& model, const std::string& affix,
                                       std::optional<uint32_t> unknown, uint32_t max_characters) {
   const View<uint8_t> data(token_data);
@@ -39,7 +40,7 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
   const View<uint32_t> triples(merges);
   py::gil_scoped_release release;
   return std::make_unique<Encoder>(
-      Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids, pretokenizer,
+      Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids, pretokenizer_of(pretokenizer),
       ignore_merges,
       Model{model_from_name(model), affix, unknown.value_or(Vocabulary::kNone), max_characters});
 }

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "python/bindings.h"
+#include "python/pretokenizer.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/scanner.h"
@@ -11,10 +12,9 @@ namespace bpe {
 
 namespace {
 
-template <class Pattern, class Block>
-std::vector<int64_t> spans_of(const View<uint8_t>& text) {
+template <class Scanner>
+std::vector<int64_t> spans_of(Scanner scanner, const View<uint8_t>& text) {
   std::vector<int64_t> spans;
-  Scanner<Pattern, Block> scanner(text.begin(), text.end());
   const uint8_t *begin, *end;
   while (scanner.next(begin, end)) {
     spans.push_back(begin - text.begin());
@@ -23,15 +23,26 @@ std::vector<int64_t> spans_of(const View<uint8_t>& text) {
   return spans;
 }
 
-Buffer scan(const std::string& pretokenizer, const py::buffer& data, bool portable) {
-  const Pretokenizer chosen = pretokenizer_from_name(pretokenizer);
+Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data, bool portable) {
+  const std::optional<Pretokenizer> chosen = pretokenizer_of(pretokenizer);
+  if (!chosen) throw std::invalid_argument("name a pre-tokenizer");
   const View<uint8_t> text(data);
   py::gil_scoped_release release;
-  return with_pattern(chosen, [&](auto pattern) {
-    using Pattern = typename decltype(pattern)::type;
-    return Buffer(portable ? spans_of<Pattern, PortableBlock>(text)
-                           : spans_of<Pattern, AsciiBlock>(text));
+  if (const auto* name = std::get_if<NamedPattern>(&*chosen); name && portable)
+    return with_pattern(*name, [&](auto pattern) {
+      using Portable = Scanner<typename decltype(pattern)::type, PortableBlock>;
+      return Buffer(spans_of(Portable(text.begin(), text.end()), text));
+    });
+  return with_scanner(*chosen, [&](const auto& scanner_of) {
+    return Buffer(spans_of(scanner_of(text.begin(), text.end()), text));
   });
+}
+
+std::shared_ptr<PatternTable> make_table(const py::buffer& symbols, const py::buffer& steps,
+                                         size_t width) {
+  const View<uint8_t> symbol_view(symbols);
+  const View<uint32_t> step_view(steps);
+  return std::make_shared<PatternTable>(span_of(symbol_view), span_of(step_view), width);
 }
 
 template <class Pattern>
@@ -57,6 +68,8 @@ void bind_scanner(py::module_& module) {
   module.attr("PRETOKENIZERS") = []<size_t... I>(std::index_sequence<I...>) {
     return py::make_tuple(described<std::tuple_element_t<I, Patterns>>()...);
   }(std::make_index_sequence<std::tuple_size_v<Patterns>>{});
+  py::class_<PatternTable, std::shared_ptr<PatternTable>>(module, "PatternTable")
+      .def(py::init(&make_table), py::arg("symbols"), py::arg("steps"), py::arg("width"));
   module.def("scan", &scan, py::arg("pretokenizer"), py::arg("data"), py::arg("portable") = false);
   module.def("malformed_rows", &malformed_rows, py::arg("column"));
 }

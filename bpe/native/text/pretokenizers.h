@@ -5,13 +5,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "table/names.h"
+#include "text/pattern_table.h"
 #include "text/patterns/cl100k.h"
 #include "text/patterns/gpt2.h"
 #include "text/patterns/o200k.h"
@@ -22,23 +25,25 @@ namespace bpe {
 using Patterns = std::tuple<Gpt2, Cl100k, O200k, Llama3, Qwen2, Words, Spaces, Bert, None>;
 
 // The number of a pattern in the list.
-enum class Pretokenizer : uint8_t {};
+enum class NamedPattern : uint8_t {};
+
+// How texts are cut: by a pattern of the list, or by one that somebody gave.
+using Pretokenizer = std::variant<NamedPattern, std::shared_ptr<const PatternTable>>;
 
 inline constexpr auto kPretokenizerNames = []<size_t... I>(std::index_sequence<I...>) {
   return std::array{std::tuple_element_t<I, Patterns>::kName...};
 }(std::make_index_sequence<std::tuple_size_v<Patterns>>{});
 
 // Throws std::invalid_argument, which lists the names, on others.
-inline Pretokenizer pretokenizer_from_name(std::string_view name) {
-  return from_name<Pretokenizer>(name, kPretokenizerNames, "pre-tokenizer");
+inline NamedPattern pattern_from_name(std::string_view name) {
+  return from_name<NamedPattern>(name, kPretokenizerNames, "pre-tokenizer");
 }
 
 // Calls f with the pattern as std::type_identity<Pattern>.
 template <size_t I = 0, class F>
-decltype(auto) with_pattern(Pretokenizer pretokenizer, F&& f) {
+decltype(auto) with_pattern(NamedPattern name, F&& f) {
   if constexpr (I + 1 < std::tuple_size_v<Patterns>)
-    if (static_cast<size_t>(pretokenizer) != I)
-      return with_pattern<I + 1>(pretokenizer, std::forward<F>(f));
+    if (static_cast<size_t>(name) != I) return with_pattern<I + 1>(name, std::forward<F>(f));
   return f(std::type_identity<std::tuple_element_t<I, Patterns>>{});
 }
 

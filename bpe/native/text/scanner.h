@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <variant>
 
 #include "text/ascii.h"
 #include "text/pretokenizers.h"
@@ -56,5 +58,20 @@ class Scanner {
   const uint8_t* window_ = nullptr;
   Positions64 ends_ = 0;  // of pre-tokens, from window_ on
 };
+
+// Calls f with what makes the scanner of a text, [begin, end): a functor of one type for each
+// pattern of the list, and of one for all tables.
+template <class F>
+decltype(auto) with_scanner(const Pretokenizer& pretokenizer, F&& f) {
+  if (const auto* table = std::get_if<std::shared_ptr<const PatternTable>>(&pretokenizer))
+    return std::forward<F>(f)([&table = **table](const uint8_t* begin, const uint8_t* end) {
+      return TableScanner(table, begin, end);
+    });
+  return with_pattern(std::get<NamedPattern>(pretokenizer), [&](auto pattern) {
+    return std::forward<F>(f)([](const uint8_t* begin, const uint8_t* end) {
+      return Scanner<typename decltype(pattern)::type>(begin, end);
+    });
+  });
+}
 
 }  // namespace bpe

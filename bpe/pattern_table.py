@@ -1,0 +1,467 @@
+"""Regular expressions as tables for the core: which patterns can be, and how they become one.
+
+A pattern that needs to remember nothing but where in it a match stands runs as a table of steps
+(``native/text/pattern_table.h``), in linear time for each match. That is what nearly every pattern
+of a tokenizer is: classes of characters, groups, alternatives, repetition (greedy, lazy, or of one
+class possessive), and lookahead at one character. The other patterns run in the package ``regex``,
+and so does, character by character, each class here: both know the same characters of each class,
+those of that package's Unicode.
+
+1. The pattern is parsed; classes stay as they are written.
+2. ``regex`` says which characters each class holds. Characters that are in the same classes are one
+   symbol. The end of the text is a symbol, and so is a line feed that ends the text, for ``$``.
+3. The pattern becomes a program of four instructions (Thompson 1968), in which a choice has an
+   order (Pike; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009).
+4. All threads that the program can be in are followed at once, in their order, and each list of
+   threads that comes up is a state of the table. Where a thread has matched, those behind it are
+   dropped: backtracking would not have come to them.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from bpe._native import PatternTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CODE_POINTS = 0x110000
+_MAX_SYMBOLS = 254  # and the two of the end
+_MAX_PROGRAM = 4096  # instructions
+_MAX_STATES = 4096
+_MAX_WORK = 2_000_000  # instructions that are looked at, some seconds
+
+
+class _NotATable(Exception):  # noqa: N818  # not an error: such patterns run in `regex`
+    """The pattern cannot be a table; the message says why."""
+
+
+@functools.lru_cache(maxsize=16)
+def pattern_table(pattern: str) -> PatternTable | None:
+    """The table of a pattern that compiles; None where only ``regex`` can run it.
+
+    Patterns that can match nothing are none of the table's: what ``finditer`` does around empty
+    matches is not what an automaton does.
+    """
+    try:
+        node = _Parser(pattern).parse()
+        if _nullable(node):
+            return None
+        symbols, sets, width = _symbols(_classes(node))
+        return PatternTable(symbols, _steps(_program(node, sets, width), width), width)
+    except _NotATable:
+        return None
+
+
+# What a pattern is made of.
+
+
+@dataclass(frozen=True)
+class _Class:
+    """One character of a class."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """No character; the one that follows is of a class, or is not, or the text ends.
+
+    Attributes:
+        source: the class; "" for none.
+        of_class: whether characters of the class may follow, rather than others.
+        end: whether the end of the text may follow.
+        last_line_feed: whether a line feed may follow that ends the text, whatever its class.
+    """
+
+    source: str = ""
+    of_class: bool = True
+    end: bool = False
+    last_line_feed: bool = False
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """One after the other."""
+
+    nodes: tuple[_Node, ...]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One of these, the first that leads to a match."""
+
+    nodes: tuple[_Node, ...]
+
+
+@dataclass(frozen=True)
+class _Repeat:
+    """A node several times.
+
+    Attributes:
+        node: that is repeated.
+        least: times.
+        most: times; None for any number.
+        kind: "" for as often as leads to a match, "?" for as seldom, "+" for as often as it goes.
+    """
+
+    node: _Node
+    least: int
+    most: int | None
+    kind: str
+
+
+_Node: TypeAlias = _Class | _Ahead | _Sequence | _Choice | _Repeat
+
+_SPECIAL = frozenset("\\.^$*+?{}[]()|")
+_BRACES = regex.compile(r"\{(?:(\d+)(,(\d*))?|,(\d+))\}")
+_ESCAPE = regex.compile(
+    r"\\(?:[sSdDwW]|[pP]\{\^?[\w\s:=\-.&]+\}|[pP]\w|[nrtfva]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
+    r"|U[0-9A-Fa-f]{8}|[\W_])"
+)
+_GROUP = regex.compile(r"\((?:\?(?:P?<[^\W\d]\w*>|([is]*)(?:-([is]+))?:))?(?!\?)")
+
+
+class _Parser:
+    """Reads a pattern that ``regex`` has compiled, so its syntax is known to be right."""
+
+    def __init__(self, pattern: str) -> None:
+        self._text = pattern
+        self._at = 0
+
+    def parse(self) -> _Node:
+        flags = frozenset[str]()
+        if leading := regex.match(r"\(\?([is]+)\)", self._text):
+            flags, self._at = frozenset(leading[1]), leading.end()
+        node = self._choice(flags)
+        if self._at < len(self._text):
+            raise _NotATable(f"{self._text[self._at]!r} at {self._at}")
+        return node
+
+    def _choice(self, flags: frozenset[str]) -> _Node:
+        nodes = [self._sequence(flags)]
+        while self._take("|"):
+            nodes.append(self._sequence(flags))
+        return nodes[0] if len(nodes) == 1 else _Choice(tuple(nodes))
+
+    def _sequence(self, flags: frozenset[str]) -> _Node:
+        nodes = []
+        while self._at < len(self._text) and self._text[self._at] not in "|)":
+            nodes.append(self._repeat(self._atom(flags)))
+        return nodes[0] if len(nodes) == 1 else _Sequence(tuple(nodes))
+
+    def _repeat(self, node: _Node) -> _Node:
+        if self._at == len(self._text):
+            return node
+        mark = self._text[self._at]
+        if mark in "*+?":
+            self._at += 1
+            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[mark]
+        elif mark == "{":
+            match = _BRACES.match(self._text, self._at)
+            if not match:
+                raise _NotATable("a brace that is no repetition")
+            self._at = match.end()
+            least = int(match[1] or 0)
+            most = least if match[2] is None and match[4] is None else None
+            if match[3] or match[4]:
+                most = int(match[3] or match[4])
+        else:
+            return node
+        kind = self._take("?") or self._take("+")
+        if self._at < len(self._text) and self._text[self._at] in "*+?{":
+            raise _NotATable("a repetition of a repetition")
+        if isinstance(node, _Ahead):
+            raise _NotATable("a repetition of a lookahead")
+        if kind == "+" and not isinstance(node, _Class):
+            raise _NotATable("a possessive repetition of more than a class")
+        if _nullable(node) and most != 1:
+            raise _NotATable("a repetition of what can be empty")
+        return _Repeat(node, least, most, kind)
+
+    def _atom(self, flags: frozenset[str]) -> _Node:
+        mark = self._text[self._at]
+        if mark == "(":
+            return self._group(flags)
+        if mark == "$":
+            self._at += 1
+            return _Ahead(end=True, last_line_feed=True)
+        if mark == "\\" and self._text[self._at : self._at + 2] in ("\\Z", "\\z"):
+            self._at += 2
+            return _Ahead(end=True)
+        return self._class(flags)
+
+    def _group(self, flags: frozenset[str]) -> _Node:
+        if self._text.startswith(("(?=", "(?!"), self._at):
+            positive = self._text[self._at + 2] == "="
+            self._at += 3
+            node = self._choice(flags)
+            self._close()
+            if not isinstance(node, _Class):
+                raise _NotATable("a lookahead at more than a character")
+            return _Ahead(node.source, of_class=positive, end=not positive)
+        match = _GROUP.match(self._text, self._at)
+        if not match:
+            raise _NotATable(f"the group at {self._at}")
+        self._at = match.end()
+        node = self._choice((flags | set(match[1] or "")) - set(match[2] or ""))
+        self._close()
+        return node
+
+    def _class(self, flags: frozenset[str]) -> _Class:
+        begin = self._at
+        mark = self._text[begin]
+        if mark == "[":
+            self._at = self._set_end(begin)
+        elif mark == "\\":
+            self._at = self._escape_end(begin)
+        elif mark != "." and mark in _SPECIAL:
+            raise _NotATable(f"{mark!r} at {begin}")
+        else:
+            self._at += 1
+        source = self._text[begin : self._at]
+        return _Class(f"(?{''.join(sorted(flags))}:{source})" if flags else source)
+
+    def _escape_end(self, begin: int) -> int:
+        match = _ESCAPE.match(self._text, begin)
+        if not match:
+            raise _NotATable(f"{self._text[begin : begin + 2]!r} at {begin}")
+        return int(match.end())
+
+    def _set_end(self, begin: int) -> int:
+        at = begin + 1 + self._text.startswith("^", begin + 1)
+        first = at
+        while (mark := self._text[at]) != "]" or at == first:
+            if mark == "[" or self._text.startswith(("--", "&&", "||", "~~"), at):
+                raise _NotATable("a set of sets")
+            at = self._escape_end(at) if mark == "\\" else at + 1
+        return at + 1
+
+    def _take(self, mark: str) -> str:
+        if not self._text.startswith(mark, self._at):
+            return ""
+        self._at += len(mark)
+        return mark
+
+    def _close(self) -> None:
+        if not self._take(")"):
+            raise _NotATable(f"no end of the group before {self._at}")
+
+
+def _nullable(node: _Node) -> bool:
+    """Whether the node can match without a character."""
+    if isinstance(node, _Class):
+        return False
+    if isinstance(node, _Ahead):
+        return True
+    if isinstance(node, _Sequence):
+        return all(map(_nullable, node.nodes))
+    if isinstance(node, _Choice):
+        return any(map(_nullable, node.nodes))
+    return node.least == 0 or _nullable(node.node)
+
+
+# Characters.
+
+
+def _classes(node: _Node) -> list[str]:
+    """The classes in a node, each once."""
+    if isinstance(node, _Class | _Ahead):
+        return [node.source] if node.source else []
+    inside = [node.node] if isinstance(node, _Repeat) else node.nodes
+    return list(dict.fromkeys(source for one in inside for source in _classes(one)))
+
+
+@functools.cache
+def _all_characters() -> str:
+    """Every code point; the lone surrogates stand for malformed bytes, too."""
+    return np.arange(_CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _members(source: str) -> npt.NDArray[np.uint16]:
+    """1 for each code point of a class, 0 for the others."""
+    members = np.zeros(_CODE_POINTS, np.uint16)
+    if len(source) == 1 and source != ".":
+        members[ord(source)] = 1
+        return members
+    for run in regex.finditer(f"(?:{source})+", _all_characters()):
+        members[run.start() : run.end()] = 1
+    return members
+
+
+def _symbols(sources: Sequence[str]) -> tuple[bytes, dict[str, int], int]:
+    """Characters as symbols.
+
+    Returns:
+        The symbol of each code point; the symbols of each class, as a bit set; how many symbols
+        there are, with the two of the end.
+    """
+    symbols = np.zeros(_CODE_POINTS, np.uint16)
+    held: list[list[int]] = [[]]  # the classes that hold each symbol's characters
+    for number, source in enumerate(sources):
+        symbols = symbols * 2 + _members(source)
+        used = np.flatnonzero(np.bincount(symbols, minlength=2 * len(held)))
+        renumbered = np.zeros(2 * len(held), np.uint16)
+        renumbered[used] = np.arange(len(used))
+        symbols = renumbered[symbols]
+        held = [held[symbol // 2] + [number] * (symbol % 2) for symbol in used.tolist()]
+        if len(held) > _MAX_SYMBOLS:
+            raise _NotATable("it tells too many kinds of characters apart")
+    held.append(held[symbols[ord("\n")]])  # the line feed that ends the text
+    sets = {
+        source: sum(1 << symbol for symbol, classes in enumerate(held) if number in classes)
+        for number, source in enumerate(sources)
+    }
+    return symbols.astype(np.uint8).tobytes(), sets, len(held) + 1
+
+
+# The program.
+
+
+class _Instruction(NamedTuple):
+    """What a thread does, and where it goes on.
+
+    Attributes:
+        symbols: what must come next, as a bit set.
+        takes: whether it goes on behind that.
+        targets: where it goes on, the first preferred; nowhere if it has matched.
+    """
+
+    symbols: int
+    takes: bool
+    targets: tuple[int, ...]
+
+
+_ANYTHING = -1
+_MATCHED = _Instruction(_ANYTHING, takes=False, targets=())
+
+
+class _Compiler:
+    """Builds a program from its end: each node is told where to go on."""
+
+    def __init__(self, sets: dict[str, int], width: int) -> None:
+        self.instructions = [_MATCHED]
+        self._sets = sets
+        self._all = (1 << width) - 1
+        self._end, self._line_feed = 1 << (width - 1), 1 << (width - 2)
+
+    def add(self, node: _Node, then: int) -> int:
+        """Where the instructions of a node begin, which go on at ``then``."""
+        if isinstance(node, _Class):
+            return self._put(_Instruction(self._sets[node.source], True, (then,)))
+        if isinstance(node, _Ahead):
+            return self._put(_Instruction(self._ahead(node), False, (then,)))
+        if isinstance(node, _Sequence):
+            for one in reversed(node.nodes):
+                then = self.add(one, then)
+            return then
+        if isinstance(node, _Choice):
+            return self._split([self.add(one, then) for one in node.nodes])
+        return self._repeat(node, then)
+
+    def _ahead(self, node: _Ahead) -> int:
+        symbols = self._sets.get(node.source, 0)
+        if not node.of_class:
+            symbols = self._all & ~symbols & ~self._end
+        return (
+            symbols
+            | (self._end if node.end else 0)
+            | (self._line_feed if node.last_line_feed else 0)
+        )
+
+    def _repeat(self, node: _Repeat, then: int) -> int:
+        leave = then
+        if node.kind == "+" and isinstance(node.node, _Class):
+            # As many as there are: something else follows, or it is the most that may be.
+            other = self._all & ~self._sets[node.node.source]
+            leave = self._put(_Instruction(other, False, (then,)))
+        if node.most is None:
+            loop = self._put(_MATCHED)  # its place; what it does is known when its body is there
+            body = self.add(node.node, loop)
+            self.instructions[loop] = self._choose(node, body, leave)
+            begin = loop
+        else:
+            begin = then
+            for _ in range(node.most - node.least):
+                begin = self._put(self._choose(node, self.add(node.node, begin), leave))
+        for _ in range(node.least):
+            begin = self.add(node.node, begin)
+        return begin
+
+    def _choose(self, node: _Repeat, again: int, leave: int) -> _Instruction:
+        return _Instruction(
+            _ANYTHING, False, (leave, again) if node.kind == "?" else (again, leave)
+        )
+
+    def _split(self, targets: list[int]) -> int:
+        return self._put(_Instruction(_ANYTHING, False, tuple(targets)))
+
+    def _put(self, instruction: _Instruction) -> int:
+        if len(self.instructions) == _MAX_PROGRAM:
+            raise _NotATable("it is too long")
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
+
+
+def _program(node: _Node, sets: dict[str, int], width: int) -> list[_Instruction]:
+    """The instructions of a pattern; the last one is the first to be done."""
+    compiler = _Compiler(sets, width)
+    begin = compiler.add(node, 0)
+    compiler.instructions.append(_Instruction(_ANYTHING, False, (begin,)))
+    return compiler.instructions
+
+
+# The table.
+
+_Threads: TypeAlias = tuple[int, ...]  # instructions, the preferred thread first
+
+
+def _steps(program: list[_Instruction], width: int) -> bytes:
+    """The steps of `PatternTable`: uint32, ``width`` for each state."""
+    first: _Threads = (len(program) - 1,)
+    states: dict[_Threads, int] = {(): 0, first: 1}
+    waiting = [first]
+    steps = [np.zeros(width, np.uint32)]
+    work = 0
+    for threads in waiting:  # grows while it is read
+        row = np.zeros(width, np.uint32)
+        for symbol in range(width):
+            following, matched, looked_at = _step(program, threads, 1 << symbol)
+            work += looked_at
+            if following not in states:
+                states[following] = len(states)
+                waiting.append(following)
+            row[symbol] = states[following] << 1 | matched
+        steps.append(row)
+        if len(states) > _MAX_STATES or work > _MAX_WORK:
+            raise _NotATable("it has too many states")
+    return np.concatenate(steps).tobytes()
+
+
+def _step(
+    program: list[_Instruction], threads: _Threads, symbol: int
+) -> tuple[_Threads, bool, int]:
+    """The threads behind a symbol, whether one matched before it, and instructions looked at."""
+    following: dict[int, None] = {}  # in order
+    seen: set[int] = set()
+    stack = list(reversed(threads))
+    while stack:
+        at = stack.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        symbols, takes, targets = program[at]
+        if not targets:
+            return tuple(following), True, len(seen)
+        if symbols & symbol and takes:
+            following.update(dict.fromkeys(targets))
+        elif symbols & symbol:
+            stack += reversed(targets)
+    return tuple(following), False, len(seen)

@@ -1,0 +1,199 @@
+"""Patterns as tables, beside the package `regex` on the same pattern and text."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import regex
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe._native import PatternTable, scan
+from bpe.pattern_table import pattern_table
+from bpe.pretokenizer import PATTERNS, Pretokenizer
+from bpe.reference.pretokenize import split as reference_split
+from tests.bpe.texts import byte_strings, every_code_point, library_sources
+from tests.bpe.vocabularies import small_tokenizer
+
+# What tokenizers of today cut by, as their files have it.
+PUBLISHED = {
+    "deepseek": r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"
+    r"|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "digits": r"\p{N}{1,3}",
+    "kana": "[一-龥぀-ゟ゠-ヿ]+",
+    "falcon": r"[0-9][0-9][0-9]",
+    "tekken": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "cl100k, possessive": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+}
+
+# Classes and letters of few kinds, so that texts of a few characters tell patterns apart.
+ATOMS = [
+    *("a", "b", "ab", r"\s", r"\S", r"\w", r"\W", r"\d", ".", r"\n", r"\.", r"\x61", r"\u0062"),
+    *(r"\p{L}", r"\P{L}", r"\p{Lu}", r"[ab]", r"[^ab]", r"[^\s\p{L}]", r"[\]a-]", "[]a]", " "),
+    *("(?i:a)", "(?i:s)", "(?i:[a-k])", "(?s:.)", "(?i-i:a)", "é", "漢"),
+]
+AHEAD = [r"(?!\S)", r"(?=a)", r"(?!a)", r"(?=\s)", "$", r"\Z", "(?!(?:b))"]
+REPEATS = ["", "", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{2,}"]
+
+
+@st.composite
+def patterns(draw: st.DrawFn, depth: int = 2) -> str:
+    """Patterns of the kinds that a table can say, most of them."""
+    if depth and draw(st.booleans()):
+        inside = "|".join(draw(st.lists(patterns(depth - 1), min_size=1, max_size=3)))
+        opened = draw(st.sampled_from(["(?:", "(", "(?P<n>", "(?i:", "(?s:"]))
+        opened = opened.replace("<n>", f"<n{draw(st.integers(0, 10**9))}>")
+        node = f"{opened}{inside}){draw(st.sampled_from(REPEATS))}"
+        lazy = draw(st.sampled_from(["", "", "?"]))
+        return node + (lazy if node[-1] != ")" else "")
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        repeat = draw(st.sampled_from(REPEATS))
+        how = draw(st.sampled_from(["", "", "?", "+"])) if repeat else ""
+        parts.append(draw(st.sampled_from(ATOMS)) + repeat + how)
+    if draw(st.booleans()):
+        parts.append(draw(st.sampled_from(AHEAD)))
+    return "".join(parts)
+
+
+TEXTS = st.lists(
+    st.sampled_from(["a", "b", "aa", "A", "s", "ſ", " ", "\n", "\r\n", ".", "1", "é", "漢", "😀"]),
+    max_size=12,
+).map("".join)
+
+
+@given(pattern=patterns(), texts=st.lists(TEXTS, min_size=1, max_size=5))
+@settings(deadline=None, max_examples=400)
+@example(pattern=r"\s++$", texts=["  \n", " \n\n", "\n", "a \n"])
+@example(pattern=r"a{1,2}+a", texts=["aaa", "aa"])
+@example(pattern=r"a+?b|a", texts=["aab", "aac"])
+@example(pattern=r"(?:a|ab)(?:c|bcd)?", texts=["abcd"])
+def test_a_table_matches_as_regex_does(pattern: str, texts: list[str]) -> None:
+    try:
+        regex.compile(pattern)
+    except regex.error:
+        assume(False)
+    table = pattern_table(pattern)
+    assume(table is not None)
+    for text in texts:
+        assert pieces(table, text.encode()) == reference_split(
+            Pretokenizer(pattern=pattern), text.encode()
+        )
+
+
+def pieces(table: PatternTable | None, text: bytes) -> list[bytes]:
+    assert table is not None
+    spans = memoryview(scan(table, text)).cast("q").tolist()
+    found = [text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=True)]
+    assert b"".join(found) == text
+    return found
+
+
+KNOWN = {**PATTERNS, **PUBLISHED}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@given(text=byte_strings())
+@settings(deadline=None)
+def test_published_patterns_are_tables(name: str, text: bytes) -> None:
+    pattern = KNOWN[name]
+    assert pieces(pattern_table(pattern), text) == reference_split(
+        Pretokenizer(pattern=pattern), text
+    )
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_code_point(name: str) -> None:
+    pattern = KNOWN[name]
+    for text in every_code_point():
+        data = text.encode()
+        assert pieces(pattern_table(pattern), data) == reference_split(
+            Pretokenizer(pattern=pattern), data
+        )
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_real_text(name: str) -> None:
+    pattern = KNOWN[name]
+    for data in library_sources(300_000):
+        assert pieces(pattern_table(pattern), data) == reference_split(
+            Pretokenizer(pattern=pattern), data
+        )
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(r"(?<=a)b", r"(?<!a)b", r"\ba", r"^a", r"\Aa", r"(a)\1", r"(?>ab?)b", r"a(?=bc)b"),
+        *(r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", r"(?:a*)*b", r"(?:a|b)++", r"\X", r"a\Kb"),
+        *(r"a*", r"", r"a|", r"(?!a)", r"$", r"(?x) a b", r"(?V1)[[ab]--[b]]", r"(?:ab){e<=1}"),
+        *(r"(?:(?:(?:a{30}){30}b){30})", r"[[:alpha:]]a", r"(?#note)a", r"\((?:[^()]|(?R))*\)", r"\L<x>a"),
+    ],
+)
+def test_what_no_table_can_say_runs_in_regex(pattern: str) -> None:
+    assert pattern_table(pattern) is None
+    if pattern == r"\L<x>a":
+        return  # regex itself needs the list
+    text = b"ab ba aab b aaab 1234567 a\nab"
+    assert not Pretokenizer(pattern=pattern).is_native
+    assert Pretokenizer(pattern=pattern).split(text) == reference_split(
+        Pretokenizer(pattern=pattern), text
+    )
+
+
+def test_a_long_text_takes_one_step_a_character() -> None:
+    table = pattern_table(r"\s+(?!\S)|\s+|\S+")
+    for text in (b" " * 1_000_000, b"a" * 1_000_000, b" \n" * 500_000):
+        assert len(pieces(table, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("symbols", "steps", "width", "message"),
+    [
+        (10, [0] * 6, 3, "a symbol for each code point"),
+        (None, [0] * 3, 3, "no rows of its width"),
+        (None, [0] * 7, 3, "no rows of its width"),
+        (None, [0] * 4, 2, "no rows of its width"),
+        (None, [0, 0, 0, 4, 0, 0], 3, "leads to no state"),
+        (None, [0, 0, 0, 0, 0, 2], 3, "behind the end of the text"),
+        (b"\1", [0] * 6, 3, "has no step"),
+    ],
+)
+def test_tables_are_checked(
+    symbols: int | bytes | None, steps: list[int], width: int, message: str
+) -> None:
+    given = bytes(symbols if isinstance(symbols, int) else 0x110000)
+    if isinstance(symbols, bytes):
+        given = symbols + given[1:]
+    with pytest.raises(ValueError, match=message):
+        PatternTable(given, np.array(steps, np.uint32).tobytes(), width)
+
+
+# The whole way: counting and encoding.
+
+
+@functools.cache
+def by_value(name: str) -> bpe.Tokenizer:
+    return small_tokenizer(None, pattern=PATTERNS[name])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
+@given(texts=st.lists(byte_strings(), max_size=4))
+@settings(deadline=None)
+def test_counts_and_ids_are_those_of_the_textbook(name: str, texts: list[bytes]) -> None:
+    cut = Pretokenizer(pattern=PATTERNS[name])
+    words = [reference_split(cut, text) for text in texts]
+    counts = bpe.count_pretokens(texts, pretokenizer=cut)
+    assert dict(counts.items()) == {
+        word: sum(row.count(word) for row in words) for row in words for word in row
+    }
+    tokenizer = by_value(name)
+    whole = small_tokenizer("none")
+    for text, row in zip(texts, words, strict=True):
+        assert tokenizer.encode(text) == [id_ for word in row for id_ in whole.encode(word)]
