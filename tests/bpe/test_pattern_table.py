@@ -100,7 +100,7 @@ KNOWN = {**PATTERNS, **PUBLISHED}
 
 @pytest.mark.parametrize("name", KNOWN)
 @given(text=byte_strings())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 def test_published_patterns_are_tables(name: str, text: bytes) -> None:
     pattern = KNOWN[name]
     assert pieces(pattern_table(pattern), text) == reference_split(
@@ -185,7 +185,7 @@ def by_value(name: str) -> bpe.Tokenizer:
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
 @given(texts=st.lists(byte_strings(), max_size=4))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 def test_counts_and_ids_are_those_of_the_textbook(name: str, texts: list[bytes]) -> None:
     cut = Pretokenizer(pattern=PATTERNS[name])
     words = [reference_split(cut, text) for text in texts]

@@ -191,8 +191,7 @@ void check_encoding(const std::string& text, const std::string& name,
     offsets.push_back(static_cast<int64_t>(data.size()));
   }
   const bpe::Encoder encoder(bpe::Vocabulary(bytes_of(data), offsets), triples, {},
-                             bpe::pattern_from_name(name), false,
-                             bpe::Model{});
+                             bpe::pattern_from_name(name), false, bpe::Model{});
   std::vector<uint32_t> expected;
   std::string kept;
   for (const std::string& word : words) {

@@ -187,7 +187,8 @@ void bind_counter(py::module_& module) {
   py::class_<Counter>(module, "Counter")
       .def(py::init([](const PretokenizerArgument& pretokenizer,
                        const std::vector<py::bytes>& special_tokens, bool track_order) {
-             return std::make_unique<Counter>(pretokenizer_of(pretokenizer), to_strings(special_tokens), track_order);
+             return std::make_unique<Counter>(pretokenizer_of(pretokenizer),
+                                              to_strings(special_tokens), track_order);
            }),
            py::arg("pretokenizer"), py::arg("special_tokens"), py::arg("track_order"))
       .def(

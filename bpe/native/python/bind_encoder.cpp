@@ -40,8 +40,8 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
   const View<uint32_t> triples(merges);
   py::gil_scoped_release release;
   return std::make_unique<Encoder>(
-      Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids, pretokenizer_of(pretokenizer),
-      ignore_merges,
+      Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids,
+      pretokenizer_of(pretokenizer), ignore_merges,
       Model{model_from_name(model), affix, unknown.value_or(Vocabulary::kNone), max_characters});
 }
 
