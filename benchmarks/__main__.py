@@ -95,7 +95,11 @@ def run(
 
 @bench.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path), default=FULL)
-@click.option("--pages", is_flag=True, help="Write it into docs/benchmarks.md, README.md and docs/scale.md.")
+@click.option(
+    "--pages",
+    is_flag=True,
+    help="Write it into docs/benchmarks.md, README.md and docs/scale.md.",
+)
 def table(*, path: Path, pages: bool) -> None:
     """Print the table of a results file."""
     results = results_files.read(path)

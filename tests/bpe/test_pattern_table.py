@@ -133,7 +133,8 @@ def test_real_text(name: str) -> None:
         *(r"(?<=a)b", r"(?<!a)b", r"\ba", r"^a", r"\Aa", r"(a)\1", r"(?>ab?)b", r"a(?=bc)b"),
         *(r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", r"(?:a*)*b", r"(?:a|b)++", r"\X", r"a\Kb"),
         *(r"a*", r"", r"a|", r"(?!a)", r"$", r"(?x) a b", r"(?V1)[[ab]--[b]]", r"(?:ab){e<=1}"),
-        *(r"(?:(?:(?:a{30}){30}b){30})", r"[[:alpha:]]a", r"(?#note)a", r"\((?:[^()]|(?R))*\)", r"\L<x>a"),
+        *(r"(?:(?:(?:a{30}){30}b){30})", r"[[:alpha:]]a", r"(?#note)a", r"\L<x>a"),
+        r"\((?:[^()]|(?R))*\)",
     ],
 )
 def test_what_no_table_can_say_runs_in_regex(pattern: str) -> None:
