@@ -120,7 +120,7 @@ def write(
     require_byte_level(tokenizer, kind=_KIND)
     losses = common_losses(tokenizer)
     if not cuts_as(tokenizer, "gpt2"):
-        losses["pretokenizer"] = Loss("another way to cut text than gpt2's")
+        losses["pretokenizer"] = Loss("a pre-tokenizer other than gpt2")
     ordinary = Ordinary(tokenizer)
     _check_tokens(tokenizer, ordinary)
     if tokenizer.special_tokens and "special-tokens" in leave_out:
@@ -131,7 +131,7 @@ def write(
         losses,
         leave_out,
         kind=_KIND,
-        loading="how text is cut can be given when the files are loaded",
+        loading="the pre-tokenizer can be given when the files are loaded",
     )
     names = token_names(tokenizer, kind=_KIND)
     special = set(tokenizer.special_tokens.values())

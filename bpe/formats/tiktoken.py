@@ -93,8 +93,8 @@ def read(
     if pretokenizer is None:
         if published is None:
             raise TokenizerFileError(
-                f"{path}: a .tiktoken file does not say how text is cut; name the pre-tokenizer "
-                "(for example `pretokenizer` cl100k) or give a pattern"
+                f"{path}: a .tiktoken file does not contain the pre-tokenizer: name it (for "
+                "example `pretokenizer` cl100k) or give a pattern"
             )
         pretokenizer = Pretokenizer(published.pretokenizer)
     tokens = _with_special_tokens(path, tokens, special)
@@ -203,7 +203,7 @@ def write(
         losses := _losses(tokenizer, data),
         leave_out,
         kind=_KIND,
-        loading="how text is cut and special tokens can be given when the file is loaded",
+        loading="pre-tokenizer and special tokens can be given when the file is loaded",
     )
     return TokenizerFiles({path: data}, losses)
 
@@ -219,10 +219,10 @@ def _losses(tokenizer: Tokenizer, data: bytes) -> dict[str, Loss]:
         losses["special-tokens"] = Loss(f"the special tokens {named}{instead}")
     if published is None:
         # Loading then fails without a pre-tokenizer.
-        losses["pretokenizer"] = Loss("how text is cut", reported=True)
+        losses["pretokenizer"] = Loss("the pre-tokenizer", reported=True)
     elif not cuts_as(tokenizer, published.pretokenizer):
         losses["pretokenizer"] = Loss(
-            f"another way to cut text than {published.pretokenizer}'s, with which OpenAI "
+            f"a pre-tokenizer other than {published.pretokenizer}, with which OpenAI "
             "published these ranks"
         )
     return losses

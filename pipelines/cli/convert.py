@@ -131,5 +131,5 @@ def _as_text(summary: dict[str, Any]) -> str:
     if summary["dialect"]:
         lines.append(f"{'':10}only bpe reads it: {summary['dialect']}")
     if summary["give"]:
-        lines.append(f"{'':10}give when it is loaded: {shlex.join(summary['give'])}")
+        lines.append(f"{'':10}to load it, pass: {shlex.join(summary['give'])}")
     return "\n".join(lines)

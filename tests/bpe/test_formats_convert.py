@@ -315,7 +315,7 @@ ABC = (256, 99, 257)
             lambda: made_of(
                 small(AB, tokens=(b"ab",)), pretokenizer=bpe.Pretokenizer(pattern="a|b")
             ),
-            r"another way to cut text than gpt2's.*give `leave_out` pretokenizer;",
+            r"a pre-tokenizer other than gpt2.*give `leave_out` pretokenizer;",
         ),
         (
             "x.tiktoken",

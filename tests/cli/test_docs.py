@@ -56,7 +56,7 @@ def test_the_index_says_what_is_not_run() -> None:
         page.name for page in PAGES if any(one.kind in ("console", "py") for one in blocks(page))
     }
     text = INDEX.read_text("utf-8")
-    named = text[text.index("Not run are:") :].split("\n## ")[0]
+    named = text[text.index("These are not run:") :].split("\n## ")[0]
     assert set(re.findall(r"\]\((\w+\.md)\)", named)) == shown
     elsewhere = [page for page in PAGES for one in blocks(page) if is_elsewhere(one)]
     assert not elsewhere, "make, pip and git are of the README alone"
