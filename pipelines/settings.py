@@ -215,9 +215,9 @@ class PretokenSettings:
             group="Text",
             several=True,
             metavar="REGEX",
-            help="Regular expression to use instead of --pretokenizer. It has the syntax of the "
-            "regex package, and is slower than a named pre-tokenizer; repeatable: expressions and "
-            "names are applied in order.",
+            help="Regular expression to use instead of --pretokenizer, in the syntax of the regex "
+            "package; repeatable: expressions and names are applied in order. Several, and "
+            "expressions that need backtracking, such as backreferences, are many times slower.",
         ),
     )
     normalizer: tuple[str, ...] = field(

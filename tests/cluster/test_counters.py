@@ -26,7 +26,7 @@ def documented(step: str) -> set[str]:
         name
         for name, counts, jobs in rows
         if ((jobs == "all that read a corpus" and step != "train") or f"`{step}`" in jobs)
-        and not re.search("earlier run|these parts|their input", counts)
+        and not re.search("earlier run|kept parts", counts)
     }
 
 

@@ -42,7 +42,7 @@ def commands() -> list[str]:
 
 def comparison() -> str:
     """The command that the page says finds no difference."""
-    (found,) = re.findall(r"`(diff -r [^`]+)` says nothing", PAGE.read_text("utf-8"))
+    (found,) = re.findall(r"`(diff -r [^`]+)` prints nothing", PAGE.read_text("utf-8"))
     return str(found)
 
 
