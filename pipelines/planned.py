@@ -99,7 +99,7 @@ class Request(ABC):
     @property
     @abstractmethod
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
 
     def started(self) -> Self:
         """The request of one run, with an id."""
@@ -161,7 +161,7 @@ class CorpusRequest(Request):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
         return {"inputs": ", ".join(self.inputs.patterns)}
 
     @abstractmethod
@@ -254,7 +254,7 @@ class PlannedTransform(beam.PTransform):  # type: ignore[misc]  # Beam has no ty
         self._failures = failures
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         return {"output": self._request.directory, **self._request.shown}
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[Any]:

@@ -90,7 +90,7 @@ class TrainRequest(Request):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
         return {"counts": ", ".join(self.paths), "ties": self.training.ties}
 
     @property

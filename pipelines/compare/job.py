@@ -123,7 +123,7 @@ class CompareRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
         return {**super().shown, "tokenizers": ", ".join(one.name for one in self.tokenizers)}
 
     def after_plan(self) -> CompareRequest:

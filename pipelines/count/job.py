@@ -116,7 +116,7 @@ class CountRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
         return {**super().shown, "pretokenizer": str(self.job.pretokenizer)}
 
     def plan(self) -> Planned:

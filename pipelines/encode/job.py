@@ -123,7 +123,7 @@ class EncodeRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
         return {**super().shown, "tokenizer": self.tokenizer or "in the graph"}
 
     def plan(self) -> Planned:

@@ -69,9 +69,9 @@ def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str]
         prism.prism_location = shutil.which("prism")
         if prism.prism_location is None:
             raise ConfigError(
-                "`runner` PrismRunner: no program prism on the PATH, and none is downloaded "
-                "unasked: build it (docs/running.md), and name it with `beam_args` "
-                "--prism_location=FILE or a running one with `beam_args` --job_endpoint=HOST:PORT"
+                "`runner` PrismRunner: no program prism on the PATH: build it (docs/running.md), "
+                "or name it with `beam_args` --prism_location=FILE, or a running one with "
+                "`beam_args` --job_endpoint=HOST:PORT"
             )
     jar = {
         "FlinkRunner": beam_options.view_as(FlinkRunnerOptions).flink_job_server_jar,
@@ -80,9 +80,9 @@ def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str]
     if runner in jar and not jar[runner]:
         option = f"--{runner.removesuffix('Runner').lower()}_job_server_jar"
         say(
-            f"Beam takes the job server of {runner} from Maven Central, unless it has it in its "
-            f"cache: name one with -- {option}=FILE, or a running one with "
-            "--job_endpoint=HOST:PORT"
+            f"Beam downloads the job server of {runner} from Maven Central, unless it is in its "
+            f"cache: to use another, give -- {option}=FILE, or --job_endpoint=HOST:PORT for one "
+            "that is running"
         )
 
 
@@ -144,14 +144,14 @@ def check_paths(
     more = f" (and {len(hidden) - 1} more)" if len(hidden) > 1 else ""
     if workers.near and workers.kind in ("process", "external"):
         return (
-            f"{path}{more} lies on this machine; the {workers} must be on it too (if they see it "
-            "over a network, say --shared-path)"
+            f"{path}{more} is on this machine: the {workers} are assumed to be on it too (if they "
+            "see it over a network, give --shared-path)"
         )
     why = "they run in containers" if workers.kind == "docker" else "they are other machines"
     raise ConfigError(
-        f"{path}{more} {use} by the {workers}, and lies on this machine: {why}. Put it where both "
-        "see it (gs://, s3://, abfs://), or name the directory with `shared_paths` if they have it "
-        "under the same name (NFS, a mounted volume)"
+        f"{path}{more} {use} by the {workers}, but is on this machine: {why}. Put it on a store "
+        "(s3://, gs://, abfs://), or name the directory with `shared_paths` if they see it under "
+        "the same path (NFS, a mounted volume)"
     )
 
 
@@ -170,9 +170,9 @@ def check_package(beam_options: PipelineOptions, workers: Workers, *, how: Stagi
     """
     if how == "auto" and needs_package(beam_options, workers):
         raise ConfigError(
-            f"the {workers} lack beam-bpe: make a wheel with bpe package --output DIR, which "
-            "prints the option of Beam that brings it; or name an image that has it "
-            "(--sdk_container_image), or use `stage` none if they have it"
+            f"the {workers} lack beam-bpe: build a wheel with bpe package --output DIR, which "
+            "prints the Beam option that sends it; or name an image that has it "
+            "(--sdk_container_image); or use `stage` none if it is installed there"
         )
 
 

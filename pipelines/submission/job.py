@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 1.0
 _PAGES = {
-    "FlinkRunner": "Flink's page, port 8081 of its JobManager",
-    "SparkRunner": "Spark's page, port 8080 of its master",
-    "PrismRunner": "Prism's page, port 8074 of its machine",
+    "FlinkRunner": "Flink's web UI, port 8081 of its JobManager",
+    "SparkRunner": "Spark's web UI, port 8080 of its master",
+    "PrismRunner": "Prism's web UI, port 8074 of its machine",
 }
 _CANCEL_SECONDS = 60.0
 
@@ -115,11 +115,11 @@ def where_to_look(result: Any, beam_options: PipelineOptions, workers: Workers) 
         page = flink if flink.startswith("http") else f"http://{flink}"  # as Beam completes it
         return f"{place}: watch it at {page}"
     if endpoint and endpoint != "embed":
-        page = _PAGES.get(workers.runner, f"the cluster's own page ({', '.join(_PAGES.values())})")
+        page = _PAGES.get(workers.runner, f"the cluster's web UI ({', '.join(_PAGES.values())})")
         return f"{place}, job server {endpoint}: watch it on {page}"
     if workers.address:
         return f"{place}, master {workers.address}: watch it on {_PAGES[workers.runner]}"
-    return f"{place}, which Beam started here for this job, without a page"
+    return f"{place}, which Beam started here for this job, without a web UI"
 
 
 def wait(result: Any, poll: Callable[[], bool]) -> str | None:
@@ -178,7 +178,7 @@ def submitted_unseen(interrupted: Interrupts, *, runner: str, name: str) -> Inte
     error = interrupted.error()
     return Interrupted(
         f"{error} while the job was submitted to {runner}: it may run there, under the name "
-        f"{name}: look for it on the runner's page, and cancel it there",
+        f"{name}: find it in the runner's web UI, and cancel it there",
         exit_status=error.exit_status,
     )
 

@@ -56,7 +56,7 @@ def checked_pretokens(arguments: Mapping[str, Any]) -> PretokenSettings:
 
 
 def shown_pretokens(settings: PretokenSettings) -> dict[str, Any]:
-    """What a runner's page shows of how text is cut."""
+    """What a runner's web UI shows of how text is cut."""
     return {
         "pretokenizer": str(settings.cut),
         "special_tokens": " ".join(settings.special_tokens) or "none",
@@ -94,7 +94,7 @@ class CountPretokens(ExceptionHandling):
         self._text_field = text_field
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         return shown_pretokens(self._settings)
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:

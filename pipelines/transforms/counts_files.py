@@ -75,7 +75,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._output = replace(self._output, directory=self._job.directory)
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         return {"path": self._output.directory, **shown_pretokens(self._pretokens)}
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
@@ -164,7 +164,7 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
         self._path = path
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         return {"path": self._path}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:

@@ -113,7 +113,7 @@ class EncodeDocuments(ExceptionHandling):
             IdEncoder(self.tokenizer, **self._tokens)
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         tokenizer = self.tokenizer
         shown = tokenizer if isinstance(tokenizer, (str, bpe.Tokenizer)) else "a side input"
         return {

@@ -124,7 +124,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         return KeptColumn(name=name, type=type_text(kind))
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         return {"path": self.path, "parts": self.parts}
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:

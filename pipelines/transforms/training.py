@@ -67,7 +67,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             )
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's page shows."""
+        """What a runner's web UI shows."""
         asked = self._training
         limits = {"vocab_size": asked.vocab_size, "max_merges": asked.max_merges}
         shown = {name: limit for name, limit in limits.items() if limit is not None}

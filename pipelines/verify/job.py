@@ -75,7 +75,7 @@ class VerifyRequest(Request):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's page shows of it, beside the output."""
+        """What a runner's web UI shows of it, beside the output."""
         return {"inputs": ", ".join(self.inputs.patterns)} if self.inputs else {}
 
     def plan(self) -> VerifyingCounts | VerifyingEncoded:

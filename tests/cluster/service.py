@@ -39,7 +39,7 @@ class Layout:
     Attributes:
         taskmanagers: how many.
         slots: of each, for tasks that run at once.
-        web: Flink's page, where jobs are watched.
+        web: Flink's web UI.
         jobs: where jobs are sent.
         artifacts: where what they stage is sent.
         expansion: of Beam's job server; not used here.

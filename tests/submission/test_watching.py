@@ -25,10 +25,10 @@ from pipelines.submission.workers import workers_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FLINK = "Flink's page, port 8081 of its JobManager"
-SPARK = "Spark's page, port 8080 of its master"
-PRISM = "Prism's page, port 8074 of its machine"
-STARTED = "which Beam started here for this job, without a page"
+FLINK = "Flink's web UI, port 8081 of its JobManager"
+SPARK = "Spark's web UI, port 8080 of its master"
+PRISM = "Prism's web UI, port 8074 of its machine"
+STARTED = "which Beam started here for this job, without a web UI"
 
 
 def result_of(service: Any = None) -> PipelineResult:
@@ -45,7 +45,7 @@ def result_of(service: Any = None) -> PipelineResult:
         ),
         (
             ("PortableRunner", "--job_endpoint=a:1"),
-            f", job server a:1: watch it on the cluster's own page ({FLINK}, {SPARK}, {PRISM})",
+            f", job server a:1: watch it on the cluster's web UI ({FLINK}, {SPARK}, {PRISM})",
         ),
         (("FlinkRunner", "--flink_master=http://flink:8081"), ": watch it at http://flink:8081"),
         (("FlinkRunner", "--flink_master=flink:8081"), ": watch it at http://flink:8081"),

@@ -160,7 +160,7 @@ def test_files_that_workers_see_are_fine(tmp_path: Path) -> None:
 def test_a_cluster_on_this_machine_is_only_noted(tmp_path: Path) -> None:
     corpus = str(tmp_path / "a.txt")
     note = check_paths(workers(*PROCESS), reads=[corpus], writes=str(tmp_path / "out"))
-    assert note.startswith(f"{corpus} (and 1 more) lies on this machine")
+    assert note.startswith(f"{corpus} (and 1 more) is on this machine")
 
 
 def test_a_job_server_that_is_not_there_is_one_clear_error() -> None:
@@ -180,7 +180,7 @@ def test_a_job_server_that_is_not_there_is_one_clear_error() -> None:
 def test_no_runner_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for runner, message in (
-        ("PrismRunner", "none is downloaded unasked"),
+        ("PrismRunner", "no program prism on the PATH"),
         ("PortableRunner", "needs the address of a job server"),
     ):
         made = options_of(runner)
