@@ -34,11 +34,11 @@ class Characters {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  // of_byte: the token of each byte. merges: (left, right, result) of `table`.
+  // of_byte: the token of each byte. merges: (left, right, result) of `table`, by rank.
   Characters(const Vocabulary& vocabulary, const std::array<uint32_t, 256>& of_byte,
              const MergeTable& table, std::span<const uint32_t> merges)
       : of_byte_(of_byte), known_(kCodePoints) {
-    const Borders borders(vocabulary, table, merges);
+    const Borders borders(vocabulary, merges);
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
       const Bytes token = vocabulary[id];
       if (token.size() < 2 || token.size() > 4) continue;
@@ -111,12 +111,12 @@ class Characters {
   // Of the tokens that are less than a character: those ranks. Of all tokens: the lowest one.
   class Borders {
    public:
-    Borders(const Vocabulary& vocabulary, const MergeTable& table, std::span<const uint32_t> merges)
+    Borders(const Vocabulary& vocabulary, std::span<const uint32_t> merges)
         : lowest_(vocabulary.size(), kNoMerge), place_(vocabulary.size(), 0), ranks_(1) {
       ranks_[0].fill(kNoMerge);
       for (size_t i = 0; i + 2 < merges.size(); i += 3) {
         const uint32_t left = merges[i], right = merges[i + 1];
-        const Rank rank = table.find(left, right).rank;
+        const auto rank = static_cast<Rank>(i / 3);
         lower(lowest_[left], rank);
         lower(lowest_[right], rank);
         if (begins_character(vocabulary[right]))

@@ -105,72 +105,25 @@ void for_each_longer_token(const Vocabulary& vocabulary, F&& f) {
 }
 
 // The merges of a vocabulary in which each token is made of two that come before it, in the order
-// of the ids: what training makes. Of the ways to write a token as two, that one happens whose
-// parts stay two when their bytes are merged side by side (the pairs of compatible tokens of G. van
-// Antwerpen and A. Neubeck, "So many tokens, so little time", GitHub 2024). Each way is looked at
-// by itself, so no table of all ways is needed.
-class TrainedRanks {
- public:
-  // The merges as (left, right, result); nothing where a token is not made so, or where looking
-  // takes more steps than vocabularies of text do.
-  static std::optional<std::vector<uint32_t>> merges(const Vocabulary& vocabulary,
-                                                     const std::vector<uint32_t>& prefixes,
-                                                     const std::vector<uint32_t>& suffixes) {
-    TrainedRanks ranks(vocabulary);
-    for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-      if (!vocabulary.has(id) || ranks.is_byte(id)) continue;
-      bool is_made = false;
-      for_each_split(vocabulary, prefixes, suffixes, id, [&](uint32_t left, uint32_t right) {
-        if (is_made || !ranks.comes_before(left, id) || !ranks.comes_before(right, id)) return;
-        is_made = ranks.stay_two(left, right);
-        if (is_made) ranks.add(left, right, id);
-      });
-      if (!is_made || ranks.steps_ > kMostSteps * vocabulary.size()) return std::nullopt;
-    }
-    return std::move(ranks.merges_);
+// of the ids, which is what training makes: the bytes of each token, merged by the tokens before
+// it, become two. Nothing where one becomes more. (With all ways to make a token in the table, the
+// merges before its last would be the same: none of them has its rank or a greater one.)
+inline std::optional<std::vector<uint32_t>> merges_in_order(
+    const Vocabulary& vocabulary, const std::array<uint32_t, 256>& byte_ids) {
+  MergeTable table(vocabulary.size());
+  Merger merger;
+  std::vector<uint32_t> merges, symbols;
+  merges.reserve(3 * vocabulary.size());
+  for (uint32_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary[id].size() < 2) continue;
+    symbols.clear();
+    for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
+    if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return std::nullopt;
+    table.insert(symbols[0], symbols[1], id, id);
+    merges.insert(merges.end(), {symbols[0], symbols[1], id});
   }
-
- private:
-  static constexpr size_t kMostSteps = 64;  // for a token; three are usual
-
-  struct Halves {
-    uint32_t left, right;
-  };
-
-  explicit TrainedRanks(const Vocabulary& vocabulary)
-      : vocabulary_(vocabulary), table_(vocabulary.size()), halves_(vocabulary.size()) {}
-
-  bool is_byte(uint32_t id) const { return vocabulary_[id].size() == 1; }
-  bool comes_before(uint32_t part, uint32_t id) const { return part < id || is_byte(part); }
-
-  void add(uint32_t left, uint32_t right, uint32_t id) {
-    table_.insert(left, right, id, id);
-    halves_[id] = {left, right};
-    merges_.insert(merges_.end(), {left, right, id});
-  }
-
-  // Undoes the merges of both sides, the last one first, and looks at what stood at the border
-  // then: had that been a merge of a lower rank than the one undone, it would have come before it.
-  bool stay_two(uint32_t left, uint32_t right) {
-    for (Rank below = kNoMerge;; ++steps_) {
-      if (table_.find(left, right).rank < below) return false;
-      if (is_byte(left) && is_byte(right)) return true;
-      if (is_byte(left) || (!is_byte(right) && right >= left)) {
-        below = right + 1;  // of equal ranks the merge at the left came first
-        right = halves_[right].left;
-      } else {
-        below = left;
-        left = halves_[left].right;
-      }
-    }
-  }
-
-  const Vocabulary& vocabulary_;
-  MergeTable table_;
-  std::vector<Halves> halves_;  // of each token that a merge makes
-  std::vector<uint32_t> merges_;
-  size_t steps_ = 0;
-};
+  return merges;
+}
 
 // The one merge of `table` that makes each token, as (left, right, result), by rank.
 inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
@@ -204,9 +157,9 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
 // tokens can be written as two tokens in more than kMaxSplits ways.
 inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
   const auto byte_ids = ranked::all_byte_ids(vocabulary);
+  if (auto merges = ranked::merges_in_order(vocabulary, byte_ids)) return *std::move(merges);
   const auto prefixes = ranked::affix_links(vocabulary, false);
   const auto suffixes = ranked::affix_links(vocabulary, true);
-  if (auto merges = ranked::TrainedRanks::merges(vocabulary, prefixes, suffixes)) return *merges;
   size_t splits = 0;
   ranked::for_each_longer_token(vocabulary, [&](uint32_t id) {
     ranked::for_each_split(vocabulary, prefixes, suffixes, id,
