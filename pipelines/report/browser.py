@@ -13,6 +13,7 @@ import unicodedata2
 
 from bpe.models import ByteLevel, CharacterLevel
 from bpe.normalizer import HAN, normalize_column
+from bpe.pretokenizer import PRETOKENIZERS
 from bpe.vocabulary import unspelled_ids
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from bpe.models import Model
     from bpe.tokenizer import Tokenizer
 
-# The pre-tokenizers that tokenizer.js has a scanner for.
-SCANNERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none")
 MOST_TOKENS = 500_000
 MOST_BYTES = 32_000_000  # of all tokens
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -52,10 +51,8 @@ def unsupported(tokenizer: Tokenizer) -> str | None:
     cut = tokenizer.pretokenizer
     if cut.never_split:
         return f"it never splits {', '.join(map(repr, cut.never_split))}"
-    if cut.name is not None and cut.name not in SCANNERS:
-        return f"the page has no scanner for the pre-tokenizer {cut.name}"
     for pattern in cut.patterns:
-        if pattern not in SCANNERS:
+        if pattern not in PRETOKENIZERS:
             return f"it cuts text with a regular expression of its own, {pattern!r:.200}"
     size = sum(len(token) for token in tokenizer.tokens if token is not None)
     if len(tokenizer.tokens) > MOST_TOKENS or size > MOST_BYTES:

@@ -88,7 +88,7 @@ function makeNormalizer(steps, unicode) {
 }
 
 // Pre-tokenizers: scanners that cut where the patterns of bpe/native/text/patterns/ do, with the
-// same reasoning. browser.py lists their names. A piece is [begin, end) of an array of code points.
+// same reasoning: one for each name. A piece is [begin, end) of an array of code points.
 function makeScanner(scheme, unicode) {
   const ANY_CASE = scheme !== "gpt2";
   const kind = (text, at) => unicode.classes[text[at]];

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -165,6 +166,12 @@ def test_a_thousand_texts_have_our_ids(tmp_path: Path) -> None:
     cases, samples = tokenizers(), texts()
     assert len(samples) == 1000
     assert compare(tmp_path / "page.html", cases, samples) >= len(cases) * len(samples)
+
+
+def test_every_named_pretokenizer_has_a_scanner() -> None:
+    scanners = re.search(r"const next = \{(.*?)\}\[scheme\]", browser.script(), re.DOTALL)
+    assert scanners is not None
+    assert set(re.findall(r'^ *"([\w-]+)":', scanners[1], re.MULTILINE)) == set(bpe.PRETOKENIZERS)
 
 
 def test_every_code_point_is_cut_as_ours(tmp_path: Path) -> None:
