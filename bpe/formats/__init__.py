@@ -1,6 +1,7 @@
 """Tokenizer files: one module for each format, and the list of all, :data:`FORMATS`.
 
-A new format is a module with a :class:`~bpe.formats.format.Format`, added to the list.
+A new format is a module with a :class:`~bpe.formats.format.Format`, added to the list: names,
+endings and companions of files follow from it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,26 @@ if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
     from bpe.tokenizer import Tokenizer
 
-__all__ = ["ENDINGS", "FORMATS", "LEAVE_OUT", "TokenizerFiles", "TokenizerSpec", "read", "write"]
+__all__ = [
+    "ENDINGS",
+    "FORMATS",
+    "LEAVE_OUT",
+    "USUAL_NAMES",
+    "TokenizerFiles",
+    "TokenizerSpec",
+    "companions",
+    "read",
+    "write",
+]
 
 FORMATS: tuple[Format, ...] = (tiktoken.FORMAT, gpt2.FORMAT, huggingface.FORMAT)
 """All formats; a file is of the first that its name fits."""
 
-ENDINGS = (".json", ".txt", ".tiktoken", ".model")
+ENDINGS = tuple(dict.fromkeys(ending for format_ in FORMATS for ending in format_.endings))
 """How the names of tokenizer files of all formats end."""
+
+USUAL_NAMES = tuple(name for format_ in reversed(FORMATS) for name in format_.usual_names)
+"""The names of tokenizer files in a directory; if it holds several, the first is read."""
 
 
 def read(
@@ -53,12 +67,28 @@ def read(
     """
     if path.is_dir():
         path = _file_in(path)
-    for format_ in FORMATS:
-        if format_.reads(path):
-            return format_.read(path, pretokenizer, special_tokens)
-    if not path.exists():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    raise TokenizerFileError(f"{path}: {_SENTENCEPIECE if path.suffix == '.model' else _UNKNOWN}")
+    format_ = _format_of(path)
+    if format_ is None:
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        reason = _SENTENCEPIECE if path.suffix == ".model" else _UNKNOWN
+        raise TokenizerFileError(f"{path}: {reason}")
+    if format_.self_contained and not (pretokenizer is None and special_tokens is None):
+        raise TokenizerFileError(
+            f"{path}: a {format_.files} defines its own pre-tokenizer and special tokens; give "
+            "neither pre-tokenizer nor pattern nor special tokens"
+        )
+    return format_.read(path, pretokenizer, special_tokens)
+
+
+def companions(path: Path) -> tuple[Path, ...]:
+    """The other files that are read with a tokenizer file: ``merges.txt`` with ``vocab.json``.
+
+    Raises:
+        OSError: a ``.model`` file, whose contents decide, cannot be opened.
+    """
+    format_ = _format_of(path)
+    return () if format_ is None else format_.companions(path)
 
 
 def write(
@@ -93,13 +123,16 @@ def write(
     raise TokenizerError(f"{path}: {_UNKNOWN}")
 
 
+def _format_of(path: Path) -> Format | None:
+    return next((format_ for format_ in FORMATS if format_.reads(path)), None)
+
+
 def _file_in(directory: Path) -> Path:
-    for name in (huggingface.NAME, gpt2.VOCAB, "tokenizer.model"):
+    for name in USUAL_NAMES:
         if (directory / name).exists():
             return directory / name
-    raise TokenizerFileError(
-        f"{directory}: the directory holds neither {huggingface.NAME} nor {gpt2.VOCAB}"
-    )
+    names = f"{', '.join(USUAL_NAMES[:-1])} nor {USUAL_NAMES[-1]}"
+    raise TokenizerFileError(f"{directory}: the directory holds neither {names}")
 
 
 _SENTENCEPIECE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
     from bpe.tokenizer import Tokenizer
 
-LEAVE_OUT = (
+LossName: TypeAlias = Literal[
     "pretokenizer",
     "normalizer",
     "never-split",
     "special-tokens",
     "added-tokens",
     "post-processor",
-)
+]
+LEAVE_OUT: tuple[LossName, ...] = get_args(LossName)
 """What :meth:`bpe.Tokenizer.save` can leave out of a file that cannot hold it."""
 
 _SHOWN = 5
@@ -45,7 +46,7 @@ class Loss(NamedTuple):
 
 
 def check_losses(
-    losses: Mapping[str, Loss], leave_out: Collection[str], *, kind: str, loading: str
+    losses: Mapping[LossName, Loss], leave_out: Collection[str], *, kind: str, loading: str
 ) -> None:
     """Refuse to write a file that silently loses something.
 
@@ -88,9 +89,9 @@ def named_tokens(named: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def common_losses(tokenizer: Tokenizer) -> dict[str, Loss]:
+def common_losses(tokenizer: Tokenizer) -> dict[LossName, Loss]:
     """The losses of both ``.tiktoken`` and ``vocab.json`` with ``merges.txt``."""
-    losses = {}
+    losses: dict[LossName, Loss] = {}
     cut = tokenizer.pretokenizer
     if cut.normalizer:
         losses["normalizer"] = Loss(f"the normalizer {', '.join(cut.normalizer)}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from bpe.formats.export_checks import Loss
+    from bpe.formats.export_checks import Loss, LossName
     from bpe.pretokenizer import Pretokenizer
     from bpe.token_table import TokenTable
     from bpe.tokenizer import Tokenizer
@@ -29,6 +29,11 @@ class Format:
 
     Attributes:
         files: the names of its files, for messages.
+        endings: how the names of its files end.
+        usual_names: the names of its files in a directory; the first is read.
+        self_contained: whether its files define the pre-tokenizer and the special tokens, so that
+            the caller must not.
+        companions: of a path, the other files that are read with it.
         reads: whether a path is read as this format.
         writes: whether a path is written as this format.
         read: of a path, a pre-tokenizer and special tokens; see :func:`bpe.formats.read`.
@@ -37,6 +42,10 @@ class Format:
     """
 
     files: str
+    endings: tuple[str, ...]
+    usual_names: tuple[str, ...]
+    self_contained: bool
+    companions: Callable[[Path], tuple[Path, ...]] = lambda _: ()
     reads: Callable[[Path], bool]
     writes: Callable[[Path], bool]
     read: Callable[[Path, Pretokenizer | None, SpecialIds], TokenizerSpec]
@@ -81,7 +90,7 @@ class TokenizerFiles:
     """
 
     contents: Mapping[Path, bytes]
-    losses: Mapping[str, Loss]
+    losses: Mapping[LossName, Loss]
     dialect: str | None = None
 
 

@@ -182,6 +182,10 @@ def _check_tokens(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
 
 FORMAT = Format(
     files=f"*{VOCAB} with *{MERGES} beside it",
+    endings=(".json", ".txt"),
+    usual_names=(VOCAB, MERGES),
+    self_contained=False,
+    companions=lambda path: tuple(file for file in _pair(path) if file != path),
     reads=_is_one,
     writes=_is_one,
     read=read,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from bpe.errors import InexpressibleError, TokenizerError, TokenizerFileError
+from bpe.errors import InexpressibleError, TokenizerError
 from bpe.formats import beam_bpe
 from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
 from bpe.formats.huggingface_cuts import (
@@ -149,20 +149,16 @@ def _lines(items: Iterable[str]) -> str:
 
 
 def read(
-    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
+    path: Path,
+    pretokenizer: Pretokenizer | None = None,  # noqa: ARG001 - the file defines it
+    special_tokens: SpecialIds = None,  # noqa: ARG001 - the file defines them
 ) -> TokenizerSpec:
     """Read a tokenizer.json.
 
     Raises:
-        TokenizerFileError: a pre-tokenizer or special tokens are given, the file is broken, or it
-            says something that this library cannot honour exactly; the message names the file
-            and the entry.
+        TokenizerFileError: the file is broken, or it says something that this library cannot
+            honour exactly; the message names the file and the entry.
     """
-    if pretokenizer is not None or special_tokens is not None:
-        raise TokenizerFileError(
-            f"{path}: a tokenizer.json defines its own pre-tokenizer and special tokens; give "
-            "neither pre-tokenizer nor pattern nor special tokens"
-        )
     file = read_json(str(path), read_bytes(path)).object(
         "version",
         "truncation",
@@ -549,6 +545,9 @@ def _tokens(step: Mapping[str, Any]) -> str:
 
 FORMAT = Format(
     files=NAME,
+    endings=(".json",),
+    usual_names=(NAME,),
+    self_contained=True,
     reads=lambda path: path.suffix == ".json",
     writes=lambda path: path.suffix == ".json",
     read=read,

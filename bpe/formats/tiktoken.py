@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
+    from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
     from bpe.tokenizer import Tokenizer
 
@@ -208,7 +209,7 @@ def write(
     return TokenizerFiles({path: data}, losses)
 
 
-def _losses(tokenizer: Tokenizer, data: bytes) -> dict[str, Loss]:
+def _losses(tokenizer: Tokenizer, data: bytes) -> dict[LossName, Loss]:
     """What the file does not hold, or readers assume because OpenAI published these ranks."""
     losses = common_losses(tokenizer)
     published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
@@ -263,6 +264,9 @@ def _merges(flat: list[int]) -> Iterator[tuple[int, tuple[int, int]]]:
 
 FORMAT = Format(
     files="*.tiktoken",
+    endings=(".tiktoken", ".model"),
+    usual_names=("tokenizer.model",),
+    self_contained=False,
     reads=lambda path: (
         path.suffix == ".tiktoken" or (path.suffix == ".model" and _holds_ranks(path))
     ),

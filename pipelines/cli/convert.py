@@ -15,6 +15,7 @@ from pipelines.progress import many
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
+    from bpe.formats.export_checks import LossName
     from bpe.formats.huggingface import Dialect
 
 # As bpe has them (a test compares); bpe is not imported for `--help`.
@@ -104,7 +105,7 @@ def convert(
     click.echo(_as_text(summary))
 
 
-def _arguments(tokenizer: Tokenizer, lacks: dict[str, str]) -> list[str]:
+def _arguments(tokenizer: Tokenizer, lacks: dict[LossName, str]) -> list[str]:
     """The options with which a file that lacks something loads as the same tokenizer."""
     given: list[str] = []
     cut = tokenizer.pretokenizer

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings")
 
-# As bpe.presets.names() (a test compares); bpe is not imported for `--help`.
+# As bpe has them (a test compares); bpe is not imported for `--help`.
 PRESETS = ("byte-level", "interview", "notebook", "word-tutorial", "words")
+BARE_FILES = (".tiktoken", "vocab.json")  # tokenizer files that do not record a pre-tokenizer
 # Of commands that read stores, and have no runner.
 NO_RUNNER = ("runner", "workers", "stage", "shared_path")
 
@@ -160,7 +161,7 @@ def tokenizer_options() -> Callable[[Any], Any]:
         _of_file(
             "pretokenizer",
             default_is="from the file",
-            help="Pre-tokenizer, for a file that does not record it (.tiktoken, vocab.json).",
+            help=f"Pre-tokenizer, for a file that does not record it ({', '.join(BARE_FILES)}).",
         ),
         _of_file(
             "pattern",
@@ -181,9 +182,9 @@ def tokenizer_options() -> Callable[[Any], Any]:
         _of_file(
             "special_tokens",
             metavar="TOKEN[=ID]",
-            help="Special token, with its id, for a file that does not record it (.tiktoken, "
-            "vocab.json). Omit the id if the file contains the token or the vocabulary is a "
-            "published one; repeatable.",
+            help="Special token, with its id, for a file that does not record it "
+            f"({', '.join(BARE_FILES)}). Omit the id if the file contains the token or the "
+            "vocabulary is a published one; repeatable.",
         ),
     )
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from bpe import PRETOKENIZERS
 from bpe.errors import UnknownCharacterError
+from bpe.formats import USUAL_NAMES
 from pipelines import storage
 from pipelines.compare.measures import (
     USED_GROUPS,
@@ -118,7 +119,7 @@ def parse_tokenizers(texts: Sequence[str]) -> tuple[TokenizerFile, ...]:
 def _short_name(path: str) -> str:
     """The file's name, or its folder's where all files of the kind have the same name."""
     parts = PurePosixPath(path.replace("\\", "/"))
-    if parts.name in ("tokenizer.json", "vocab.json") and parts.parent.name:
+    if parts.name in USUAL_NAMES and parts.parent.name:
         return parts.parent.name
     return parts.stem or path
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
+from bpe.formats import companions
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output.names import TOKENIZER
@@ -41,10 +42,11 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
             head, name = path.rstrip("/").rsplit("/", 1)
-            names = [name, "merges.txt"] if name == "vocab.json" else [name]
-            for name in names:
-                (Path(folder) / name).write_bytes(storage.read(join(head, name)))
-            return Tokenizer.load(Path(folder) / names[0], pretokenizer=pretokenizer)
+            local = Path(folder, name)
+            local.write_bytes(storage.read(path))
+            for beside in companions(local):
+                beside.write_bytes(storage.read(join(head, beside.name)))
+            return Tokenizer.load(local, pretokenizer=pretokenizer)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
     except BpeError as error:

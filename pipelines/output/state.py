@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bpe.formats import USUAL_NAMES
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output.entries import COUNTS_KIND, WATCH
@@ -153,7 +154,8 @@ def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind |
         return "tokenizer", (
             f"{name}: no {TOKENIZER}: no finished training left its tokenizer here {_RESUME}"
         )
-    return ("tokenizer" if storage.exists(join(root, "vocab.json")) else None), None
+    others = (join(root, file) for file in USUAL_NAMES if file != TOKENIZER)
+    return ("tokenizer" if any(map(storage.exists, others)) else None), None
 
 
 def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:

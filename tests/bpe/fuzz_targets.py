@@ -31,7 +31,7 @@ from bpe.reference import pretokenize
 from bpe.reference.encode import decode as decode_by_reference
 from bpe.reference.pretokenize import count as count_by_reference
 from tests.bpe.fuzz_tokenizers import ByReference, drawn_tokenizer
-from tests.bpe.test_formats_fuzz import FORMATS
+from tests.bpe.test_formats_fuzz import FORMATS, cut_of
 from tests.bpe.test_train_reference import SETTINGS, learn, learnt
 
 if TYPE_CHECKING:
@@ -324,9 +324,8 @@ def check_load(data: bytes, dice: random.Random) -> Seen:
             if path.name in FORMATS["pair"]:
                 Path(folder, other).write_bytes(content)
         path.write_bytes(data)
-        given = {"pretokenizer": "gpt2"} if path.suffix == ".tiktoken" else {}
         try:
-            tokenizer = bpe.Tokenizer.load(path, **given)
+            tokenizer = bpe.Tokenizer.load(path, pretokenizer=cut_of(path))
         except BpeError as error:
             return path.name, kind_of(error)
         seen: Seen = path.name, type(tokenizer.model).__name__, size(len(tokenizer.merges))
@@ -353,12 +352,12 @@ def check_load(data: bytes, dice: random.Random) -> Seen:
 
 def file_name(data: bytes, dice: random.Random) -> str:
     """What a file is taken for: mostly what it looks like."""
-    names = ["tokenizer.json", "vocab.json", "merges.txt", "x.tiktoken"]
     if dice.random() < 0.05:
-        return dice.choice(names)
+        return dice.choice(sorted({name for files in FORMATS.values() for name in files}))
     if data.lstrip()[:1] in b"{[":
-        return names[0] if b'"model"' in data or b'"version"' in data else names[1]
-    return names[2] if data.startswith(b"#") else names[3]
+        is_whole = b'"model"' in data or b'"version"' in data
+        return "tokenizer.json" if is_whole else "vocab.json"
+    return "merges.txt" if data.startswith(b"#") else "x.tiktoken"
 
 
 def kind_of(error: BaseException) -> str:

@@ -473,8 +473,24 @@ def test_every_format_reads_what_it_writes(format_: Format, tmp_path: Path) -> N
     assert format_.reads(path)
     assert format_.writes(path)
     tokenizer.save(path)
-    cut = None if path.name == "tokenizer.json" else "gpt2"
+    cut = None if format_.self_contained else "gpt2"
     assert bpe.Tokenizer.load(path, pretokenizer=cut).encode("a b") == tokenizer.encode("a b")
+    written = {file.name for file in tmp_path.iterdir()}
+    assert written == {path.name, *(file.name for file in format_.companions(path))}
+    assert all(name.endswith(format_.endings) for name in (*written, *format_.usual_names))
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda format_: format_.files)
+def test_a_directory_is_read_by_the_usual_names(format_: Format, tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=bpe.Pretokenizer("gpt2"))
+    path = tmp_path / "x" / format_.files.split()[0].replace("*", "x-")
+    path.parent.mkdir()
+    tokenizer.save(path)
+    path.rename(tmp_path / format_.usual_names[0])
+    for file, name in zip(format_.companions(path), format_.usual_names[1:], strict=True):
+        file.rename(tmp_path / name)
+    cut = None if format_.self_contained else "gpt2"
+    assert bpe.Tokenizer.load(tmp_path, pretokenizer=cut).encode("a b") == tokenizer.encode("a b")
 
 
 def test_an_unknown_name_is_refused_with_the_names_of_all_formats(tmp_path: Path) -> None:

@@ -9,19 +9,18 @@ import base64
 import copy
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bpe
+from bpe import formats
 from bpe.errors import TokenizerFileError, UnknownCharacterError
 from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EXAMPLES = int(os.environ.get("BPE_FUZZ", "60"))
 TEXT = "the <s> xyz é 12"
@@ -81,6 +80,13 @@ FORMATS: dict[str, dict[str, bytes]] = {
     },
     "pair": pair(),
 }
+
+
+def cut_of(path: Path) -> str | None:
+    """The pre-tokenizer with which a file of any format is read."""
+    format_ = next(format_ for format_ in formats.FORMATS if format_.reads(path))
+    return None if format_.self_contained else "gpt2"
+
 
 WRONG: list[Any] = [
     *(None, True, False, -1, 0, 1, 97, 255, 256, 257, 10**9, 2**31, 2**32, 2**64, 0.5, 1e308),
@@ -163,9 +169,8 @@ def test_a_file_that_is_not_as_it_should_be(name: str, data: st.DataObject, tmp_
             content = data.draw(st.one_of(kinds))  # noqa: PLW2901
         (tmp_path / file).write_bytes(content)
     path = tmp_path / changed
-    given_too = {"pretokenizer": "gpt2"} if path.suffix == ".tiktoken" else {}
     try:
-        tokenizer = bpe.Tokenizer.load(path, **given_too)
+        tokenizer = bpe.Tokenizer.load(path, pretokenizer=cut_of(path))
     except TokenizerFileError as error:
         message = str(error)
     else:
@@ -192,5 +197,10 @@ def test_the_good_files_load(name: str, tmp_path: Path) -> None:
     for file, content in FORMATS[name].items():
         (tmp_path / file).write_bytes(content)
         path = tmp_path / file
-    given_too = {"pretokenizer": "gpt2"} if path.suffix == ".tiktoken" else {}
-    assert bpe.Tokenizer.load(path, **given_too).encode("the")
+    assert bpe.Tokenizer.load(path, pretokenizer=cut_of(path)).encode("the")
+
+
+def test_every_format_is_here() -> None:
+    names = [Path(name) for files in FORMATS.values() for name in files]
+    for format_ in formats.FORMATS:
+        assert any(format_.reads(name) for name in names), format_.files

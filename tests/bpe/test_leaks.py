@@ -19,7 +19,7 @@ from bpe import _native, formats
 from bpe.errors import BpeError
 from bpe.normalizer import normalize_column
 from tests.bpe.models import make
-from tests.bpe.test_formats_fuzz import FORMATS
+from tests.bpe.test_formats_fuzz import FORMATS, cut_of
 from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def test_calls_keep_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     ("ties", "model"),
     [
-        *((ties, bpe.ByteLevel()) for ties in ("bytes-min", "huggingface", "first-seen")),
+        *((ties, bpe.ByteLevel()) for ties in bpe.TIES),
         *(("id-min", model) for model in (bpe.CharacterLevel(), bpe.WordPiece())),
     ],
 )
@@ -142,7 +142,8 @@ def test_vocabularies_keep_nothing(name: str, tmp_path: Path) -> None:
     for file, content in FORMATS[name].items():
         path = tmp_path / file
         path.write_bytes(content)
-    cut = bpe.Pretokenizer("gpt2") if path.suffix == ".tiktoken" else None
+    name_of_cut = cut_of(path)
+    cut = None if name_of_cut is None else bpe.Pretokenizer(name_of_cut)
     parts = vars(formats.read(path, pretokenizer=cut, special_tokens=None))
     assert kept(lambda: bpe.Tokenizer(**parts), 20) < 0.5
 

@@ -105,6 +105,8 @@ def test_choices_are_those_of_the_library() -> None:
     assert library.presets.names() == options.PRESETS
     assert convert.LEAVE_OUT == formats.LEAVE_OUT
     assert convert.DIALECTS == huggingface.DIALECTS
+    bare = (format_.files.split()[0] for format_ in formats.FORMATS if not format_.self_contained)
+    assert tuple(name.lstrip("*") for name in bare) == options.BARE_FILES
     assert declared(settings.CountSettings)["shards"].maximum == MAX_SHARDS
     kinds = [
         type(library.presets.model_of(model, symbols=symbols))
@@ -115,6 +117,14 @@ def test_choices_are_those_of_the_library() -> None:
         *(library.ByteLevel, library.CharacterLevel),
         *(library.WordPiece, library.WordPiece),
     ]
+
+
+@pytest.mark.parametrize("command", ["convert", "compare", "show"])
+def test_help_names_the_files_of_every_format(command: str) -> None:
+    text = bpe(command, "--help-all").stdout
+    for format_ in formats.FORMATS:
+        names = [word.lstrip("*") for word in format_.files.split() if "." in word]
+        assert all(name in text for name in names), names
 
 
 def test_no_command_is_wrong_and_helps() -> None:

@@ -252,6 +252,7 @@ def test_a_tiktoken_file_takes_its_pretokenizer_behind_a_colon(
     [
         (["a.json", "b.json"], ["a", "b"]),
         (["m/tokenizer.json", "n/tokenizer.json"], ["m", "n"]),
+        (["m/merges.txt", "n/tokenizer.model"], ["m", "n"]),
         (
             ["x/m/tokenizer.json", "y/m/tokenizer.json"],
             ["x/m/tokenizer.json", "y/m/tokenizer.json"],

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import bpe
 from pipelines import storage, stores
 from pipelines.corpus.inputs import find_inputs
+from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError, OutputError
+from pipelines.output.state import inspect
 from pipelines.settings import Execution, InputSettings
 from pipelines.stores import StorageOptions
 from tests.faults.store import BUCKET, Store, start_store
@@ -230,3 +233,32 @@ def test_a_scheme_of_fsspec_holds_the_bytes_of_a_disk(tmp_path: Path) -> None:
     encode(inputs, tokenizer, out, execution=FOUR)
     encode(corpus.inputs(), tokenizer, tmp_path / "expected")
     assert tree(out) == tree(tmp_path / "expected")
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenizer.json", "x.tiktoken", "vocab.json", "merges.txt", "x-vocab.json"]
+)
+def test_a_tokenizer_in_a_store_is_read_with_its_companions(tmp_path: Path, name: str) -> None:
+    local = tmp_path / name
+    small_tokenizer(tmp_path / "t.json")
+    bpe.Tokenizer.load(tmp_path / "t.json").save(local, leave_out=bpe.formats.LEAVE_OUT)
+    cut = None if name == "tokenizer.json" else "gpt2"
+    expected = bpe.Tokenizer.load(local, pretokenizer=cut)
+    at = f"memory://tokenizers{tmp_path}"
+    for path in (local, *bpe.formats.companions(local)):
+        storage.write(f"{at}/{path.name}", path.read_bytes())
+    assert load_tokenizer(f"{at}/{name}", pretokenizer=cut) == expected
+
+
+def test_half_of_a_pair_in_a_store(tmp_path: Path) -> None:
+    at = f"memory://tokenizers{tmp_path}"
+    storage.write(f"{at}/x-merges.txt", b"")
+    with pytest.raises(InputError, match=r"x-vocab\.json: cannot read"):
+        load_tokenizer(f"{at}/x-merges.txt")
+
+
+@pytest.mark.parametrize("name", bpe.formats.USUAL_NAMES)
+def test_a_directory_of_a_tokenizer_is_known_by_any_usual_name(tmp_path: Path, name: str) -> None:
+    assert inspect(str(tmp_path)).kind is None
+    (tmp_path / name).touch()
+    assert inspect(str(tmp_path)).kind == "tokenizer"
