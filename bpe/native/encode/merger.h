@@ -22,7 +22,8 @@ namespace bpe {
 class Merger {
  public:
   // Merges symbols[0, size) in place until no pair merges or `at_least` symbols are left.
-  // Returns how many are left.
+  // Returns how many are left. Encoding asks for 1; ranked.h, which loads and converts files, stops
+  // at 2 to see the last merge of each token.
   size_t merge(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least = 1) {
     if (size <= std::max<size_t>(at_least, 1)) return size;
     if (size <= ShortMerger::kMostSymbols && ShortMerger::takes(table))

@@ -212,7 +212,7 @@ class WordEncoder {
     void encode_rare(const Piece& piece) {
       const Bytes word(piece.begin, piece.size);
       if (cache_.find_in_ring(piece.key, word, ids_)) return;
-      ++run_.cache_use.misses;
+      ++run_.cache_use.misses;  // each word that is merged, exactly (tests/bpe/test_cache_use.py)
       const bool may_be_token =
           word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
       const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
