@@ -16,13 +16,15 @@ from setuptools.errors import CCompilerError, ExecError, PlatformError
 NATIVE = Path("bpe/native")
 
 # Portable by default: no -march=native, so a wheel runs on every worker of its architecture.
-COMPILE = ["-O3", "-g0", "-fno-math-errno", "-Wall", "-Wextra", "-fvisibility=hidden"]
+# A switch over an enumeration has a case for each value.
+WARN = ["-Wall", "-Wextra", "-Werror=switch"]
+COMPILE = ["-O3", "-g0", "-fno-math-errno", *WARN, "-fvisibility=hidden"]
 LINK: list[str] = []
 
 if os.environ.get("BPE_SANITIZE"):  # `make sanitize`
     SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     COVERAGE = ["-fsanitize-coverage=trace-pc"]
-    COMPILE = ["-O1", "-g1", "-fno-omit-frame-pointer", "-Wall", "-Wextra", *SANITIZE, *COVERAGE]
+    COMPILE = ["-O1", "-g1", "-fno-omit-frame-pointer", *WARN, *SANITIZE, *COVERAGE]
     LINK = SANITIZE
 
 

@@ -5,26 +5,27 @@ From texts to ids, in the order in which modules import each other:
 - ``normalizer``, ``pretokenizer``, ``special_tokens``: how text is changed and cut.
 - ``counting``: texts to counts; ``counts``: their sums, pruning, and files.
 - ``models``: what a pre-token consists of: bytes, characters, or WordPieces.
-- ``symbols``, ``trainer``: counts to a tokenizer; ``training_report``: ``training.json``.
+- ``ties``, ``symbols``, ``trainer``: counts to a tokenizer; ``training_report``: ``training.json``.
 - ``vocabulary``, ``_encoding``, ``tokenizer``: the tokenizer; ``explain``, ``diff``: for people.
 - ``formats``: tokenizer files; ``presets``: settings by name; ``errors``: every error.
 - ``native``: the C++ core (``_native``); ``reference``: its readable twin, which only tests import.
 
 Where to add
 
-- a tie rule: ``native/train/tie_breaker.h``; ``choose`` in ``reference/train.py``; its name in
-  ``pipelines/settings.py``.
+- a tie rule: a row of ``kTieRules`` in ``native/train/tie_breaker.h``; a line each in ``choose``
+  and ``sort_whole`` of ``reference/train.py``; its name and help in ``pipelines/settings.py``.
 - a pre-tokenizer: its pattern in ``native/text/patterns/``, listed in
-  ``native/text/pretokenizers.h``; its name in ``pipelines/settings.py``; ``pretokenizer.py`` if
-  tokenizer.json spells it differently; a scanner in ``pipelines/report/tokenizer.js`` if the
-  report's page is to run it.
-- a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``.
-- speed for words that the cache does not know: ``native/encode/word_encoder.h``, after
-  ``benchmarks/LOG.md``, which says what was tried.
+  ``native/text/pretokenizers.h``; its scanner in ``pipelines/report/tokenizer.js``; its name in
+  ``pipelines/settings.py``; ``pretokenizer.py`` if it drops text (``kDropsText``), or
+  tokenizer.json spells it differently.
+- a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``; a sample in
+  ``tests/bpe/test_formats_fuzz.py``.
+- speed for words that the cache does not know: ``native/encode/word_encoder.h`` and what it
+  calls, with the flags of ``setup.py`` (no ``-march``). ``python -m benchmarks run --only
+  no-cliff`` measures it; ``benchmarks/LOG.md`` says what was tried, and gets what you try.
 """
 
 from bpe._encoding import row_seeds
-from bpe._native import TIES
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts
 from bpe.errors import BpeError
@@ -32,6 +33,7 @@ from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import NORMALIZERS
 from bpe.presets import Preset
 from bpe.pretokenizer import NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.ties import TIES
 from bpe.tokenizer import Tokenizer
 from bpe.trainer import train
 from bpe.training_report import Training

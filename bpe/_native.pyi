@@ -1,5 +1,7 @@
 """Types of the C++ core."""
 
+from typing import Literal, TypeAlias
+
 from typing_extensions import Buffer as Readable
 
 class Buffer:
@@ -76,7 +78,8 @@ def word_characters(data: Readable, offsets: Readable) -> tuple[Buffer, Buffer, 
         Both, and the number of the first word that is not UTF-8, if there is one.
     """
 
-TIES: tuple[str, ...]  # the rules that choose among equally good pairs
+WordOrder: TypeAlias = Literal["bytes", "bytes-descending", "first-seen"]
+TIES: dict[str, WordOrder]  # the tie rules: each with its order of equally frequent words
 
 class Trainer:
     """The merge loop over words of symbols."""

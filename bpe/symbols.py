@@ -14,6 +14,7 @@ from bpe._native import word_characters
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, CharacterLevel, Model
+from bpe.ties import needs_order, sort_never_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ class TrainingWords:
     """What is trained on.
 
     Attributes:
-        pretokens: the words; for ties ``first-seen`` in that order.
+        pretokens: the words; in the order of the corpus if the tie rule needs it.
         counts: how often each occurs.
         never_split: the tokens of the pre-tokens that are never split, with their counts: the
             most frequent first, then by the tie rule.
@@ -50,10 +51,10 @@ class TrainingWords:
                 is of characters and a pre-token that is never split is not UTF-8.
         """
         pretokens, numbers = counts.pretokens, counts.counts
-        if ties == "first-seen":
+        if needs_order(ties):
             if counts.order_span is None:
                 raise TrainingError(
-                    "ties 'first-seen' needs counts that track order: count with `track_order`"
+                    f"ties {ties!r} needs counts that track order: count with `track_order`"
                 )
             order = counts.first_seen_rows()
             pretokens, numbers = pretokens.take(order), numbers.take(order)
@@ -67,9 +68,7 @@ class TrainingWords:
                 pretokens.filter(mask).to_pylist(), numbers.filter(mask).to_pylist(), strict=True
             )
         ]
-        if ties != "first-seen":
-            never_split.sort(reverse=ties == "bytes-max")
-        never_split.sort(key=lambda item: item[1], reverse=True)
+        sort_never_split(never_split, ties=ties)
         return cls(pretokens.filter(is_split), numbers.filter(is_split), never_split)
 
     @property

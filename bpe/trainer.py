@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from bpe._native import TIES, Trainer
+from bpe._native import Trainer
 from bpe.byte_alphabet import BYTE_OF_CHAR, from_text
 from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.special_tokens import check_special_tokens
 from bpe.symbols import Alphabet, TrainingWords, make_alphabet
+from bpe.ties import check_ties
 from bpe.tokenizer import Tokenizer
 from bpe.training_report import Stopped, TrainedMerge, Training, WholeWord
 
@@ -140,8 +141,7 @@ class _Settings:
             if not least <= value <= most:
                 power = "2^31" if most == _MAX_VOCAB else "2^63 - 1"
                 raise TrainingError(f"`{name}` {value} is not between {least} and {power}")
-        if self.ties not in TIES:
-            raise TrainingError(f"unknown tie rule {self.ties!r}: use one of {', '.join(TIES)}")
+        check_ties(self.ties)
         if not isinstance(self.model, (ByteLevel, CharacterLevel, WordPiece)):
             raise TrainingError(
                 f"the model is {self.model!r:.60}: give ByteLevel(), CharacterLevel() or "

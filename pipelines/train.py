@@ -19,6 +19,7 @@ import bpe
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import add_formats
 from bpe.formats.huggingface import to_json_and_reason
+from bpe.ties import needs_order
 from bpe.training_report import MixedSource, model_settings
 from pipelines import storage
 from pipelines.corpus.inputs import describe_inputs
@@ -409,7 +410,7 @@ def train(
             check_training(
                 training, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
             )
-            ordered = training.ties == "first-seen"
+            ordered = needs_order(training.ties)
             count_request = CountRequest.of(
                 inputs=inputs,
                 pretokens=pretokens,

@@ -18,6 +18,7 @@ from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.pretokenizer import Pretokenizer
+from bpe.ties import needs_order
 from bpe.trainer import train
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Preset:
             texts,
             pretokenizer=self.pretokenizer,
             special_tokens=self.special_tokens,
-            track_order=track_order or self.ties == "first-seen",
+            track_order=track_order or needs_order(self.ties),
         )
 
     def train(

@@ -183,7 +183,7 @@ def best_scored(pairs: Sequence[Pair], words: Words) -> list[Pair]:
 def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
     """The pair that a tie rule chooses; ``tied`` is in the order of first occurrence.
 
-    A new tie rule is one line here.
+    A new tie rule is one line here, and one in ``sort_whole``.
     """
     rules: dict[str, Callable[[], Any]] = {
         "bytes-min": lambda: min(tied),
@@ -193,3 +193,20 @@ def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
     }
     pair: Pair = rules[ties]()
     return pair
+
+
+def sort_whole(whole: Whole, ties: str) -> Whole:
+    """The most frequent first, equally frequent ones by a tie rule.
+
+    Args:
+        whole: in the order of first occurrence.
+        ties: the rule.
+    """
+    rules: dict[str, Callable[[], Whole]] = {
+        "bytes-min": lambda: sorted(whole),
+        "bytes-max": lambda: sorted(whole, reverse=True),
+        "id-min": lambda: sorted(whole),
+        "huggingface": lambda: sorted(whole),
+        "first-seen": lambda: whole,
+    }
+    return sorted(rules[ties](), key=lambda item: -item[1])

@@ -58,6 +58,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     encoded_output = options.output_settings(ctx, below="/encoded")
     progress = options.progress(ctx)
     with loading():
+        from bpe.ties import needs_order
         from pipelines.count.job import count
         from pipelines.encode.job import encode
         from pipelines.train import train
@@ -75,7 +76,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         pretokens=pretokens,
         output=counts_output,
         settings=CountSettings(
-            track_order=ctx.params["track_order"] or training.ties == "first-seen",
+            track_order=ctx.params["track_order"] or needs_order(training.ties),
             prune_below=training.prune_below,
             shards=ctx.params["shards"],
         ),

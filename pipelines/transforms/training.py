@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 import bpe
+from bpe.ties import needs_order
 from pipelines.batches import counts_of_messages
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
@@ -54,10 +55,11 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
         alphabet = several("initial_alphabet", initial_alphabet)
         self._pretokens = checked_pretokens(pretokens)
         self._training = TrainSettings(model=model, initial_alphabet=alphabet, **training)
-        if self._training.ties == "first-seen":
+        if needs_order(self._training.ties):
             raise ConfigError(
-                "ties 'first-seen': the elements of a PCollection have no order, so no pair is the "
-                "first: use bytes-min, or bpe.train on counts that track the order of documents"
+                f"ties {self._training.ties!r}: the elements of a PCollection have no order, so no "
+                "pair is the first: use bytes-min, or bpe.train on counts that track the order of "
+                "documents"
             )
         with job_errors():
             check_training(

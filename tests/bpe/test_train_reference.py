@@ -30,17 +30,14 @@ SETTINGS = [
 ]
 
 
-def in_order(counts: PretokenCounts, ties: str) -> list[tuple[bytes, int]]:
-    """The pre-tokens as the rule needs them."""
-    items = list(counts.items())
-    if ties != "first-seen":
-        return items
+def in_order(counts: PretokenCounts) -> list[tuple[bytes, int]]:
+    """The pre-tokens in the order of first occurrence."""
     assert counts.first_documents is not None
     assert counts.first_positions is not None
     places = zip(
         counts.first_documents.to_pylist(), counts.first_positions.to_pylist(), strict=True
     )
-    return [item for _, item in sorted(zip(places, items, strict=True))]
+    return [item for _, item in sorted(zip(places, counts.items(), strict=True))]
 
 
 def learn(
@@ -54,12 +51,10 @@ def learn(
     **limits: Any,
 ) -> Learnt:
     """What ``bpe.reference`` learns from counts."""
-    items = in_order(counts, ties)
+    items = in_order(counts)
     split = [item for item in items if not counts.pretokenizer.is_never_split(item[0])]
     whole = [(model.as_token(word), count) for word, count in items if (word, count) not in split]
-    if ties == "bytes-max":
-        whole.reverse()
-    whole.sort(key=lambda item: -item[1])
+    whole = reference.sort_whole(whole, ties)
     words = [(model.symbols(word), count) for word, count in split]
     if ties == "huggingface":
         return reference_huggingface.train(

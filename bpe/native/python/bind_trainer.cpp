@@ -27,7 +27,7 @@ std::unique_ptr<Trainer> make_trainer(const std::vector<py::bytes>& alphabet,
                                       const std::vector<std::pair<py::bytes, int64_t>>& whole_words,
                                       int64_t pruned) {
   TrainerOptions options;
-  options.ties = ties_from_name(ties);
+  options.ties = tie_rule(ties);
   options.by_score = by_score;
   options.prefix = prefix;
   options.max_tokens = max_tokens;
@@ -120,7 +120,9 @@ Buffer column(const Trainer& trainer, Get&& get) {
 }  // namespace
 
 void bind_trainer(py::module_& module) {
-  module.attr("TIES") = py::tuple(py::cast(kTiesNames));
+  py::dict ties;
+  for (const TieRule& rule : kTieRules) ties[py::cast(rule.name)] = rule.words;
+  module.attr("TIES") = ties;
   module.def("word_characters", &word_characters, py::arg("data"), py::arg("offsets"));
   py::class_<Trainer>(module, "Trainer")
       .def(py::init(&make_trainer), py::kw_only(), py::arg("alphabet"), py::arg("ties"),

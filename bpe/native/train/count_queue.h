@@ -33,12 +33,12 @@ class CountQueue {
     let_in(all ? least_ : std::max(least_, most / 2), most);
   }
 
-  // Puts in a pair that has gained occurrences, the postings `detail` (0 for the first ones).
-  void gained(uint32_t pair, uint32_t detail) {
+  // Puts in a pair that has gained occurrences, those of the postings of this number (0: the
+  // first).
+  void gained(uint32_t pair, uint32_t postings) {
     const int64_t count = pairs_[pair].count;
     if (count < std::max<int64_t>(limit_, 1)) return;
-    if (ties_.rule() == Ties::first_seen) detail = ties_.first_occurrence(pair);
-    heap_.push_back({count, {pair, detail}});
+    heap_.push_back({count, {pair, ties_.detail(pair, postings)}});
     std::push_heap(heap_.begin(), heap_.end(), later());
   }
 
@@ -79,25 +79,22 @@ class CountQueue {
   // Fills the empty heap with the pairs that occur from `least` to `most` times.
   void let_in(int64_t least, int64_t most) {
     limit_ = least;
-    const bool by_place = ties_.rule() == Ties::first_seen;
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
       const int64_t count = pairs_[pair].count;
       if (count < least || count > most) continue;
-      heap_.push_back({count, {pair, by_place && count > 0 ? ties_.first_occurrence(pair) : 0}});
+      heap_.push_back({count, {pair, ties_.detail(pair, 0)}});
     }
     std::make_heap(heap_.begin(), heap_.end(), later());
   }
 
-  // Brings an entry up to date; true if it was. What is stale can only have come too early.
+  // Brings an entry up to date; true if it was. What is stale can only have come too early: counts
+  // shrink, and see TieRule::Detail.
   bool refreshed(Entry& entry) const {
     const Entry old = entry;
     const uint32_t pair = entry.candidate.pair;
     entry.count = pairs_[pair].count;
-    if (ties_.rule() == Ties::first_seen && entry.count > 0) {
-      entry.candidate.detail = ties_.first_occurrence(pair);
-      if (entry.candidate.detail != old.candidate.detail) return false;
-    }
-    return entry.count == old.count;
+    entry.candidate.detail = ties_.detail(pair, old.candidate.detail);
+    return entry.count == old.count && entry.candidate.detail == old.candidate.detail;
   }
 
   const TieBreaker& ties_;

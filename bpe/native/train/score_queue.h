@@ -138,7 +138,7 @@ class ScoreQueue {
     Entry& entry = entries_[pair];
     const Score score(record.count, symbols_[record.pair.left].count,
                       symbols_[record.pair.right].count);
-    const uint32_t detail = ties_.rule() == Ties::first_seen ? ties_.first_occurrence(pair) : 0;
+    const uint32_t detail = ties_.detail(pair, 0);
     if (score == entry.score && detail == entry.detail) return false;
     entry.score = score;
     entry.detail = detail;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "table/names.h"
 #include "train/pair_table.h"
@@ -12,15 +14,6 @@
 #include "train/word_array.h"
 
 namespace bpe {
-
-enum class Ties : uint8_t { bytes_min, bytes_max, id_min, huggingface, first_seen };
-
-inline constexpr std::array<std::string_view, 5> kTiesNames = {"bytes-min", "bytes-max", "id-min",
-                                                               "huggingface", "first-seen"};
-
-inline Ties ties_from_name(std::string_view name) {
-  return from_name<Ties>(name, kTiesNames, "tie rule");
-}
 
 // What a rule changes beside the order of ties. Hugging Face's BpeTrainer differs from the textbook
 // in three ways, and its merges cannot be had without them.
@@ -32,24 +25,61 @@ struct TiePolicy {
   bool keeps_merged_count = false;
   // A pair that is a merge already and comes up again is merged only when it is chosen again.
   bool delays_known_merges = false;
-
-  static constexpr TiePolicy of(Ties ties) {
-    if (ties == Ties::huggingface) return {true, true, true};
-    return {};
-  }
 };
+
+// A tie rule: everything that the trainer and Python must know about it.
+struct TieRule {
+  // How two pairs compare; TieBreaker::before has a case for each.
+  enum class Order : uint8_t { smallest_strings, greatest_strings, ids, ids_then_detail, detail };
+
+  // What a queue entry stores about its pair beside the count; TieBreaker::detail updates it.
+  //
+  // CountQueue relies on one condition: while a pair gains no occurrences, a change of its detail
+  // may only move the pair back. Then a stale entry comes out too early, never too late, and goes
+  // back where it belongs. A pair that gains occurrences is queued again.
+  enum class Detail : uint8_t {
+    none,
+    postings,          // the postings that the entry stands for; never changes
+    first_occurrence,  // where the pair occurs first; moves back as occurrences vanish
+  };
+
+  std::string_view name;
+  Order order;
+  Detail detail;
+  // How equally frequent words that are never split are ordered: bytes, bytes-descending, or
+  // first-seen, which also orders the words trained on. bpe/ties.py has a case for each.
+  std::string_view words;
+  TiePolicy policy = {};
+};
+
+inline constexpr std::array kTieRules = {
+    TieRule{"bytes-min", TieRule::Order::smallest_strings, TieRule::Detail::none, "bytes"},
+    TieRule{"bytes-max", TieRule::Order::greatest_strings, TieRule::Detail::none,
+            "bytes-descending"},
+    TieRule{"id-min", TieRule::Order::ids, TieRule::Detail::none, "bytes"},
+    TieRule{"huggingface", TieRule::Order::ids_then_detail, TieRule::Detail::postings, "bytes",
+            TiePolicy{true, true, true}},
+    TieRule{"first-seen", TieRule::Order::detail, TieRule::Detail::first_occurrence, "first-seen"},
+};
+
+// Throws std::invalid_argument, which lists the names, on others.
+inline const TieRule& tie_rule(std::string_view name) {
+  constexpr auto names = []<size_t... I>(std::index_sequence<I...>) {
+    return std::array{kTieRules[I].name...};
+  }(std::make_index_sequence<kTieRules.size()>{});
+  return kTieRules[from_name<size_t>(name, names, "tie rule")];
+}
 
 // A rule, and what it must look at. It refers to its arguments, which must outlive it.
 class TieBreaker {
  public:
-  TieBreaker(Ties ties, const TokenStrings& tokens, const WordArray& words, PairTable& pairs)
-      : ties_(ties), tokens_(tokens), words_(words), pairs_(pairs) {}
+  TieBreaker(const TieRule& rule, const TokenStrings& tokens, const WordArray& words,
+             PairTable& pairs)
+      : rule_(rule), tokens_(tokens), words_(words), pairs_(pairs) {}
 
-  Ties rule() const { return ties_; }
-  TiePolicy policy() const { return TiePolicy::of(ties_); }
+  const TiePolicy& policy() const { return rule_.policy; }
 
-  // A pair that waits to be merged. Detail, first_seen: where the pair occurs first; huggingface:
-  // which of its postings.
+  // A pair that waits to be merged.
   struct Candidate {
     uint32_t pair;
     uint32_t detail;
@@ -58,20 +88,38 @@ class TieBreaker {
   // Whether a is merged before b.
   bool before(Candidate a, Candidate b) const {
     const SymbolPair x = pairs_[a.pair].pair, y = pairs_[b.pair].pair;
-    switch (ties_) {
-      case Ties::id_min:
+    switch (rule_.order) {
+      case TieRule::Order::smallest_strings:
+        return compare_strings(x, y) < 0;
+      case TieRule::Order::greatest_strings:
+        return compare_strings(x, y) > 0;
+      case TieRule::Order::ids:
         return x.key() < y.key();
-      case Ties::huggingface:
+      case TieRule::Order::ids_then_detail:
         return x.key() != y.key() ? x.key() < y.key() : a.detail < b.detail;
-      case Ties::first_seen:
+      case TieRule::Order::detail:
         return a.detail < b.detail;
-      case Ties::bytes_min:
-      case Ties::bytes_max:
-        break;
     }
-    int order = tokens_.compare(x.left, y.left);
-    if (order == 0) order = tokens_.compare(x.right, y.right);
-    return ties_ == Ties::bytes_min ? order < 0 : order > 0;
+    __builtin_unreachable();  // setup.py makes a missing case an error
+  }
+
+  // The current detail of a pair's entry; `postings`: those that the entry stands for.
+  uint32_t detail(uint32_t pair, uint32_t postings) const {
+    switch (rule_.detail) {
+      case TieRule::Detail::none:
+        return 0;
+      case TieRule::Detail::postings:
+        return postings;
+      case TieRule::Detail::first_occurrence:
+        return first_occurrence(pair);
+    }
+    __builtin_unreachable();
+  }
+
+ private:
+  int compare_strings(SymbolPair x, SymbolPair y) const {
+    const int order = tokens_.compare(x.left, y.left);
+    return order != 0 ? order : tokens_.compare(x.right, y.right);
   }
 
   // The first position where the pair occurs now; the greatest number where it does not.
@@ -91,8 +139,7 @@ class TieBreaker {
     return first;
   }
 
- private:
-  Ties ties_;
+  const TieRule& rule_;
   const TokenStrings& tokens_;
   const WordArray& words_;
   PairTable& pairs_;

@@ -12,7 +12,7 @@ namespace {
 // Pairs that occur fewer times are not queued, unless they may come back; and where words were
 // pruned, rare pairs are to be compared with.
 int64_t least_queued(const TrainerOptions& options) {
-  if (TiePolicy::of(options.ties).queues_occurrences) return 0;
+  if (options.ties.policy.queues_occurrences) return 0;
   return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
 }
 
@@ -23,7 +23,7 @@ constexpr size_t kAhead = 16;
 
 Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
     : options_(std::move(options)),
-      policy_(TiePolicy::of(options_.ties)),
+      policy_(options_.ties.policy),
       tokens_(alphabet),
       forbidden_(options_.forbidden.begin(), options_.forbidden.end()),
       tie_breaker_(options_.ties, tokens_, words_, pairs_),

@@ -24,7 +24,7 @@ struct WholeWord {
 };
 
 struct TrainerOptions {
-  Ties ties = Ties::bytes_min;
+  TieRule ties = kTieRules.front();
   bool by_score = false;               // WordPiece: score before count
   std::string prefix;                  // WordPiece: of what continues a word; a merge drops it
   size_t max_tokens = 0;               // strings in the vocabulary, the alphabet included

@@ -1,0 +1,60 @@
+"""Tie rules: which of several equally good pairs is merged (``native/train/tie_breaker.h``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bpe import _native
+from bpe.errors import TrainingError
+
+if TYPE_CHECKING:
+    from bpe._native import WordOrder
+
+TIES: tuple[str, ...] = tuple(_native.TIES)
+"""The names of the rules."""
+
+
+def needs_order(ties: str) -> bool:
+    """Whether a rule needs the order of the corpus: counts made with ``track_order``.
+
+    Raises:
+        TrainingError: there is no such rule.
+    """
+    return _word_order(ties) == "first-seen"
+
+
+def sort_never_split(words: list[tuple[bytes, int]], *, ties: str) -> None:
+    """Sort words that are never split: the most frequent first, then by a tie rule.
+
+    Args:
+        words: tokens and their counts; in the order of the corpus if the rule needs it.
+        ties: the rule.
+
+    Raises:
+        TrainingError: there is no such rule.
+    """
+    match _word_order(ties):
+        case "bytes":
+            words.sort()
+        case "bytes-descending":
+            words.sort(reverse=True)
+        case "first-seen":
+            pass
+        case unknown:
+            raise NotImplementedError(f"tie rule {ties!r}: unknown order of words {unknown!r}")
+    words.sort(key=lambda item: item[1], reverse=True)
+
+
+def check_ties(ties: str) -> None:
+    """Refuse unknown tie rules.
+
+    Raises:
+        TrainingError: there is no such rule.
+    """
+    if ties not in TIES:
+        raise TrainingError(f"unknown tie rule {ties!r}: use one of {', '.join(TIES)}")
+
+
+def _word_order(ties: str) -> WordOrder:
+    check_ties(ties)
+    return _native.TIES[ties]
