@@ -355,9 +355,9 @@ def _tell_work(request: Request, planned: Planned, progress: Progress) -> None:
     if (file := straggler(planned.files, planned.splits)) is not None:
         why = "compressed" if file.compression != "none" else "one document (`format` text)"
         progress.log(
-            f"{name}: {file.path}, {size_text(file.size)}, is {why} and cannot be cut: it is one "
-            f"of {splits} and keeps one worker busy: store it in pieces, or uncompressed as lines, "
-            "jsonl or Parquet"
+            f"{name}: {file.path}, {size_text(file.size)}, is {why} and cannot be divided: it "
+            f"is one of {splits} and keeps one worker busy: divide it beforehand, or store it "
+            "uncompressed as lines, jsonl or Parquet"
         )
 
 

@@ -342,7 +342,7 @@ def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
     except ImportError as error:
         raise ConfigError(
             f"{scheme}:// is opened by fsspec, which is not installed here: "
-            "pip install 'beam-bpe[fsspec]' and the scheme's own package"
+            "pip install fsspec and the scheme's own package"
         ) from error
     made = {"use_listings_cache": False, **given}  # others write there too
     try:

@@ -238,7 +238,7 @@ def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
         tokenizer = trained(lambda: _read(job.counts), job.training, job.special_tokens, report)
     training = tokenizer.training
     if training is None:
-        raise InputError("the tokenizer does not say how it was trained")
+        raise InputError("the tokenizer has no record of its training")
     training = replace(training, mix=effective_mix(job))
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
@@ -469,6 +469,6 @@ def check_cut(
             found = read_counts_manifest(source.directory).pretokenizer
             if found != pretokens.cut:
                 raise ConfigError(
-                    f"{source.directory} was cut with {found}, and the preset cuts text with "
+                    f"{source.directory} was split with {found}, but the preset splits with "
                     f"{pretokens.cut}: count again with the preset, or train without it"
                 )

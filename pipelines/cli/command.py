@@ -248,7 +248,7 @@ class JobCommand(Command):
         for one in given:
             if not one.startswith("--"):
                 raise click.UsageError(
-                    f"{one!r} after -- does not begin with --: what stands there goes to Beam "
+                    f"{one!r} after -- does not begin with --: arguments there are passed to Beam "
                     "(its options take values with =, as in --region=europe-west1). Was it a "
                     f"pattern that the shell expanded? Put it in quotes: {EXAMPLE_PATTERN}",
                     ctx,

@@ -93,9 +93,7 @@ def report(
     size = size_text(summary.bytes)
     click.echo(f"report    {near(summary.output)}: {size}; open it in a browser")
     if not summary.pictures:
-        lines = warning_lines(
-            ["no pictures: they need matplotlib: pip install 'beam-bpe[pictures]'"]
-        )
+        lines = warning_lines(["no pictures: they need matplotlib: pip install matplotlib"])
         click.echo("\n".join(lines))
 
 

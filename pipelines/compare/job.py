@@ -344,8 +344,8 @@ def _workspace(execution: Execution, output: str | None) -> Iterator[str]:
         return
     if output is None:
         raise ConfigError(
-            f"`runner` {execution.runner}: its workers leave the result in a file: give `output` "
-            "FILE.json, where they and this machine reach it"
+            f"`runner` {execution.runner}: its workers write the result to a file: give `output` "
+            "FILE.json on a filesystem that they share with this machine"
         )
     folder = f"{storage.located(output)}.{uuid.uuid4().hex[:8]}"
     try:

@@ -176,7 +176,7 @@ def load(file: TokenizerFile) -> Tokenizer:
     except InputError as error:
         if "`pretokenizer`" in str(error):
             raise ConfigError(
-                f"{error}; name it behind a colon, as in {file.path}:cl100k, or write a "
+                f"{error}; append it after a colon, as in {file.path}:cl100k, or write a "
                 "tokenizer.json with bpe convert"
             ) from error
         raise

@@ -147,8 +147,8 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
         raise ConfigError(f"split size {split_size} is not a positive number of bytes")
     if (splits := _count_splits(files, split_size)) > MAX_PARTS:
         raise ConfigError(
-            f"`split_size` {split_size} cuts the input into {splits:,} splits, and there may be "
-            f"{MAX_PARTS:,}: {_fitting_size(files, split_size)} bytes fit"
+            f"`split_size` {split_size} makes {splits:,} splits of the input, and the maximum is "
+            f"{MAX_PARTS:,}: use {_fitting_size(files, split_size)} bytes or more"
         )
 
     groups: list[list[FileRange]] = []

@@ -150,8 +150,8 @@ def _places(block: Block) -> pa.Int64Array:
     """
     if len(block) and pc.max(block.places).as_py() >> _PLACE_BITS:
         raise InputError(
-            f"{block.name}: a document begins behind 2^{_PLACE_BITS} bytes, where its order cannot "
-            "be told: cut the file, or use other ties than first-seen"
+            f"{block.name}: a document begins after 2^{_PLACE_BITS} bytes, which is too far to "
+            "record its order: divide the file, or use other ties than first-seen"
         )
     files = pc.shift_left(block.file_indexes.cast(pa.int64()), _PLACE_BITS)
     return pc.add(files, block.places)

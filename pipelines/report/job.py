@@ -286,8 +286,8 @@ def _head(material: _Material) -> Html:
         notes.append(
             Html(
                 '<p class="warning">The pictures are missing: they need matplotlib. Install it '
-                "with <code>pip install 'beam-bpe[pictures]'</code> and make the report again. "
-                "Their figures stand in the tables.</p>"
+                "with <code>pip install matplotlib</code> and write the report again. The tables "
+                "have the same figures.</p>"
             )
         )
     if material.is_sampled and material.encoded and material.manifest:

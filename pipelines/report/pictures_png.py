@@ -17,8 +17,8 @@ try:
     from matplotlib.patches import FancyBboxPatch
 except ImportError as error:
     raise PictureError(
-        "a .png needs the package matplotlib: pip install 'beam-bpe[pictures]', or draw an .svg, "
-        f"which needs nothing ({error})"
+        "a .png needs the package matplotlib: pip install matplotlib, or draw an .svg, which needs "
+        f"nothing ({error})"
     ) from error
 
 if TYPE_CHECKING:

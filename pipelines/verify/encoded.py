@@ -386,7 +386,7 @@ def _check_inputs(manifest: EncodedManifest, files: Sequence[InputFile]) -> None
     if extra := names - {source.name for source in manifest.inputs}:
         raise VerificationError(f"input {min(extra)!r} is not among the inputs of the manifest")
     if [file.name for file in files] != [source.name for source in manifest.inputs]:
-        raise VerificationError("the files given do not stand in the order of the manifest")
+        raise VerificationError("the files given are not in the order of the manifest")
     for file, source in zip(files, manifest.inputs, strict=True):
         if file.size != source.size:
             raise VerificationError(

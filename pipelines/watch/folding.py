@@ -90,9 +90,7 @@ def clean(handler: Handler) -> None:
 
 def _lost(taken: Iterable[Taken]) -> None:
     for one in taken:
-        _LOGGER.warning(
-            "%s: what was made of it is not there any more: it is taken again", one.name
-        )
+        _LOGGER.warning("%s: its output is missing: it is processed again", one.name)
 
 
 def _files(entries: Iterable[Entry]) -> set[str]:

@@ -147,7 +147,7 @@ def watch_count(
     """
     if settings.prune_below != 1:
         raise ConfigError(
-            "`prune_below` does not go with a watch: a pre-token that is rare so far may become "
+            "`prune_below` does not work with a watch, because a rare pre-token may become "
             "frequent: give it to bpe train"
         )
     began = time.monotonic()
@@ -276,6 +276,6 @@ def _check_baseline(directory: str, tokenizer: Tokenizer) -> None:
     manifest = read_counts_manifest(directory)
     if manifest.pretokenizer != tokenizer.pretokenizer:
         raise ConfigError(
-            f"`baseline` {directory}: was cut with {manifest.pretokenizer}, the tokenizer cuts "
-            f"text with {tokenizer.pretokenizer}: give the counts that it was trained on"
+            f"`baseline` {directory}: was split with {manifest.pretokenizer}, but the tokenizer "
+            f"splits with {tokenizer.pretokenizer}: give the counts that it was trained on"
         )

@@ -128,7 +128,9 @@ class Keeper:
         if self._series is not None:
             measured = (one.measured for one in self._taken.values())
             for warning in self._series.update(measured, now=time.time(), last=last):
-                _LOGGER.warning("%s: the tokenizer fits less: %s", self._name, warning)
+                _LOGGER.warning(
+                    "%s: the tokenizer fits new text less well: %s", self._name, warning
+                )
         if self._log and not self._is_folded and (last or self._is_due()):
             plan_of_run(self._directory, self._run)  # one process folds
             # Only what was told of.
@@ -163,8 +165,8 @@ class Keeper:
         if names := [one.name for one in now if one.outdated]:
             more = len(names) - _NAMED
             _LOGGER.warning(
-                "%s: %s changed after the counts were added up, which cannot be undone: %s%s: the "
-                "counts are of what was there before; count into a new directory for new counts",
+                "%s: %s changed after their counts were merged, which cannot be undone: %s%s: the "
+                "old counts stay; to include the changes, count into a new directory",
                 self._name,
                 many(len(names), "file"),
                 ", ".join(sorted(names)[:_NAMED]),

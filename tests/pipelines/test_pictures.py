@@ -116,7 +116,7 @@ def test_without_matplotlib_the_remedy_is_named(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert "pip install 'beam-bpe[pictures]', or draw an .svg" in done.stdout
+    assert "pip install matplotlib, or draw an .svg" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["x.svg"]
 
 

@@ -144,11 +144,13 @@ def test_a_split_size_that_is_not_positive_is_refused(split_size: int) -> None:
 
 def test_more_splits_than_five_digits_tell_are_refused_with_a_size_that_fits() -> None:
     files = [file(10**12), file(7, compression="gz")]
-    with pytest.raises(ConfigError, match=r"1,000,000,000,001 splits.* 99,999: 16777216 bytes fit"):
+    with pytest.raises(
+        ConfigError, match=r"1,000,000,000,001 splits.* 99,999: use 16777216 bytes or more"
+    ):
         plan_splits(files, 1)
     assert 50_000 < len(plan_splits(files, 16777216)) <= MAX_PARTS
     assert len(plan_splits([file(10)] * MAX_PARTS, 10)) == MAX_PARTS
-    with pytest.raises(ConfigError, match="20 bytes fit"):
+    with pytest.raises(ConfigError, match="use 20 bytes or more"):
         plan_splits([file(10)] * (MAX_PARTS + 1), 10)
 
 

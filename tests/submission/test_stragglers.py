@@ -1,4 +1,4 @@
-"""A file that cannot be cut keeps one worker busy: that is said when a job begins."""
+"""A file that cannot be divided keeps one worker busy: the job warns when it begins."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_a_line_says_so_before_the_work(tmp_path: Path) -> None:
         *("count", "--input", large, "--input", small, "--output", tmp_path / "counts"),
         seconds=600,
     )
-    (line,) = (line for line in done.stderr.splitlines() if "cannot be cut" in line)
+    (line,) = (line for line in done.stderr.splitlines() if "cannot be divided" in line)
     assert line == (
-        f"bpe: count: {large}, 33.6 MB, is one document (`format` text) and cannot be cut: it is "
-        "one of 2 splits and keeps one worker busy: store it in pieces, or uncompressed as lines, "
-        "jsonl or Parquet"
+        f"bpe: count: {large}, 33.6 MB, is one document (`format` text) and cannot be divided: it "
+        "is one of 2 splits and keeps one worker busy: divide it beforehand, or store it "
+        "uncompressed as lines, jsonl or Parquet"
     )
     done = bpe("count", "--input", small, "--output", tmp_path / "small")
-    assert "cannot be cut" not in done.stderr
+    assert "cannot be divided" not in done.stderr

@@ -96,7 +96,7 @@ def test_a_watch_measures_and_warns(tmp_path: Path) -> None:
     ]
     assert row["unseen_per_million"] == pytest.approx(1e6 * (3 + len(unseen) - 1) / 5)
     assert len(row["warnings"]) == 3
-    assert done.stderr.count("the tokenizer fits less") == 3
+    assert done.stderr.count("the tokenizer fits new text less well") == 3
 
 
 @pytest.mark.parametrize("row", ['{"bytes_per_token": 3.0}', '{"sums": {"tokens": "x"}}', "[1]"])
