@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     import bpe
 
 _TEXT_BYTES = "text_bytes"
+_KEEP = "keep."  # before the names of columns that pass through: none is that of another
 _GATHERED_IDS = 1 << 20
 _GATHERED_ROWS = 1 << 14
 _ROWS_AT_ONCE = 1 << 12  # that are written together
@@ -257,7 +258,8 @@ class _Gather(beam.DoFn):  # type: ignore[misc]
 def schema_of(keep: Sequence[KeptColumn]) -> pa.Schema:
     """The columns of rows on their way to their part."""
     own = [pa.field(ID, pa.string()), pa.field(INPUT_IDS, pa.list_(pa.uint32()))]
-    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *(column.field for column in keep)])
+    kept = (column.field.with_name(_KEEP + column.name) for column in keep)
+    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *kept])
 
 
 def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]) -> dict[str, Any]:
@@ -281,7 +283,7 @@ def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]
             f"element {element!r:.200} — encode it first, or name the field, ids_field=..."
         )
     size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
-    kept = {column.name: values.get(column.name) for column in keep}
+    kept = {_KEEP + column.name: values.get(column.name) for column in keep}
     return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **kept}
 
 

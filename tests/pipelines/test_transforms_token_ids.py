@@ -126,6 +126,20 @@ def test_columns_pass_through_and_fields_have_any_name(path: Path, tmp_path: Pat
     assert totals["text_bytes"] == 6
 
 
+@pytest.mark.parametrize("as_tables", [False, True])
+def test_columns_pass_through_whatever_their_names(
+    path: Path, tmp_path: Path, *, as_tables: bool
+) -> None:
+    documents = [{"id": "a", "text": "fox", "text_bytes": 999}]
+    elements: list[Any] = [pa.Table.from_pylist(documents)] if as_tables else list(documents)
+    write(elements, tmp_path / "ids", path, keep=["text_bytes:int64"])
+    (row,) = rows_of(tmp_path / "ids")
+    assert row["text_bytes"] == 999
+    totals = json.loads((tmp_path / "ids" / "manifest.json").read_text())["totals"]
+    assert totals["text_bytes"] == 3
+    assert jobs.verify(directory=str(tmp_path / "ids")).documents == 1
+
+
 def test_bytes_of_tokens_count_where_there_is_no_text(path: Path, tmp_path: Path) -> None:
     tokenizer = bpe.Tokenizer.load(path)
     ids = np.array(tokenizer.encode("naïve fox"), np.uint16)
