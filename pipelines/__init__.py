@@ -8,11 +8,14 @@ files. Beam is imported only where one of them is used.
 Where to add
 
 - an option: its declaration in ``settings.py``, from which the command line, job files and their
-  docs follow; and the step that goes by it, in ``encode/`` or ``count/``.
+  docs follow; and the step that goes by it, in ``encode/`` or ``count/``. At its default it changes
+  no fingerprint, so output of before is still verified and resumed.
 - an input format: ``corpus/formats.py``, and a reader in ``corpus/documents/``.
 - a storage scheme: nothing where fsspec knows it, else ``stores.py``.
-- a column of encoded output: ``encode/rows.py`` and ``encode/encoder.py`` write it,
-  ``verify/joining.py`` checks it.
+- a column of encoded output: ``encode/rows.py``; what it is made of, `Documents`, is filled in
+  ``encode/encoder.py`` and ``transforms/token_ids.py``. Fingerprints and ``bpe verify --input`` go
+  by the columns; checks without input are in ``encode/joining.py``. In words: ``cli/encode.py``,
+  ``docs/files.md``, ``docs/rows.md``.
 - a check of ``bpe verify``: ``verify/__init__.py`` says which module checks what.
 - a section of the report: ``report/job.py``, and the module of its sections.
 """

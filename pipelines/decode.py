@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 
 from pipelines import storage
+from pipelines.encode.joining import joined
 from pipelines.encode.manifest import read_encoded, watched_files
 from pipelines.encode.parts import open_part, read_rows
 from pipelines.encode.steps import EncodeJob
@@ -23,7 +24,6 @@ from pipelines.output.state import complete
 from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.storage import join
-from pipelines.verify.joining import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ def _documents(
     path: str, source: Any, layout: RowLayout, *, cut: bool
 ) -> Iterator[tuple[pa.StringArray, pa.ListArray]]:
     try:
-        yield from joined(read_rows(open_part(source), layout.schema), layout, cut=cut)
+        yield from joined(read_rows(open_part(source), layout), layout, cut=cut)
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error

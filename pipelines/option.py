@@ -164,6 +164,22 @@ def declared(settings: type) -> Mapping[str, Option]:
     }
 
 
+def changed(settings: Any) -> dict[str, Any]:
+    """The fields of settings that are not as by default, as JSON values.
+
+    What tells jobs apart goes by these, so a new option changes nothing for those that do not give
+    it.
+    """
+    from bpe._codec import encode  # noqa: PLC0415 - `--help` does not wait for bpe
+
+    values = {
+        one.name: getattr(settings, one.name)
+        for one in fields(settings)
+        if getattr(settings, one.name) != one.default
+    }
+    return dict(encode(values))
+
+
 def split_arguments(
     arguments: Mapping[str, Any], *settings: type, leave_out: Collection[str] = ()
 ) -> list[dict[str, Any]]:

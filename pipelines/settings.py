@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pipelines.errors import ConfigError
-from pipelines.option import check_declared, option, several
+from pipelines.option import changed, check_declared, option, several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -474,8 +474,8 @@ class ModelSettings:
 class RowSettings:
     """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
 
-    Every field goes into the fingerprint of a part: with a new one, parts of earlier releases are
-    written again by ``--resume`` and refused by `bpe verify` (see ``LAYOUT`` in encode/steps.py).
+    What is not as by default goes into the fingerprint of a part: with another default, raise
+    ``LAYOUT`` in encode/steps.py.
 
     Each document draws its random numbers from a seed of its own, made of ``dropout_seed``, the
     name of its file and its place in it.
@@ -585,8 +585,8 @@ class RowSettings:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        return {**vars(self.rows), "allow_special": list(self.allow_special)}
+        """What is not as by default, as JSON values."""
+        return changed(self.rows)
 
     @property
     def rows(self) -> RowSettings:

@@ -113,7 +113,7 @@ def _encoded(summary: EncodeSummary) -> list[str]:
     size = f"{size_text(summary.output_bytes)} of Parquet"
     files = f"{many(summary.parts, 'file')}, {size}, {summary.id_type} ids"
     dropped = (
-        f"dropped with the remainders of packed rows: {many(summary.dropped_tokens, 'token')}, "
+        f"dropped: {many(summary.dropped_tokens, 'token')}, "
         f"{many(summary.dropped_documents, 'document')} whole"
     )
     if not summary.resumed_parts:

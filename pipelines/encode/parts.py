@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from bpe._codec import decode
 from bpe.counts.manifest import DeadLetters
 from pipelines import storage
-from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, OWN_COLUMNS, Dropped
+from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, Dropped
 from pipelines.errors import InputError
 from pipelines.storage import Written, join
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from pipelines.corpus.splits import Split
+    from pipelines.encode.rows import RowLayout
     from pipelines.storage import HashingFile
 
 META = b"bpe.part"
@@ -232,27 +233,26 @@ def _contents(meta: bytes) -> Contents:
         ) from error
 
 
-def read_rows(file: pq.ParquetFile, schema: pa.Schema) -> Iterator[pa.Table]:
+def read_rows(file: pq.ParquetFile, layout: RowLayout) -> Iterator[pa.Table]:
     """The rows of a part, one row group at a time.
 
     Args:
         file: opened with ``page_checksum_verification=True``.
-        schema: that the rows must have.
+        layout: that the rows must have.
 
     Raises:
         ValueError: columns that are missing or of another type, or nulls in those of our own.
         pyarrow.ArrowException, OSError: the file is damaged.
     """
-    found = file.schema_arrow
+    found, schema = file.schema_arrow, layout.schema
     if not found.equals(schema):
         raise ValueError(
             f"its columns are {', '.join(map(str, found))}, where the manifest says "
             f"{', '.join(map(str, schema))}"
         )
-    own = [name for name in OWN_COLUMNS if name in schema.names]
     for group in range(file.metadata.num_row_groups):
         table = file.read_row_group(group)
-        if any(table[name].null_count for name in own):
+        if any(table[name].null_count for name in layout.own):
             raise ValueError(f"row group {group} holds nulls")
         yield table
 

@@ -1,7 +1,7 @@
 """How the ids of documents become rows: a row a document, chunks of them, or packed rows.
 
 Rows depend on the documents of their split alone, not on the blocks in which they come. What is
-made here, `pipelines.verify.joining` puts together again.
+made here, `pipelines.encode.joining` puts together again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
 ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
 OFFSET, LENGTH = "offset", "length"
-OWN_COLUMNS = (ID, CHUNK_INDEX, DOCUMENTS, INPUT_IDS, NUM_TOKENS)
 MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
 
 
@@ -50,22 +49,36 @@ class RowLayout:
     @property
     def schema(self) -> pa.Schema:
         """The columns of a part."""
-        ids = [
-            (INPUT_IDS, pa.list_(pa.type_for_alias(self.id_type))),
-            (NUM_TOKENS, pa.uint32()),
-        ]
-        document = [pa.field(ID, pa.string())]
+        document = [*_document_columns(self.settings), *self.kept]
         if self.settings.pack is not None:
-            document += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
-            pieces = pa.list_(pa.struct([*document, *self.kept]))
-            return pa.schema([pa.field(DOCUMENTS, pieces), *map(_field, ids)])
-        if self.settings.max_tokens is not None:
-            document += [pa.field(CHUNK_INDEX, pa.uint32())]
-        return pa.schema([*document, *self.kept, *map(_field, ids)])
+            document = [pa.field(DOCUMENTS, pa.list_(pa.struct(document)))]
+        return pa.schema([*document, *_id_columns(self.id_type)])
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The columns of a part that do not pass through; none holds nulls."""
+        kept = () if self.settings.pack is not None else [field.name for field in self.kept]
+        return tuple(name for name in self.schema.names if name not in kept)
 
 
-def _field(column: tuple[str, pa.DataType]) -> pa.Field:
-    return pa.field(*column)
+# The columns of our own, in their order; those that pass through stand between the two. What makes
+# rows fills them by name.
+
+
+def _document_columns(settings: RowSettings) -> list[pa.Field]:
+    """What is said of a document; of each piece of one where rows are packed."""
+    columns = [pa.field(ID, pa.string())]
+    if settings.pack is not None:
+        columns += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
+    elif settings.max_tokens is not None:
+        columns += [pa.field(CHUNK_INDEX, pa.uint32())]
+    return columns
+
+
+def _id_columns(id_type: str) -> list[pa.Field]:
+    """What each row has."""
+    ids = pa.list_(pa.type_for_alias(id_type))
+    return [pa.field(INPUT_IDS, ids), pa.field(NUM_TOKENS, pa.uint32())]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,11 +141,9 @@ class RowMaker(Protocol):
 
 
 def reserved(settings: RowSettings) -> tuple[str, ...]:
-    """The names that no column that passes through can have."""
-    if settings.pack is not None:
-        return ID, OFFSET, LENGTH
-    chunks = () if settings.max_tokens is None else (CHUNK_INDEX,)
-    return (ID, *chunks, INPUT_IDS, NUM_TOKENS)
+    """The names that no column that passes through can have: those of the columns beside it."""
+    beside = [] if settings.pack is not None else _id_columns("uint32")
+    return tuple(field.name for field in [*_document_columns(settings), *beside])
 
 
 def row_maker(layout: RowLayout) -> RowMaker:
@@ -173,16 +184,15 @@ class _DocumentRows:
         self.dropped = Dropped()
 
     def add(self, documents: Documents) -> pa.RecordBatch:
-        size, kept, ids = self._layout.settings.max_tokens, documents.kept, documents.ids
+        size, columns = self._layout.settings.max_tokens, _columns(self._layout, documents)
         if size is None:
-            return _batch(self._layout, [ids, *kept], documents.input_ids)
+            return _batch(self._layout, columns, documents.input_ids)
         values, offsets = flat(documents.input_ids)
         chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one would lose it
         document, index = _numbered(chunks)
         begins = offsets[document] + index * size
         rows = lists_of(pa.array(values), np.append(begins, offsets[-1]))
-        of = pa.array(document)
-        columns = [ids.take(of), pa.array(index, pa.uint32()), *(c.take(of) for c in kept)]
+        columns = _taken(columns, document) | {CHUNK_INDEX: pa.array(index, pa.uint32())}
         return _batch(self._layout, columns, rows)
 
     def finish(self) -> pa.RecordBatch:
@@ -218,16 +228,11 @@ class _PackedRows:
         row = first[document] + number
         begin = np.maximum(row * size, starts[document])
         end = np.minimum((row + 1) * size, ends[document])
-        of = pa.array(document)
-        pieces = pa.StructArray.from_arrays(
-            [
-                documents.ids.take(of),
-                pa.array(begin - starts[document], pa.uint64()),
-                pa.array(end - begin, pa.uint64()),
-                *(column.take(of) for column in documents.kept),
-            ],
-            fields=list(self._pieces_type.value_type),
-        )
+        columns = _taken(_columns(self._layout, documents), document)
+        columns[OFFSET] = pa.array(begin - starts[document], pa.uint64())
+        columns[LENGTH] = pa.array(end - begin, pa.uint64())
+        fields = list(self._pieces_type.value_type)
+        pieces = pa.StructArray.from_arrays([columns[one.name] for one in fields], fields=fields)
         complete = max(-(-(self._held + len(values)) // size) - 1, 0)
         taken = int(np.searchsorted(row, complete))
         self._check_documents(row, documents, document)
@@ -256,7 +261,7 @@ class _PackedRows:
                 np.concatenate(self._values), pieces, np.array([0, self._held_pieces])
             )
         cut = int(pieces.field(OFFSET)[0].as_py() > 0)
-        self.dropped = Dropped(tokens=self._held, documents=len(pieces) - cut, cut=cut)
+        self.dropped += Dropped(tokens=self._held, documents=len(pieces) - cut, cut=cut)
         return _no_rows(self._layout)
 
     def _hold(self, values: Ids, pieces: pa.StructArray) -> None:
@@ -282,7 +287,7 @@ class _PackedRows:
         documents = pa.ListArray.from_arrays(
             pa.array(bounds, pa.int32()), pieces, type=self._pieces_type
         )
-        return _batch(self._layout, [documents], lists_of(pa.array(values), ends))
+        return _batch(self._layout, {DOCUMENTS: documents}, lists_of(pa.array(values), ends))
 
 
 def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
@@ -307,8 +312,21 @@ def _numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
     return of, np.arange(len(of)) - begins[of]
 
 
-def _batch(layout: RowLayout, columns: list[pa.Array], input_ids: pa.ListArray) -> pa.RecordBatch:
-    """Rows of the layout: ``columns``, then the ids and how many there are."""
+def _columns(layout: RowLayout, documents: Documents) -> dict[str, pa.Array]:
+    """What all rows of a document say of it, by name."""
+    kept = zip((field.name for field in layout.kept), documents.kept, strict=True)
+    return {ID: documents.ids, **dict(kept)}
+
+
+def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:
+    of = pa.array(rows)
+    return {name: column.take(of) for name, column in columns.items()}
+
+
+def _batch(
+    layout: RowLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
+) -> pa.RecordBatch:
+    """Rows of the layout: ``columns`` by name, the ids, and how many there are."""
     schema = layout.schema
     values, offsets = flat(input_ids)
     kind = schema.field(INPUT_IDS).type
@@ -316,7 +334,8 @@ def _batch(layout: RowLayout, columns: list[pa.Array], input_ids: pa.ListArray) 
         pa.array(offsets, pa.int32()), pa.array(values).cast(kind.value_type), type=kind
     )
     lengths = pa.array(np.diff(offsets), pa.uint32())
-    return pa.record_batch([*columns, ids, lengths], schema=schema)
+    columns = {**columns, INPUT_IDS: ids, NUM_TOKENS: lengths}
+    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
 def _no_rows(layout: RowLayout) -> pa.RecordBatch:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from bpe.errors import EncodingError
 from pipelines import storage
+from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.manifest import EncodedManifest, Source, TokenizerFile, Totals, part_of
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     from pipelines.settings import EncodeSettings, RowSettings
 
 # The version of a part's content, in its fingerprint. Raise it, and the manifest's VERSION with it,
-# when the same settings make other bytes than before: `--resume` writes such parts again.
+# when the same settings and columns make other bytes than before: `--resume` writes such parts
+# again.
 LAYOUT = 4
 
 
@@ -80,11 +84,18 @@ class EncodeJob:
         """What the bytes of every part depend on, beside its split; JSON values."""
         return {
             "layout": LAYOUT,
+            "columns": type_text(pa.struct(self._layout.schema)),
             "tokenizer": self.tokenizer_sha256,
             "id_type": self.id_type,
             **self.reading.options.to_json(),
             **self.rows.to_json(),
         }
+
+    @property
+    def _layout(self) -> RowLayout:
+        """Of the rows, but for the ids at the ends of documents."""
+        kept = tuple(column.field for column in self.reading.options.keep)
+        return RowLayout(settings=self.rows, id_type=self.id_type, kept=kept)
 
     def layout(self, tokenizer: Tokenizer) -> RowLayout:
         """Of the rows of all parts.
@@ -94,10 +105,8 @@ class EncodeJob:
         """
         rows, special_tokens = self.rows, tokenizer.special_tokens
         check_special_tokens(tuple(special_tokens), rows)
-        return RowLayout(
-            settings=rows,
-            id_type=self.id_type,
-            kept=tuple(column.field for column in self.reading.options.keep),
+        return replace(
+            self._layout,
             prepend=None if rows.prepend_token is None else special_tokens[rows.prepend_token],
             append=None if rows.append_token is None else special_tokens[rows.append_token],
         )

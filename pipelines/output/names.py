@@ -144,7 +144,7 @@ class Plan:
                 found.append(f"{group} cannot be read")
                 continue
             found += [
-                f"{group} {key} was {_short(old.get(key))}, is {_short(new.get(key))}"
+                f"{group} {key} was {_said(old, key)}, is {_said(new, key)}"
                 for key in sorted(old.keys() | new.keys())
                 if old.get(key) != new.get(key)
             ]
@@ -212,6 +212,11 @@ def read_json_object(path: str) -> dict[str, Any] | None:
     except (InputError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _said(values: Mapping[str, Any], key: str) -> str:
+    """A value as messages show it; settings that are as by default are left out of a plan."""
+    return _short(values[key]) if key in values else "the default"
 
 
 def _short(value: Any) -> str:

@@ -12,10 +12,10 @@ from bpe.errors import BpeError
 from pipelines.corpus.documents import read_split
 from pipelines.corpus.reading import text_bytes
 from pipelines.encode.encoder import SplitEncoder
+from pipelines.encode.joining import Joiner
 from pipelines.encode.parts import count_id, read_rows
 from pipelines.encode.rows import CHUNK_INDEX, DOCUMENTS, ID, INPUT_IDS, row_maker
 from pipelines.errors import StoppedError, VerificationError
-from pipelines.verify.joining import Joiner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,11 +56,12 @@ class PartRows:
         unknown: int | None,
     ) -> None:
         self.path = path
+        self._layout = layout
         self._part = part
         self._vocab_size = vocab_size
         self._unknown = unknown
         self._joiner = Joiner(layout, cut=bool(part.dropped.cut))
-        self._tables = self._checked(read_rows(file, layout.schema))
+        self._tables = self._checked(read_rows(file, layout))
         self._left: pa.Table | None = None
         self.taken = 0
 
@@ -127,9 +128,22 @@ class PartRows:
             if ids and max(ids) >= most
         )
         return VerificationError(
-            f"{self.path}, row {first + row}, {described(table, row)}: id {wrong} does not exist, "
-            f"the vocabulary has {most}"
+            f"{self.path}, row {first + row}, {self.described(table, row)}: id {wrong} does not "
+            f"exist, the vocabulary has {most}"
         )
+
+    def described(self, rows: pa.Table | pa.RecordBatch, row: int) -> str:
+        """Which documents a row is of, in words."""
+        own = self._layout.own
+        if DOCUMENTS in own:
+            ids = [piece[ID] for piece in rows.column(DOCUMENTS)[row].as_py()]
+            if len(ids) > 1:
+                return f"documents {ids[0]!r} to {ids[-1]!r}"
+            return f"document {ids[0]!r}" if ids else "no document"
+        name = f"document {rows.column(ID)[row].as_py()!r}"
+        if CHUNK_INDEX in own:
+            return f"{name}, chunk {rows.column(CHUNK_INDEX)[row].as_py()}"
+        return name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,8 +202,8 @@ class PartComparison:
         self._compare(rows, maker.finish())
         if (more := rows.rest()) is not None:
             raise VerificationError(
-                f"{rows.path}, row {rows.taken - len(more)}: {described(more, 0)} is not in the "
-                "input"
+                f"{rows.path}, row {rows.taken - len(more)}: {rows.described(more, 0)} is not in "
+                "the input"
             )
         for name, found, stated in (
             ("documents", documents, part.documents),
@@ -218,13 +232,13 @@ class PartComparison:
             at, _, name = min(differences)
             stored, made = found[name][at].as_py(), expected.column(name)[at].as_py()
             raise VerificationError(
-                f"{rows.path}, row {first + at}, {described(expected, at)}: "
+                f"{rows.path}, row {first + at}, {rows.described(expected, at)}: "
                 f"{self._difference(name, stored, made)}"
             )
         if len(found) < len(expected):
             raise VerificationError(
-                f"{rows.path} ends after row {rows.taken}: {described(expected, len(found))} of "
-                "the input has no row"
+                f"{rows.path} ends after row {rows.taken}: "
+                f"{rows.described(expected, len(found))} of the input has no row"
             )
 
     def _difference(self, name: str, stored: object, made: object) -> str:
@@ -240,19 +254,6 @@ class PartComparison:
         if same or not self.tokenizer.lossless:
             return "encoding its text gives other ids"
         return "its ids do not decode to its text"
-
-
-def described(rows: pa.Table | pa.RecordBatch, row: int) -> str:
-    """Which documents a row is of, in words."""
-    if DOCUMENTS in rows.schema.names:
-        ids = [piece[ID] for piece in rows.column(DOCUMENTS)[row].as_py()]
-        if len(ids) > 1:
-            return f"documents {ids[0]!r} to {ids[-1]!r}"
-        return f"document {ids[0]!r}" if ids else "no document"
-    name = f"document {rows.column(ID)[row].as_py()!r}"
-    if CHUNK_INDEX in rows.schema.names:
-        return f"{name}, chunk {rows.column(CHUNK_INDEX)[row].as_py()}"
-    return name
 
 
 def first_difference(found: pa.Array, expected: pa.Array) -> int | None:

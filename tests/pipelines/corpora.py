@@ -29,6 +29,20 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
     from pipelines.planned import CorpusRequest
 
+END = "<|end|>"
+MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows can differ
+    "documents": EncodeSettings(),
+    "ends": EncodeSettings(prepend_token=END, append_token=END, id_type="uint32"),
+    "chunks": EncodeSettings(max_tokens=7),
+    "chunks with ends": EncodeSettings(max_tokens=7, prepend_token=END, append_token=END),
+    "packed": EncodeSettings(pack=16),
+    "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
+    "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
+    "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
+    "dropout in chunks": EncodeSettings(dropout=0.2, dropout_seed=3, max_tokens=9),
+    "special": EncodeSettings(allow_special=("all",), pack=7, id_type="uint32"),
+}
+
 ONE = Execution(workers=1)
 TWO = Execution(workers=2)
 FOUR = Execution(workers=4)
@@ -127,7 +141,7 @@ def write_jsonl(path: Path, texts: list[str]) -> Corpus:
 
 def small_tokenizer(path: Path) -> bpe.Tokenizer:
     """A tokenizer over the words of these corpora, saved at ``path``."""
-    counts = bpe.count_pretokens([sentence(i, 40) for i in range(50)], special_tokens=("<|end|>",))
+    counts = bpe.count_pretokens([sentence(i, 40) for i in range(50)], special_tokens=(END,))
     tokenizer = bpe.train(counts, vocab_size=320)
     tokenizer.save(path)
     return tokenizer

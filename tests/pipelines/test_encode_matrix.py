@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.settings import EncodeSettings, InputSettings
+from pipelines.settings import InputSettings
 from tests import jobs
-from tests.pipelines.corpora import count, encode, sentence, small_tokenizer
+from tests.pipelines.corpora import MODES, count, encode, sentence, small_tokenizer
 from tests.pipelines.corpus_files import COMPRESSIONS, pack
 
 if TYPE_CHECKING:
@@ -22,17 +22,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import Compression
     from pipelines.settings import FileFormat
 
-END = "<|end|>"
 TEXTS = [sentence(i).replace("\n", " ") if i % 4 else "" for i in range(24)]
-MODES = {
-    "documents": EncodeSettings(),
-    "ends": EncodeSettings(prepend_token=END, append_token=END, id_type="uint32"),
-    "chunks": EncodeSettings(max_tokens=5, append_token=END),
-    "packed": EncodeSettings(pack=16, append_token=END),
-    "packed, dropped": EncodeSettings(pack=16, pack_remainder="drop"),
-    "dropout": EncodeSettings(dropout=0.2, dropout_seed=3, max_tokens=9),
-    "special": EncodeSettings(allow_special=("all",), pack=7),
-}
 CASES: list[tuple[FileFormat, Compression]] = [
     *((format_, packed) for format_ in ("text", "lines", "jsonl") for packed in COMPRESSIONS),
     ("parquet", "none"),

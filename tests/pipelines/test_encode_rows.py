@@ -24,6 +24,8 @@ from pipelines.output.names import manifest_bytes
 from pipelines.settings import EncodeSettings, RowSettings
 from tests import jobs
 from tests.pipelines.corpora import (
+    END,
+    MODES,
     ONE,
     TWO,
     Corpus,
@@ -38,19 +40,6 @@ from tests.pipelines.corpus_files import whole
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-END = "<|end|>"
-MODES: dict[str, EncodeSettings] = {
-    "documents": EncodeSettings(),
-    "ends": EncodeSettings(prepend_token=END, append_token=END),
-    "chunks": EncodeSettings(max_tokens=7),
-    "chunks with ends": EncodeSettings(max_tokens=7, prepend_token=END, append_token=END),
-    "packed": EncodeSettings(pack=16),
-    "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
-    "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
-    "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
-    "special": EncodeSettings(allow_special=("all",), id_type="uint32"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -314,6 +303,18 @@ def test_another_mode_is_another_job(corpus: Corpus, model: Path, tmp_path: Path
     other = EncodeSettings(pack=32)
     with pytest.raises(OutputError, match="settings pack was 16, is 32"):
         encode(corpus.inputs(), model, tmp_path / "ids", encoding=other, resume=True)
+    columns = 'settings columns was "struct<docum.*", is "struct<id: .*"; '
+    with pytest.raises(OutputError, match=columns + "settings pack was 16, is the default"):
+        encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
+
+
+def test_only_what_is_given_tells_jobs_apart() -> None:
+    """So an option that is new changes nothing for the jobs of before."""
+    assert RowSettings().to_json() == ReadOptions().to_json() == {}
+    assert RowSettings(pack=16, allow_special=("all",)).to_json() == {
+        "pack": 16,
+        "allow_special": ["all"],
+    }
 
 
 def edit_manifest(ids: Path, *where: str, value: object) -> None:

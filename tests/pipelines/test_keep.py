@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.errors import ConfigError, InputError, JobError, RecordError
+from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
 from tests.pipelines.corpora import ONE, TWO, encode, small_tokenizer, tree
@@ -297,6 +298,25 @@ def test_names_that_rows_have_themselves_are_refused(
     if name != "id":  # in other rows it stands in nobody's way
         table = kept(tmp_path / "in", model, tmp_path / "ids", name)
         assert table.schema.field(name).type == pa.int64()
+
+
+def test_names_of_other_layouts_are_free(model: Path, tmp_path: Path) -> None:
+    """Also for columns with nulls, and where an error tells documents apart."""
+    records: list[dict[str, Any]] = [
+        {"text": "low", "documents": None},
+        {"text": "fox", "chunk_index": 3},
+    ]
+    file = jsonl(tmp_path / "in" / "a.jsonl", records)
+    names = ("documents:string", "chunk_index", "offset:int64", "length:int64")
+    table = kept(tmp_path / "in", model, tmp_path / "ids", *names)
+    assert table["documents"].to_pylist() == [None, None]
+    assert table["chunk_index"].to_pylist() == [None, 3]
+    stream = io.BytesIO()
+    jobs.decode(directory=str(tmp_path / "ids"), stream=stream)
+    assert [json.loads(line)["text"] for line in stream.getvalue().splitlines()] == ["low", "fox"]
+    file.write_bytes(file.read_bytes().replace(b"fox", b"dog"))
+    with pytest.raises(VerificationError, match=r"document 'a\.jsonl:\d+': its ids do not decode"):
+        jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs(tmp_path / "in"))
 
 
 def test_large_columns_make_small_row_groups(

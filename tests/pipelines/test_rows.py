@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.encode import rows as rows_module
-from pipelines.encode.rows import Documents, RowLayout, RowMaker, row_maker, with_ends
+from pipelines.encode.joining import Joiner, joined, without_ends
+from pipelines.encode.rows import Documents, Dropped, RowLayout, RowMaker, row_maker, with_ends
 from pipelines.errors import RecordError
 from pipelines.settings import RowSettings
-from pipelines.verify.joining import Joiner, joined, without_ends
 
 KEPT = (pa.field("lang", pa.string()),)
 Lists = list[list[int]]
@@ -108,6 +108,14 @@ def test_what_is_dropped_is_counted() -> None:
     assert (dropped.tokens, dropped.documents, dropped.cut) == (2, 2, 1)
     _, maker = made(drop, [[1, 2, 3, 4], []])  # nothing remains
     assert (maker.dropped.tokens, maker.dropped.documents) == (0, 0)
+
+
+def test_what_was_dropped_before_the_end_counts_too() -> None:
+    maker = row_maker(layout(pack=4, pack_remainder="drop"))
+    maker.dropped += Dropped(tokens=3, documents=1)
+    assert len(maker.add(documents([[1, 2, 3, 4, 5], [6]]))) == 1
+    assert len(maker.finish()) == 0
+    assert maker.dropped == Dropped(tokens=5, documents=2, cut=1)
 
 
 def packed_by_the_book(lists: Lists, size: int) -> list[tuple[list[int], list[tuple[str, int]]]]:

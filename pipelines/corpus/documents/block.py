@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from bpe import _native
 from bpe._arrow import text_column
-from bpe._codec import encode
 from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.errors import ConfigError
+from pipelines.option import changed
 from pipelines.settings import LARGEST_RECORD, MAX_RECORD
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class ReadOptions:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The options as JSON values."""
-        return dict(encode(self))
+        """What is not as by default, as JSON values."""
+        return changed(self)
 
 
 @dataclass(frozen=True, kw_only=True)

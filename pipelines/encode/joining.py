@@ -1,4 +1,7 @@
-"""Rows back to the documents they are of, and whether they can be rows at all."""
+"""Rows back to the documents they are of, and whether they can be rows at all.
+
+The inverse of `pipelines.encode.rows`, for ``bpe decode`` and ``bpe verify``.
+"""
 
 from __future__ import annotations
 
