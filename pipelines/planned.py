@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import apache_beam as beam
 
 from pipelines import storage
+from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.corpus.splits import (
     changed_inputs,
     parts_with,
@@ -353,7 +354,8 @@ def _tell_work(request: Request, planned: Planned, progress: Progress) -> None:
     size = sum(file.size for file in planned.files)
     progress.log(f"{name}: {files}, {size_text(size)} as stored, {splits}")
     if (file := straggler(planned.files, planned.splits)) is not None:
-        why = "compressed" if file.compression != "none" else "one document (`format` text)"
+        uncut = f"{FILE_FORMATS[file.format].uncut} (`format` {file.format})"
+        why = uncut if file.compression == "none" else "compressed"
         progress.log(
             f"{name}: {file.path}, {size_text(file.size)}, is {why} and cannot be divided: it "
             f"is one of {splits} and keeps one worker busy: divide it beforehand, or store it "

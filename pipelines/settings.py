@@ -13,6 +13,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from pipelines.corpus.formats import (
+    WITH_COLUMNS,
+    FileFormat,
+    documents_described,
+    suffixes_described,
+)
 from pipelines.errors import ConfigError
 from pipelines.option import changed, check_declared, option, several
 
@@ -22,7 +28,6 @@ if TYPE_CHECKING:
     from bpe.models import Model
     from bpe.pretokenizer import Pretokenizer
 
-FileFormat = Literal["text", "lines", "jsonl", "parquet"]
 Format = Literal["auto"] | FileFormat
 FORMATS: tuple[str, ...] = ("auto", *get_args(FileFormat))
 IdType = Literal["auto", "uint16", "uint32"]
@@ -78,9 +83,8 @@ class InputSettings:
             group="Input",
             choices=FORMATS,
             metavar="NAME",
-            help="How files divide into documents. text: one per file; lines: one per line; jsonl, "
-            "parquet: one per record; auto: by file extension (.jsonl, .ndjson and .json are JSON "
-            "lines, .parquet and .pq Parquet, all others text), without README and LICENSE files; "
+            help=f"How files divide into documents. {documents_described()}; auto: by file extension "
+            f"({suffixes_described()}; all others text), without README and LICENSE files; "
             "a directory or glob that mixes records and text is an error. Compressed files "
             "(.jsonl.gz, .json.zst, .txt.bz2, .xz) are decompressed.",
         ),
@@ -90,7 +94,7 @@ class InputSettings:
         metadata=option(
             group="Input",
             metavar="NAME",
-            help="Field (jsonl) or column (parquet) of the text.",
+            help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}).",
         ),
     )
     id_field: str | None = field(
@@ -607,8 +611,8 @@ class EncodeSettings(RowSettings):
             group="Rows",
             several=True,
             metavar="NAME",
-            help="Field (jsonl) or column (parquet) to copy to the output; repeatable. NAME:TYPE, "
-            "such as score:double or 'tags:list<string>', sets its type.",
+            help=f"Field or column ({', '.join(WITH_COLUMNS)}) to copy to the output; repeatable. "
+            "NAME:TYPE, such as score:double or 'tags:list<string>', sets its type.",
         ),
     )
     id_type: IdType = field(

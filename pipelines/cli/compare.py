@@ -15,6 +15,7 @@ from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, takes_colour
 from pipelines.option import declared
+from pipelines.corpus.formats import WITH_COLUMNS
 from pipelines.progress import many, size_text
 from pipelines.settings import Execution, InputSettings
 
@@ -46,8 +47,8 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 @own_option(
     "by",
     metavar="COLUMN[:TYPE]",
-    help="Also show each value of this field (jsonl) or column (parquet), such as the language, "
-    "separately; file: each file. COLUMN:TYPE sets the type.",
+    help=f"Also show each value of this field or column ({', '.join(WITH_COLUMNS)}), such as the "
+    "language, separately; file: each file. COLUMN:TYPE sets the type.",
 )
 @own_option(
     "examples",

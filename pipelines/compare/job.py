@@ -84,7 +84,7 @@ class CompareRequest(CorpusRequest):
     Attributes:
         tokenizers: two or more.
         tokenizer_jsons: the tokenizers themselves, deflated: their files are those of the command.
-        by: ``file``, or a field (jsonl) or column (parquet) whose values are groups.
+        by: ``file``, or a field or column whose values are groups.
         examples: pieces to show; 0 to count none.
     """
 
@@ -304,7 +304,7 @@ def compare(
         inputs: the corpus.
         tokenizers: two or more.
         execution: where the work is done.
-        by: ``file``, or a field (jsonl) or column (parquet) whose values are groups.
+        by: ``file``, or a field or column whose values are groups.
         examples: how many pieces to show on which two tokenizers differ most; 0: do not look.
         output: a file to write the result to; needed where workers do not share this machine.
         progress: told how far it is.

@@ -1,47 +1,45 @@
 """The formats of input files, by name.
 
-To add one: its name in `pipelines.settings.FileFormat`, a line here, and a reader in
-`pipelines.corpus.documents`.
+To add one: its name and its line here, and its reader in `pipelines.corpus.documents.READERS`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from pipelines.settings import FileFormat
+FileFormat = Literal["text", "lines", "jsonl", "parquet"]
 
 
 class Traits(NamedTuple):
     """What the rest of the program must know of a format.
 
     Attributes:
+        document: what holds one document.
         suffixes: of file names that say it; text is what no other suffix says.
-        can_be_cut: whether a range of bytes can be read by itself.
+        uncut: what a file is of which no range of bytes can be read by itself; empty: it can.
         can_be_compressed: whether files are read through a compression around them.
         unit: in which the place of a record is counted, ``byte`` or ``row``.
         has_columns: whether records have fields that can pass through (``keep``).
-        has_types: whether files state the types of their columns.
     """
 
+    document: str
     suffixes: tuple[str, ...] = ()
-    can_be_cut: bool = True
+    uncut: str = ""
     can_be_compressed: bool = True
     unit: str = "byte"
     has_columns: bool = False
-    has_types: bool = False
 
 
 FILE_FORMATS: dict[FileFormat, Traits] = {
-    "text": Traits(can_be_cut=False),
-    "lines": Traits(),
-    "jsonl": Traits((".jsonl", ".ndjson", ".json"), has_columns=True),
+    "text": Traits("file", uncut="one document"),
+    "lines": Traits("line"),
+    "jsonl": Traits("record", (".jsonl", ".ndjson", ".json"), has_columns=True),
     "parquet": Traits(
+        "record",
         (".parquet", ".pq"),
         can_be_compressed=False,
         unit="row",
         has_columns=True,
-        has_types=True,
     ),
 }
 
@@ -49,3 +47,23 @@ SUFFIXES: dict[str, FileFormat] = {
     suffix: name for name, traits in FILE_FORMATS.items() for suffix in traits.suffixes
 }
 """The format that a suffix says."""
+
+WITH_COLUMNS = tuple(name for name, traits in FILE_FORMATS.items() if traits.has_columns)
+"""The formats whose records have fields or columns."""
+
+
+def documents_described() -> str:
+    """What is a document in each format, for ``--help``."""
+    of: dict[str, list[str]] = {}
+    for name, traits in FILE_FORMATS.items():
+        of.setdefault(traits.document, []).append(name)
+    return "; ".join(f"{', '.join(names)}: one per {document}" for document, names in of.items())
+
+
+def suffixes_described() -> str:
+    """Which suffixes say which format, for ``--help``."""
+    return "; ".join(
+        f"{name}: {' '.join(traits.suffixes)}"
+        for name, traits in FILE_FORMATS.items()
+        if traits.suffixes
+    )

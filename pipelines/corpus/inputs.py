@@ -42,7 +42,8 @@ from pipelines.storage import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.settings import FileFormat, Format, InputSettings
+    from pipelines.corpus.formats import FileFormat
+    from pipelines.settings import Format, InputSettings
 
 Compression = Literal["none", "gz", "zst", "bz2", "xz"]
 
@@ -86,7 +87,7 @@ class InputFile:
     @property
     def can_be_cut(self) -> bool:
         """Whether a range of its bytes can be read by itself."""
-        return self.compression == "none" and FILE_FORMATS[self.format].can_be_cut
+        return self.compression == "none" and not FILE_FORMATS[self.format].uncut
 
 
 class Listed(NamedTuple):

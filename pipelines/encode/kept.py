@@ -1,40 +1,36 @@
 """Which columns pass through, and of which types: settled when a job is planned.
 
-A type is the one given, or that of the Parquet columns of the name; in JSON lines it is what the
-first records hold. Types of several files are brought together where one holds them all.
+A type is the one given, or what files say: of Parquet the columns of the name, of JSON lines the
+first records. Types of several files are brought together where one holds them all.
 """
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from pipelines.corpus.documents import KeptColumn, ReadOptions
-from pipelines.corpus.documents.json_values import holds_json, integer, type_of, type_of_all
-from pipelines.corpus.documents.lines import whole_lines
-from pipelines.corpus.documents.parquet_columns import kept_type
-from pipelines.corpus.documents.stored import StoredFile
+from pipelines.corpus.documents import READERS, KeptColumn
+from pipelines.corpus.documents.json_values import holds_json, type_of, type_of_all
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
-from pipelines.corpus.formats import FILE_FORMATS
+from pipelines.corpus.formats import WITH_COLUMNS
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import reserved
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import FileRange
     from pipelines.settings import EncodeSettings
 
+    _Records = Callable[[FileRange], Iterator[dict[str, Any]]]
+
 SAMPLE_RECORDS = 1000
 SAMPLE_FILES = 16
-_SAMPLE_BYTES = 1 << 20
 _FOOTERS_AT_ONCE = 16
 
 
@@ -58,23 +54,25 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
     for name in wanted:
         if name in reserved(encoding):
             raise ConfigError(f"`keep` {name}: the output has a column of that name already")
-    sources = [whole_file(file, index) for index, file in enumerate(files)]
-    for source in sources:
-        if not FILE_FORMATS[source.format].has_columns:
-            with_columns = [name for name, traits in FILE_FORMATS.items() if traits.has_columns]
+    typed, sampled = [], []
+    for source in (whole_file(file, index) for index, file in enumerate(files)):
+        reader = READERS[source.format]
+        if reader.column_types is not None:
+            typed.append((source, reader.column_types))
+        elif reader.records is not None:
+            sampled.append((source, reader.records))
+        else:
             raise ConfigError(
                 f"`keep` {keep[0]}: {source.path} is read as {source.format}, which has no "
-                f"columns: only {' and '.join(with_columns)} have"
+                f"columns: only {' and '.join(WITH_COLUMNS)} have"
             )
     found = _Found(wanted)
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        typed = [source for source in sources if FILE_FORMATS[source.format].has_types]
-        for source, types in zip(
-            typed, pool.map(lambda one: _column_types(one, wanted), typed), strict=True
-        ):
+        types_of = pool.map(lambda one: one[1](one[0], wanted), typed)
+        for (source, _), types in zip(typed, types_of, strict=True):
             for name, kind in types.items():
                 found.add(name, kind, source)
-    found.sample([source for source in sources if not FILE_FORMATS[source.format].has_types])
+    found.sample(sampled)
     return tuple(KeptColumn(name=name, type=_written(name, found.settled(name))) for name in wanted)
 
 
@@ -109,16 +107,6 @@ def _written(name: str, kind: pa.DataType) -> str:
         raise ConfigError(f"`keep` {name}: {error}") from error
 
 
-def _column_types(source: FileRange, names: Any) -> dict[str, pa.DataType]:
-    """The types of the columns of a Parquet file; none of a file that is no such file."""
-    with StoredFile(source) as stored:
-        try:
-            schema = pq.ParquetFile(stored).schema_arrow
-        except (pa.ArrowException, OSError, ValueError, MemoryError):
-            return {}  # a bad record, when it is read
-    return {name: kept_type(source, schema, name) for name in names}
-
-
 class _Found:
     """What is known of the types of the columns so far."""
 
@@ -148,17 +136,17 @@ class _Found:
             )
         self._types[name] = together
 
-    def sample(self, sources: Sequence[FileRange]) -> None:
-        """Look into files of JSON lines, until every column has a type."""
+    def sample(self, sources: Sequence[tuple[FileRange, _Records]]) -> None:
+        """Look into files of JSON lines, each with what reads it, until every column has a type."""
         if not sources:
             return
         for name, kind in self._given.items():
             if kind is not None and not holds_json(kind):
                 raise ConfigError(
-                    f"`keep` {name}: {sources[0].path} holds JSON, which has no values of type "
+                    f"`keep` {name}: {sources[0][0].path} holds JSON, which has no values of type "
                     f"{kind}: use bool, a number, string, lists or structs of these"
                 )
-        for source in sources[:SAMPLE_FILES]:
+        for source, read in sources[:SAMPLE_FILES]:
             open_ = [
                 name
                 for name, given in self._given.items()
@@ -166,7 +154,7 @@ class _Found:
             ]
             if not open_:
                 return
-            records = list(islice(_records(source), SAMPLE_RECORDS))
+            records = list(islice(read(source), SAMPLE_RECORDS))
             self._seen.append(source)
             self._fields = list(dict.fromkeys([*self._fields, *(n for r in records for n in r)]))
             for name in open_:
@@ -198,16 +186,3 @@ class _Found:
             f"`keep` {name}: the first records of {self._seen[0].path} have {held} (their fields: "
             f"{fields}): give the type of what comes later, as in `keep` '{name}:string'"
         )
-
-
-def _records(source: FileRange) -> Iterator[dict[str, Any]]:
-    """The records with which a file begins, as far as they are objects."""
-    options = ReadOptions(block_bytes=_SAMPLE_BYTES)
-    for lines in islice(whole_lines(source, options), 4):
-        for line in lines.data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-            try:
-                record = json.loads(line, parse_int=integer)
-            except (ValueError, RecursionError):
-                continue  # a bad record, when it is read
-            if isinstance(record, dict):
-                yield record

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.documents import READERS, ReadOptions, read_blocks, read_split
-from pipelines.corpus.formats import FILE_FORMATS, SUFFIXES
+from pipelines.corpus.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
@@ -22,11 +22,12 @@ from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression
-    from pipelines.settings import FileFormat
 
 TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]
-FORMATS: tuple[FileFormat, ...] = ("text", "lines", "jsonl", "parquet")
+FORMATS = tuple(FILE_FORMATS)
+PACKED = [name for name, traits in FILE_FORMATS.items() if traits.can_be_compressed]
 SUFFIX = {"text": ".txt", "lines": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
 
 
@@ -43,13 +44,15 @@ def write(path: Path, format_: str, texts: list[str], ids: list[Any] | None = No
         if ids is not None:
             rows = [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)]
         data = "".join(json.dumps(row) + "\n" for row in rows)
-    else:
+    elif format_ in ("text", "lines"):
         data = "".join(text + "\n" for text in texts)
+    else:
+        raise NotImplementedError(format_)
     path.write_bytes(data.encode())
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-@pytest.mark.parametrize("format_", ["text", "lines", "jsonl"])
+@pytest.mark.parametrize("format_", PACKED)
 @pytest.mark.parametrize("members", [1, 3])
 def test_documents_in_are_rows_out(
     tmp_path: Path, format_: FileFormat, compression: Compression, members: int
@@ -136,25 +139,25 @@ def test_a_byte_order_mark_is_text_except_before_json(tmp_path: Path) -> None:
 
 
 class TestIds:
-    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    @pytest.mark.parametrize("format_", WITH_COLUMNS)
     def test_an_id_is_used_where_there_is_one(self, tmp_path: Path, format_: FileFormat) -> None:
         write(tmp_path / "f", format_, ["a", "b", "c"], ["x", None, "x"])
         found = read(whole(tmp_path / "f", format_))
         assert found.ids == ["x", f"f:{found.places[1]}", "x"]
 
-    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    @pytest.mark.parametrize("format_", WITH_COLUMNS)
     def test_integers_become_decimal_strings(self, tmp_path: Path, format_: FileFormat) -> None:
         write(tmp_path / "f", format_, ["a", "b", "c"], [-5, 2**63 - 1, 0])
         assert read(whole(tmp_path / "f", format_)).ids == ["-5", "9223372036854775807", "0"]
 
-    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    @pytest.mark.parametrize("format_", WITH_COLUMNS)
     def test_other_numbers_become_strings(self, tmp_path: Path, format_: FileFormat) -> None:
         write(tmp_path / "f", format_, ["a", "b", "c"], [1.5, -0.25, None])
         found = read(whole(tmp_path / "f", format_))
         assert found.ids == ["1.5", "-0.25", f"f:{found.places[2]}"]
 
     @pytest.mark.parametrize("ids", [[True, False], [[1], [2]], [{"a": 1}, {"a": 2}]])
-    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    @pytest.mark.parametrize("format_", WITH_COLUMNS)
     def test_other_values_of_id_are_bad_records(
         self, tmp_path: Path, format_: FileFormat, ids: list[Any]
     ) -> None:
@@ -163,7 +166,7 @@ class TestIds:
         assert found.ids == []
         assert ["neither a string nor a number" in bad.reason for bad in found.bad] == [True] * 2
 
-    @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+    @pytest.mark.parametrize("format_", WITH_COLUMNS)
     def test_a_record_needs_the_id_that_is_asked_for(
         self, tmp_path: Path, format_: FileFormat
     ) -> None:
@@ -346,3 +349,5 @@ def test_options_are_checked(changes: dict[str, Any]) -> None:
 def test_every_format_has_its_traits_and_a_reader() -> None:
     assert {"auto", *FILE_FORMATS} == {"auto", *READERS} == set(SETTINGS_FORMATS)
     assert len(SUFFIXES) == sum(len(traits.suffixes) for traits in FILE_FORMATS.values())
+    say_types = [name for name, reader in READERS.items() if reader.column_types or reader.records]
+    assert sorted(say_types) == sorted(WITH_COLUMNS)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.corpus.formats import FILE_FORMATS, WITH_COLUMNS
 from pipelines.settings import InputSettings
 from tests import jobs
 from tests.pipelines.corpora import MODES, count, encode, sentence, small_tokenizer
@@ -19,13 +20,14 @@ from tests.pipelines.corpus_files import COMPRESSIONS, pack
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression
-    from pipelines.settings import FileFormat
 
 TEXTS = [sentence(i).replace("\n", " ") if i % 4 else "" for i in range(24)]
 CASES: list[tuple[FileFormat, Compression]] = [
-    *((format_, packed) for format_ in ("text", "lines", "jsonl") for packed in COMPRESSIONS),
-    ("parquet", "none"),
+    (name, packed)
+    for name, traits in FILE_FORMATS.items()
+    for packed in (COMPRESSIONS if traits.can_be_compressed else ("none",))
 ]
 
 
@@ -43,6 +45,8 @@ def write(folder: Path, format_: FileFormat, packed: Compression) -> None:
             table = pa.Table.from_pylist(records)
             pq.write_table(table, folder / f"{name}.parquet", row_group_size=4)
             continue
+        if format_ not in ("lines", "jsonl"):
+            raise NotImplementedError(format_)
         lines = [json.dumps(r) if format_ == "jsonl" else str(r["text"]) for r in records]
         data = "".join(line + "\n" for line in lines).encode()
         (folder / f"{name}.{format_}{suffix}").write_bytes(pack(data, packed))
@@ -75,7 +79,7 @@ def test_the_matrix(model: Path, tmp_path: Path, format_: FileFormat, packed: Co
     write(tmp_path / "in", format_, packed)
     inputs = InputSettings(patterns=(str(tmp_path / "in"),), format=format_, split_size=400)
     modes = dict(MODES)
-    if format_ in ("jsonl", "parquet"):
+    if format_ in WITH_COLUMNS:
         modes |= {f"{name}, kept": replace(mode, keep=("n",)) for name, mode in MODES.items()}
     for name, settings in modes.items():
         ids = tmp_path / name

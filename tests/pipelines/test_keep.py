@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.corpus.documents import READERS
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
@@ -298,6 +299,27 @@ def test_names_that_rows_have_themselves_are_refused(
     if name != "id":  # in other rows it stands in nobody's way
         table = kept(tmp_path / "in", model, tmp_path / "ids", name)
         assert table.schema.field(name).type == pa.int64()
+
+
+def test_the_reader_of_a_format_says_the_types(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the format: no column becomes null because nobody knows how to ask."""
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"text": ["low"], "n": pa.array([1], pa.int8())}), tmp_path / "in/a.pq")
+    reader = READERS["parquet"]
+    for column_types, records, kind in (
+        (lambda _, names: dict.fromkeys(names, pa.int32()), None, pa.int32()),
+        (None, lambda _: iter([{"n": 7}]), pa.int64()),
+    ):
+        other = reader._replace(column_types=column_types, records=records)
+        monkeypatch.setitem(READERS, "parquet", other)
+        table = kept(tmp_path / "in", model, tmp_path / str(kind), "n")
+        assert table.schema.field("n").type == kind
+        assert table["n"].to_pylist() == [1]
+    monkeypatch.setitem(READERS, "parquet", reader._replace(column_types=None))
+    with pytest.raises(ConfigError, match=r"`keep` n: .* read as parquet, which has no columns"):
+        kept(tmp_path / "in", model, tmp_path / "none", "n")
 
 
 def test_names_of_other_layouts_are_free(model: Path, tmp_path: Path) -> None:

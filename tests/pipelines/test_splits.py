@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.corpus.inputs import InputFile
 from pipelines.corpus.splits import MAX_SPLIT, default_split_size, plan_splits
 from pipelines.errors import ConfigError
@@ -25,7 +26,7 @@ corpora = st.lists(
     st.builds(
         file,
         st.integers(0, 100),
-        format=st.sampled_from(["text", "lines", "jsonl", "parquet"]),
+        format=st.sampled_from(list(FILE_FORMATS)),
         compression=st.sampled_from(["none", "gz"]),
     ),
     max_size=30,

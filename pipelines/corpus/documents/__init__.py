@@ -1,45 +1,73 @@
 """From ranges of files to blocks of documents: plain functions, no pipeline.
 
-``read_split`` and ``read_blocks`` are what jobs call; there is one module for each format.
+``read_split`` and ``read_blocks`` are what jobs call; there is one module for each format, and
+`READERS` says what it has.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.corpus.documents.block import BadRecord, Block, KeptColumn, ReadOptions
-from pipelines.corpus.documents.jsonl import read_jsonl
+from pipelines.corpus.documents.jsonl import first_records, read_jsonl
 from pipelines.corpus.documents.lines import read_lines
-from pipelines.corpus.documents.parquet import read_parquet
+from pipelines.corpus.documents.parquet import column_types, read_parquet
 from pipelines.corpus.documents.text import read_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import pyarrow as pa
+
+    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.splits import FileRange, Split
-    from pipelines.settings import FileFormat
 
 __all__ = ["BadRecord", "Block", "KeptColumn", "ReadOptions", "read_blocks", "read_split"]
 
 
-READERS: dict[FileFormat, Callable[[FileRange, ReadOptions], Iterator[Block]]] = {
-    "text": lambda source, options: read_texts((source,), options),
-    "lines": read_lines,
-    "jsonl": read_jsonl,
-    "parquet": read_parquet,
+class Reader(NamedTuple):
+    """How files of a format are read.
+
+    Where records have fields (``has_columns``), one of the last two says which types these have.
+
+    Attributes:
+        blocks: the documents of consecutive ranges, in order.
+        column_types: what a file itself says of the columns of these names; raises `InputError`
+            where it has none of a name.
+        records: those with which a file begins, as values of JSON.
+    """
+
+    blocks: Callable[[Sequence[FileRange], ReadOptions], Iterator[Block]]
+    column_types: Callable[[FileRange, Iterable[str]], dict[str, pa.DataType]] | None = None
+    records: Callable[[FileRange], Iterator[dict[str, Any]]] | None = None
+
+
+def _each(
+    read: Callable[[FileRange, ReadOptions], Iterator[Block]],
+) -> Callable[[Sequence[FileRange], ReadOptions], Iterator[Block]]:
+    """What reads ranges one after the other: no block has documents of two."""
+
+    def blocks(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[Block]:
+        for source in sources:
+            yield from read(source, options)
+
+    return blocks
+
+
+READERS: dict[FileFormat, Reader] = {
+    "text": Reader(read_texts),
+    "lines": Reader(_each(read_lines)),
+    "jsonl": Reader(_each(read_jsonl), records=first_records),
+    "parquet": Reader(_each(read_parquet), column_types=column_types),
 }
-"""What reads a range of a file, by its format (`pipelines.corpus.formats`)."""
+"""By the format's name (`pipelines.corpus.formats`)."""
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:
     """The documents of a split, in order; files that are one document each share blocks."""
-    for is_text, pieces in groupby(split.pieces, key=lambda piece: piece.format == "text"):
-        if is_text:
-            yield from read_texts(tuple(pieces), options)
-        else:
-            for piece in pieces:
-                yield from read_blocks(piece, options)
+    for format_, pieces in groupby(split.pieces, key=lambda piece: piece.format):
+        yield from READERS[format_].blocks(tuple(pieces), options)
 
 
 def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
@@ -52,4 +80,4 @@ def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         InputError: the file cannot be read, has not the size it was planned with, or (parquet)
             has no column of that name.
     """
-    return READERS[source.format](source, options)
+    return READERS[source.format].blocks((source,), options)

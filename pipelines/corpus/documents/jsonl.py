@@ -14,6 +14,7 @@ import json
 import re
 from array import array
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_DEPTH = 200  # JsonLine::kMaxDepth in the core
 DEFAULT_ID_FIELD = "id"
+_SAMPLE_BYTES, _SAMPLE_BLOCKS = 1 << 20, 4
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -45,6 +47,19 @@ def read_jsonl(source: FileRange, options: ReadOptions) -> Iterator[Block]:
     """The documents whose lines begin in ``source``."""
     for lines in whole_lines(source, options):
         yield _block(source, options, lines)
+
+
+def first_records(source: FileRange) -> Iterator[dict[str, Any]]:
+    """The records with which a file begins, as far as they are objects."""
+    options = ReadOptions(block_bytes=_SAMPLE_BYTES)
+    for lines in islice(whole_lines(source, options), _SAMPLE_BLOCKS):
+        for line in lines.data.removeprefix(BYTE_ORDER_MARK).split(b"\n"):
+            try:
+                record = json.loads(line, parse_int=integer)
+            except (ValueError, RecursionError):
+                continue  # a bad record, when it is read
+            if isinstance(record, dict):
+                yield record
 
 
 @dataclass(frozen=True)

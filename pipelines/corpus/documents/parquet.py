@@ -30,12 +30,13 @@ from pipelines.corpus.documents.parquet_columns import (
     holds_ids,
     is_text,
     kept_column,
+    kept_type,
     value_type,
 )
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipelines.corpus.splits import FileRange
 
@@ -62,6 +63,20 @@ def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         reason = f"{lost.reason}, after row {row - 1}" if row else lost.reason
         bad = BadRecord.lost(source, source.start, reason)
         yield _Rows.none(row).block(source, options, bad=[bad], input_bytes=source.size - taken)
+
+
+def column_types(source: FileRange, names: Iterable[str]) -> dict[str, pa.DataType]:
+    """The types of the columns of a file that pass through; none of a file that is no Parquet file.
+
+    Raises:
+        InputError: there is no such column, or its type does not pass through.
+    """
+    with StoredFile(source) as stored:
+        try:
+            schema = pq.ParquetFile(stored).schema_arrow
+        except _ERRORS:
+            return {}  # a bad record, when it is read
+    return {name: kept_type(source, schema, name) for name in names}
 
 
 def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
