@@ -10,8 +10,8 @@ Where to add
 - an option: its declaration in ``settings.py``, from which the command line, job files and their
   docs follow; and the step that goes by it, in ``encode/`` or ``count/``. At its default it changes
   no fingerprint, so output of before is still verified and resumed.
-- an input format: ``corpus/formats.py``, and a reader in ``corpus/documents/``.
-- a storage scheme: nothing where fsspec knows it, else ``stores.py``.
+- an input format: its line in ``corpus/formats.py``, its reader in ``corpus/documents/``.
+- a storage scheme: nothing where fsspec knows it, else a line of the table in ``stores.py``.
 - a column of encoded output: ``encode/rows.py``; what it is made of, `Documents`, is filled in
   ``encode/encoder.py`` and ``transforms/token_ids.py``. Fingerprints and ``bpe verify --input`` go
   by the columns; checks without input are in ``encode/joining.py``. In words: ``cli/encode.py``,

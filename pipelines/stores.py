@@ -1,8 +1,9 @@
 """Object stores: which filesystem of `pyarrow.fs` a URL is of, and with which options it is made.
 
 ``s3://``, ``gs://`` and ``abfs://`` come with pyarrow; any other scheme is one of fsspec's, where
-fsspec and the scheme's own package are installed. A URL is taken apart here, not by pyarrow: keys
-stay verbatim, whatever characters are in them.
+fsspec and the scheme's own package are installed. What comes with pyarrow is one line of the table
+at the end. A URL is taken apart here, not by pyarrow: keys stay verbatim, whatever characters are
+in them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import threading
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -28,20 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
-_S3, _GCS, _AZURE, _HDFS = "S3FileSystem", "GcsFileSystem", "AzureFileSystem", "HadoopFileSystem"
-_KINDS = {
-    **dict.fromkeys(("s3", "s3a"), _S3),
-    **dict.fromkeys(("gs", "gcs"), _GCS),
-    **dict.fromkeys(("abfs", "abfss", "azfs", "az"), _AZURE),
-    "hdfs": _HDFS,
-}
-# What may change while a process runs, and a filesystem was made from.
-_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR", "CLOUDSDK_")
-_FILES = {
-    "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
-    "AWS_CONFIG_FILE": "~/.aws/config",
-    "GOOGLE_APPLICATION_CREDENTIALS": "",
-}
 _KEPT = 32  # filesystems: those of keys that are no longer valid go
 _TRIES = 8  # of a request that fails for a moment
 _GCS_PATIENCE = timedelta(minutes=2)  # the client's own is fifteen
@@ -195,16 +183,10 @@ def place(url: str) -> Place:
     scheme = scheme_of(url)
     if scheme is None:
         raise ConfigError(f"{url} is a local path, not a URL of a store")
-    rest = url.partition("://")[2]
-    account = None
-    if _KINDS.get(scheme) == _AZURE:
-        account, rest = _azure(url, scheme, rest)
-    if scheme in _KINDS and not rest.partition("/")[0]:
-        raise ConfigError(f"{url} names no bucket: write {scheme}://BUCKET/NAME")
-    authority = rest.partition("/")[0]
-    path = rest[len(authority) :] if scheme == "hdfs" else rest
+    of, path = None, url.partition("://")[2]
+    if scheme in _STORES:
+        of, path = _STORES[scheme].locate(url, scheme, path)
     check_names(url, path.strip("/"))
-    of = authority if _KINDS.get(scheme) in (_S3, _HDFS) else account
     return Place(_filesystem(url, scheme, of), path)
 
 
@@ -218,6 +200,28 @@ def check_names(url: str, path: str) -> None:
         raise ConfigError(
             f"{url}: names with //, . or .. between slashes cannot be opened in a store: rename it"
         )
+
+
+def _in_bucket(url: str, scheme: str, path: str) -> tuple[str, str]:
+    """The bucket, or host, with which a path begins, and the path."""
+    bucket = path.partition("/")[0]
+    if not bucket:
+        raise ConfigError(f"{url} names no bucket: write {scheme}://BUCKET/NAME")
+    return bucket, path
+
+
+def _in_gcs(url: str, scheme: str, path: str) -> tuple[None, str]:
+    return None, _in_bucket(url, scheme, path)[1]
+
+
+def _in_hdfs(url: str, scheme: str, path: str) -> tuple[str, str]:
+    host = _in_bucket(url, scheme, path)[0]
+    return host, path[len(host) :]
+
+
+def _in_azure(url: str, scheme: str, path: str) -> tuple[str | None, str]:
+    account, path = _azure(url, scheme, path)
+    return account, _in_bucket(url, scheme, path)[1]
 
 
 def _azure(url: str, scheme: str, rest: str) -> tuple[str | None, str]:
@@ -249,7 +253,7 @@ def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
             "do not survive that: start processes by spawn"
         )
     given = _process.options
-    key = (scheme, of, given, _surroundings())
+    key = (scheme, of, given, _surroundings(scheme))
     with _process.lock:
         made = _process.made.get(key)
         if made is None:
@@ -269,27 +273,33 @@ def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
 
 
 def _make(scheme: str, of: str | None, given: dict[str, Any]) -> pafs.FileSystem:
-    kind = _KINDS.get(scheme)
-    if kind is None:
+    store = _STORES.get(scheme)
+    if store is None:
         return _of_fsspec(scheme, given)
-    if not hasattr(pafs, kind):
+    if not hasattr(pafs, store.kind):
         raise ConfigError(f"this pyarrow is built without {scheme}://: install one from PyPI")
-    if kind == _S3:
-        return _s3(of or "", given)
-    if kind == _GCS:
-        return pafs.GcsFileSystem(**{"retry_time_limit": _GCS_PATIENCE, **given})
-    if kind == _AZURE:
-        account = of or given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
-        if account is None:
-            raise ConfigError(
-                "it names no account: give `storage_option` account_name=ACCOUNT, or write "
-                "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
-            )
-        given.pop("account_name", None)
-        if not {"account_key", "sas_token", "client_id"} & given.keys():
-            key = os.environ.get("AZURE_STORAGE_KEY")
-            given = {**given, "account_key": key} if key else given
-        return pafs.AzureFileSystem(account, **given)
+    return store.make(of, given)
+
+
+def _gcs(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+    return pafs.GcsFileSystem(**{"retry_time_limit": _GCS_PATIENCE, **given})
+
+
+def _azure_of(account: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+    account = account or given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
+    if account is None:
+        raise ConfigError(
+            "it names no account: give `storage_option` account_name=ACCOUNT, or write "
+            "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
+        )
+    given.pop("account_name", None)
+    if not {"account_key", "sas_token", "client_id"} & given.keys():
+        key = os.environ.get("AZURE_STORAGE_KEY")
+        given = {**given, "account_key": key} if key else given
+    return pafs.AzureFileSystem(account, **given)
+
+
+def _hdfs(of: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     host, _, port = (of or "").partition(":")
     try:
         return pafs.HadoopFileSystem(
@@ -302,7 +312,7 @@ def _make(scheme: str, of: str | None, given: dict[str, Any]) -> pafs.FileSystem
         ) from error
 
 
-def _s3(bucket: str, given: dict[str, Any]) -> pafs.FileSystem:
+def _s3(bucket: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     made: dict[str, Any] = {
         "connect_timeout": _CONNECT_SECONDS,
         "allow_delayed_open": True,  # one request for a small object, where it would be three
@@ -362,11 +372,14 @@ def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
         ) from error
 
 
-def _surroundings() -> tuple[object, ...]:
+def _surroundings(scheme: str) -> tuple[object, ...]:
     """What clients look at for keys, a region and ways to an address, beside the options."""
-    told = sorted(one for one in os.environ.items() if one[0].startswith(_VARIABLES))
-    files = (os.environ.get(name, usual) for name, usual in _FILES.items())
-    return (*told, *(_version(file) for file in files if file))
+    store = _STORES.get(scheme)
+    if store is None:  # of fsspec: whatever its package looks at
+        return tuple(sorted(os.environ.items()))
+    told = sorted(one for one in os.environ.items() if one[0].startswith(store.variables))
+    files = (os.environ.get(name, usual) for name, usual in store.files.items())
+    return (*told, *map(_version, files))
 
 
 def _version(file: str) -> tuple[int, int] | None:
@@ -389,32 +402,24 @@ def check_reached(url: str) -> None:
     at = place(url)
     bucket = at.path.partition("/")[0]
     known = (id(at.filesystem), bucket)
-    if scheme_of(url) not in ("s3", "s3a") or known in _process.reached:
+    scheme = scheme_of(url)
+    store = _STORES.get(scheme or "")
+    if store is None or not store.answers or known in _process.reached:
         return
     try:
         at.filesystem.get_file_info(bucket)
     except OSError as error:
         said = " ".join(str(error).split())
-        if not any(one in said for one in _ANSWERS):
+        if not any(one in said for one in store.answers):
             raise JobError(
-                f"s3://{bucket}: no store answers ({said[:400]}): correct `storage_option` "
+                f"{scheme}://{bucket}: no store answers ({said[:400]}): correct `storage_option` "
                 "endpoint_override=URL (or AWS_ENDPOINT_URL), or let it be reached from here"
             ) from error
     _process.reached.add(known)
 
 
-# Of a store that does not let us ask for the bucket, or has it elsewhere.
-_ANSWERS = ("ACCESS_DENIED", "status 403", "status 301", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY_ID")
-
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("NO_SUCH_BUCKET", "bucket does not exist"), "make the bucket, or correct its name"),
-    (
-        ("ACCESS_DENIED", "status 403", "SIGNATURE_DOES_NOT_MATCH", "INVALID_ACCESS_KEY_ID"),
-        (
-            "see that there are keys (AWS_ACCESS_KEY_ID, ~/.aws, `storage_option` access_key) and "
-            "that they allow it; `storage_option` anonymous=true for a public bucket"
-        ),
-    ),
     (("status 301", "PermanentRedirect"), "give `storage_option` region=REGION of the bucket"),
     (
         ("NETWORK_CONNECTION", "UNAVAILABLE", "curlCode"),
@@ -429,4 +434,99 @@ def remedy(error: object) -> str:
     for marks, help_ in _REMEDIES:
         if any(mark in said for mark in marks):
             return f": {help_}"
+    for store in _STORES.values():
+        if any(mark in said for mark in store.denials):
+            return f": see that there are keys ({store.keys}) and that they allow it"
     return ""
+
+
+class _Store(NamedTuple):
+    """A filesystem of pyarrow.
+
+    Attributes:
+        kind: its class in `pyarrow.fs`, whose docstring says its options.
+        schemes: of its URLs.
+        locate: takes a URL, its scheme and the rest of it apart: what the filesystem is made for (a
+            bucket, a host, an account; None: all), and the path in it.
+        make: makes it for that, with options.
+        variables: how those of the environment begin that it goes by; another value makes another
+            filesystem.
+        files: that it goes by: the variable that names one, and where it is else.
+        keys: where to give keys.
+        denials: what is in the errors of keys that are missing, wrong, or do not allow something.
+        answers: what is in the errors of a store that answers, though it does not let us ask for
+            the bucket, or has it elsewhere; empty: it is not asked before a job begins.
+    """
+
+    kind: str
+    schemes: tuple[str, ...]
+    locate: Callable[[str, str, str], tuple[str | None, str]]
+    make: Callable[[str | None, dict[str, Any]], pafs.FileSystem]
+    variables: tuple[str, ...]
+    keys: str = ""
+    files: Mapping[str, str] = MappingProxyType({})
+    denials: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+
+
+_STORES = {
+    scheme: store
+    for store in (
+        _Store(
+            kind="S3FileSystem",
+            schemes=("s3", "s3a"),
+            locate=_in_bucket,
+            make=_s3,
+            variables=("AWS_",),
+            files={
+                "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+                "AWS_CONFIG_FILE": "~/.aws/config",
+            },
+            keys="AWS_ACCESS_KEY_ID, ~/.aws, `storage_option` access_key, or anonymous=true for a "
+            "public bucket",
+            denials=(
+                *("ACCESS_DENIED", "status 403"),
+                *("SIGNATURE_DOES_NOT_MATCH", "INVALID_ACCESS_KEY_ID"),
+            ),
+            answers=(
+                *("ACCESS_DENIED", "status 403", "status 301"),
+                *("NO_SUCH_BUCKET", "INVALID_ACCESS_KEY_ID"),
+            ),
+        ),
+        _Store(
+            kind="GcsFileSystem",
+            schemes=("gs", "gcs"),
+            locate=_in_gcs,
+            make=_gcs,
+            variables=("GOOGLE_", "STORAGE_EMULATOR", "CLOUDSDK_"),
+            files={
+                "GOOGLE_APPLICATION_CREDENTIALS": "~/.config/gcloud/"
+                "application_default_credentials.json",
+            },
+            keys="GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login, or "
+            "`storage_option` anonymous=true for a public bucket",
+            denials=("PERMISSION_DENIED", "UNAUTHENTICATED"),
+        ),
+        _Store(
+            kind="AzureFileSystem",
+            schemes=("abfs", "abfss", "azfs", "az"),
+            locate=_in_azure,
+            make=_azure_of,
+            variables=("AZURE_",),
+            keys="AZURE_STORAGE_KEY, `storage_option` account_key or sas_token",
+            denials=(
+                *("AuthenticationFailed", "AuthorizationFailure"),
+                "AuthorizationPermissionMismatch",
+            ),
+        ),
+        _Store(
+            kind="HadoopFileSystem",
+            schemes=("hdfs",),
+            locate=_in_hdfs,
+            make=_hdfs,
+            variables=("CLASSPATH", "HADOOP_", "JAVA_HOME", "KRB5"),
+        ),
+    )
+    for scheme in store.schemes
+}
+_KINDS = {scheme: store.kind for scheme, store in _STORES.items()}

@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from bpe.errors import EncodingError
 from pipelines import storage
 from pipelines.corpus.documents.types import type_text
@@ -84,7 +82,7 @@ class EncodeJob:
         """What the bytes of every part depend on, beside its split; JSON values."""
         return {
             "layout": LAYOUT,
-            "columns": type_text(pa.struct(self._layout.schema)),
+            "schema": [f"{one.name}: {type_text(one.type)}" for one in self._layout.schema],
             "tokenizer": self.tokenizer_sha256,
             "id_type": self.id_type,
             **self.reading.options.to_json(),

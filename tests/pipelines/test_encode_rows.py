@@ -303,8 +303,8 @@ def test_another_mode_is_another_job(corpus: Corpus, model: Path, tmp_path: Path
     other = EncodeSettings(pack=32)
     with pytest.raises(OutputError, match="settings pack was 16, is 32"):
         encode(corpus.inputs(), model, tmp_path / "ids", encoding=other, resume=True)
-    columns = 'settings columns was "struct<docum.*", is "struct<id: .*"; '
-    with pytest.raises(OutputError, match=columns + "settings pack was 16, is the default"):
+    schemas = r'settings schema was \["documents: .*, is \["id: string", "input_ids: .*'
+    with pytest.raises(OutputError, match=f"settings pack was 16, is the default; {schemas}"):
         encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
 
 

@@ -29,10 +29,17 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def error_of(tmp_path: Path, endpoint: str, *more: str) -> str:
+def error_of(tmp_path: Path, endpoint: str, *more: str, scheme: str = "s3") -> str:
     """The one error of a command that is to write to a store."""
     (tmp_path / "a.txt").write_text("a rose is a rose")
-    job = ("count", "--input", tmp_path / "a.txt", "--output", "s3://bucket/counts", "--quiet")
+    job = (
+        "count",
+        "--input",
+        tmp_path / "a.txt",
+        "--output",
+        f"{scheme}://bucket/counts",
+        "--quiet",
+    )
     done = bpe(
         *job,
         *(f"--storage-option={one}" for one in (f"endpoint_override={endpoint}", *more)),
@@ -63,9 +70,10 @@ def test_another_protocol_is_spoken(tmp_path: Path, server: str) -> None:
     assert "SSL" in line
 
 
-def test_the_address_is_none(tmp_path: Path) -> None:
-    line = error_of(tmp_path, "storage", *KEYS)
-    assert "s3://bucket: no store answers (" in line
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_the_address_is_none(tmp_path: Path, scheme: str) -> None:
+    line = error_of(tmp_path, "storage", *KEYS, scheme=scheme)
+    assert f" {scheme}://bucket: no store answers (" in line
     assert "Could not resolve host: storage" in line
 
 
