@@ -83,9 +83,9 @@ class InputSettings:
             group="Input",
             choices=FORMATS,
             metavar="NAME",
-            help=f"How files divide into documents. {documents_described()}; auto: by file extension "
-            f"({suffixes_described()}; all others text), without README and LICENSE files; "
-            "a directory or glob that mixes records and text is an error. Compressed files "
+            help=f"How files divide into documents. {documents_described()}; auto: by file "
+            f"extension ({suffixes_described()}; all others text), without README and LICENSE "
+            "files; a directory or glob that mixes records and text is an error. Compressed files "
             "(.jsonl.gz, .json.zst, .txt.bz2, .xz) are decompressed.",
         ),
     )

@@ -16,7 +16,7 @@ class Traits(NamedTuple):
     Attributes:
         document: what holds one document.
         suffixes: of file names that say it; text is what no other suffix says.
-        uncut: what a file is of which no range of bytes can be read by itself; empty: it can.
+        uncut: why no range of bytes can be read by itself: what a file is; empty where one can.
         can_be_compressed: whether files are read through a compression around them.
         unit: in which the place of a record is counted, ``byte`` or ``row``.
         has_columns: whether records have fields that can pass through (``keep``).
