@@ -10,7 +10,7 @@ Where to add
 - an option: its declaration in ``settings.py``, from which the command line, job files and their
   docs follow; and the step that goes by it, in ``encode/`` or ``count/``. Options of reading and of
   rows are left out of fingerprints at their defaults, so ``bpe verify`` still takes old output.
-- an input format: its line in ``corpus/formats.py``, its reader in ``corpus/documents/``.
+- an input format: its line in ``formats.py``, its reader in ``corpus/documents/``.
 - a storage scheme: nothing where fsspec knows it, else a line of the table in ``stores.py``.
 - a column of encoded output: ``encode/rows.py``; what it is made of, `Documents`, is filled in
   ``encode/encoder.py`` and ``transforms/token_ids.py``. Fingerprints and ``bpe verify --input`` go

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import apache_beam as beam
 
 from pipelines import storage
-from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.corpus.splits import (
     changed_inputs,
     parts_with,
@@ -29,6 +28,7 @@ from pipelines.corpus.splits import (
 )
 from pipelines.elements import Step, pack, unpack
 from pipelines.errors import ConfigError, OutputError
+from pipelines.formats import FILE_FORMATS
 from pipelines.output.directory import decide, prepare, run_of
 from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST

@@ -13,13 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pipelines.corpus.formats import (
+from pipelines.errors import ConfigError
+from pipelines.formats import (
     WITH_COLUMNS,
     FileFormat,
     documents_described,
     suffixes_described,
 )
-from pipelines.errors import ConfigError
 from pipelines.option import changed, check_declared, option, several
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipelines.cli.command import JobCommand, add_option, own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, takes_colour
-from pipelines.corpus.formats import WITH_COLUMNS
+from pipelines.formats import WITH_COLUMNS
 from pipelines.option import declared
 from pipelines.progress import many, size_text
 from pipelines.settings import Execution, InputSettings

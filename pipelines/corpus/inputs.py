@@ -26,9 +26,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pipelines.corpus.formats import FILE_FORMATS, SUFFIXES
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
 from pipelines.errors import InputError
+from pipelines.formats import FILE_FORMATS, SUFFIXES
 from pipelines.output.names import PLAN, fingerprint, read_plan
 from pipelines.storage import (
     Version,
@@ -42,7 +42,7 @@ from pipelines.storage import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.corpus.formats import FileFormat
+    from pipelines.formats import FileFormat
     from pipelines.settings import Format, InputSettings
 
 Compression = Literal["none", "gz", "zst", "bz2", "xz"]

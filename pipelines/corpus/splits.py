@@ -24,8 +24,8 @@ from pipelines.storage import Version, join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression, InputFile
+    from pipelines.formats import FileFormat
 
 MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64

@@ -15,10 +15,10 @@ import pyarrow as pa
 from pipelines.corpus.documents import READERS, KeptColumn
 from pipelines.corpus.documents.json_values import holds_json, type_of, type_of_all
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
-from pipelines.corpus.formats import WITH_COLUMNS
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import reserved
 from pipelines.errors import ConfigError
+from pipelines.formats import WITH_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -33,14 +33,12 @@ END = "<|end|>"
 MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows can differ
     "documents": EncodeSettings(),
     "ends": EncodeSettings(prepend_token=END, append_token=END, id_type="uint32"),
-    "chunks": EncodeSettings(max_tokens=7),
     "chunks with ends": EncodeSettings(max_tokens=7, prepend_token=END, append_token=END),
-    "packed": EncodeSettings(pack=16),
     "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
     "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
     "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
     "dropout in chunks": EncodeSettings(dropout=0.2, dropout_seed=3, max_tokens=9),
-    "special": EncodeSettings(allow_special=("all",), pack=7, id_type="uint32"),
+    "special, packed": EncodeSettings(allow_special=("all",), pack=7, id_type="uint32"),
 }
 
 ONE = Execution(workers=1)

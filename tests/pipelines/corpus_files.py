@@ -16,8 +16,8 @@ from pipelines.corpus.splits import FileRange
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression
+    from pipelines.formats import FileFormat
 
 COMPRESSIONS: tuple[Compression, ...] = ("none", "gz", "zst", "bz2", "xz")
 

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.documents import READERS, ReadOptions, read_blocks, read_split
-from pipelines.corpus.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
+from pipelines.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
 from pipelines.settings import FORMATS as SETTINGS_FORMATS
 from pipelines.settings import InputSettings
 from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
@@ -22,8 +22,8 @@ from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression
+    from pipelines.formats import FileFormat
 
 TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]
 FORMATS = tuple(FILE_FORMATS)

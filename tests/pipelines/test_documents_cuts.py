@@ -18,8 +18,8 @@ from tests.pipelines.corpus_files import Found, cut, read, whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.splits import FileRange
+    from pipelines.formats import FileFormat
 
 LINES = [
     b"",

@@ -13,8 +13,8 @@ from tests.pipelines.corpus_files import pack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression
+    from pipelines.formats import FileFormat
 
 MEASURE = """
 import resource, sys

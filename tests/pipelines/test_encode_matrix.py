@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpus.formats import FILE_FORMATS, WITH_COLUMNS
+from pipelines.formats import FILE_FORMATS, WITH_COLUMNS
 from pipelines.settings import InputSettings
 from tests import jobs
 from tests.pipelines.corpora import MODES, count, encode, sentence, small_tokenizer
@@ -20,8 +20,8 @@ from tests.pipelines.corpus_files import COMPRESSIONS, pack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.inputs import Compression
+    from pipelines.formats import FileFormat
 
 TEXTS = [sentence(i).replace("\n", " ") if i % 4 else "" for i in range(24)]
 CASES: list[tuple[FileFormat, Compression]] = [

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.corpus.inputs import InputFile
 from pipelines.corpus.splits import MAX_SPLIT, default_split_size, plan_splits
 from pipelines.errors import ConfigError
+from pipelines.formats import FILE_FORMATS
 from pipelines.output.names import MAX_PARTS
 
 MIB = 1 << 20

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pipelines.corpus.formats import FileFormat
     from pipelines.corpus.splits import FileRange, Split
+    from pipelines.formats import FileFormat
 
 __all__ = ["BadRecord", "Block", "KeptColumn", "ReadOptions", "read_blocks", "read_split"]
 
@@ -61,7 +61,7 @@ READERS: dict[FileFormat, Reader] = {
     "jsonl": Reader(_each(read_jsonl), records=first_records),
     "parquet": Reader(_each(read_parquet), column_types=column_types),
 }
-"""By the format's name (`pipelines.corpus.formats`)."""
+"""By the format's name (`pipelines.formats`)."""
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:

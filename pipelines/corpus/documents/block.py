@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from bpe import _native
 from bpe._arrow import text_column
 from pipelines.corpus.documents.types import parse_type
-from pipelines.corpus.formats import FILE_FORMATS
 from pipelines.errors import ConfigError
+from pipelines.formats import FILE_FORMATS
 from pipelines.option import changed
 from pipelines.settings import LARGEST_RECORD, MAX_RECORD
 
