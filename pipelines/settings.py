@@ -231,9 +231,8 @@ class PretokenSettings:
             several=True,
             choices=(*NORMALIZERS, NO_NORMALIZER),
             metavar="NAME",
-            help="Normalize text before it is split, such as nfc, nfkc, lowercase or "
-            "strip-accents. Repeatable, applied in order. none: no normalization, overriding "
-            "presets and configuration files.",
+            help="Normalize text before it is split. Repeatable, applied in order. none: no "
+            "normalization, overriding presets and configuration files.",
         ),
     )
     never_split: tuple[str, ...] = field(

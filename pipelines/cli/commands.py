@@ -78,8 +78,8 @@ def bpe() -> None:
     """Exact byte-pair encoding for corpora of any size.
 
     Count a corpus, train a tokenizer on the counts, encode the corpus into Parquet files of token
-    ids, and verify the result. The same corpus and options give the same bytes, on any runner and
-    with any number of workers.
+    ids, and verify the result. The same corpus and options give the same bytes, on every
+    tested runner and with any number of workers.
     """
 
 
