@@ -75,7 +75,7 @@ def _show_version(context: click.Context) -> None:
     help="Show the version and exit.",
 )
 def bpe() -> None:
-    """Exact byte-pair encoding for corpora of any size.
+    """Exact byte-pair encoding for large corpora.
 
     Count a corpus, train a tokenizer on the counts, encode the corpus into Parquet files of token
     ids, and verify the result. The same corpus and options give the same bytes, on every
