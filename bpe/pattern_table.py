@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CODE_POINTS = 0x110000
+_MAX_DEPTH = 100  # groups in groups
+_MAX_CLASSES = 128  # each takes some hundredths of a second
 _MAX_SYMBOLS = 254  # and the two of the end
 _MAX_PROGRAM = 4096  # instructions
 _MAX_STATES = 4096
@@ -135,6 +137,7 @@ class _Parser:
     def __init__(self, pattern: str) -> None:
         self._text = pattern
         self._at = 0
+        self._depth = 0
 
     def parse(self) -> _Node:
         flags = frozenset[str]()
@@ -146,9 +149,13 @@ class _Parser:
         return node
 
     def _choice(self, flags: frozenset[str]) -> _Node:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise _NotATable("too many groups in groups")
         nodes = [self._sequence(flags)]
         while self._take("|"):
             nodes.append(self._sequence(flags))
+        self._depth -= 1
         return nodes[0] if len(nodes) == 1 else _Choice(tuple(nodes))
 
     def _sequence(self, flags: frozenset[str]) -> _Node:
@@ -303,6 +310,8 @@ def _symbols(sources: Sequence[str]) -> tuple[bytes, dict[str, int], int]:
         The symbol of each code point; the symbols of each class, as a bit set; how many symbols
         there are, with the two of the end.
     """
+    if len(sources) > _MAX_CLASSES:
+        raise _NotATable("too many classes")
     symbols = np.zeros(_CODE_POINTS, np.uint16)
     held: list[list[int]] = [[]]  # the classes that hold each symbol's characters
     for number, source in enumerate(sources):

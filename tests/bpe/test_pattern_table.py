@@ -135,6 +135,8 @@ def test_real_text(name: str) -> None:
         *(r"a*", r"", r"a|", r"(?!a)", r"$", r"(?x) a b", r"(?V1)[[ab]--[b]]", r"(?:ab){e<=1}"),
         *(r"(?:(?:(?:a{30}){30}b){30})", r"[[:alpha:]]a", r"(?#note)a", r"\L<x>a"),
         r"\((?:[^()]|(?R))*\)",
+        "(" * 150 + "a" + ")" * 150,
+        "|".join(f"[{chr(0x4E00 + i)}{chr(0x4F00 + i)}]" for i in range(200)),
     ],
 )
 def test_what_no_table_can_say_runs_in_regex(pattern: str) -> None:
