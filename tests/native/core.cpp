@@ -229,7 +229,7 @@ void check_pattern(const std::string& text) {
 constexpr size_t kPatterns = std::tuple_size_v<bpe::Patterns>;
 
 void check(const std::string& text, size_t pattern) {
-  bpe::with_pattern(static_cast<bpe::Pretokenizer>(pattern),
+  bpe::with_pattern(static_cast<bpe::NamedPattern>(pattern),
                     [&](auto chosen) { check_pattern<typename decltype(chosen)::type>(text); });
 }
 
