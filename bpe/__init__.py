@@ -19,10 +19,13 @@ Where to add
   ``pipelines/settings.py``; ``pretokenizer.py`` if it drops text (``kDropsText``), or
   tokenizer.json spells it differently.
 - a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``; a sample in
-  ``tests/bpe/test_formats_fuzz.py``.
+  ``tests/bpe/test_formats_fuzz.py``. It reads what `formats.format.TokenizerSpec` holds.
+- a model, such as one with byte fallback: ``models.py``, ``native/encode/model.h``, and what asks
+  for a model by its class.
 - speed for words that the cache does not know: ``native/encode/word_encoder.h`` and what it
-  calls, with the flags of ``setup.py`` (no ``-march``). ``python -m benchmarks run --only
-  no-cliff`` measures it; ``benchmarks/LOG.md`` says what was tried, and gets what you try.
+  calls, with the flags of ``setup.py`` (no ``-march``). After ``make bench-short`` has installed
+  what it needs, ``.bench-venv/bin/python -m benchmarks run --only no-cliff`` measures it;
+  ``benchmarks/LOG.md`` says what was tried, and gets what you try.
 """
 
 from bpe._encoding import row_seeds

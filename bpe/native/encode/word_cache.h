@@ -41,7 +41,7 @@ class CacheMemory {
 // in a ring of bytes, whose oldest content is overwritten. When the table can grow no more, each
 // new word takes the place of a neighbour that was not asked for since a new word last came by
 // (second chance: F. J. Corbató, "A Paging Experiment with the Multics System", 1968): the rare
-// ones go.
+// ones go, and tokens stay.
 class WordCache {
  public:
   using Bytes = std::span<const uint8_t>;
@@ -73,8 +73,8 @@ class WordCache {
     return key;
   }
 
-  // Whether words it knew are forgotten.
-  bool forgot() const { return forgot_; }
+  // Whether words are forgotten that are too long for an entry.
+  bool forgot_long() const { return forgot_long_; }
 
   // Starts to fetch the entry of a word that will be asked for.
   void prefetch(const Key& key) const { __builtin_prefetch(&entries_[entries_.home(key.hash)]); }
@@ -120,6 +120,13 @@ class WordCache {
     return true;
   }
 
+  // Remembers a word that is a token: for ever, unless it is too long for an entry. At most
+  // kMostWords may be so.
+  void insert_token(const Key& key, Bytes word, uint32_t id) {
+    insert(key, word, {&id, 1});
+    if (!key.is_long()) entries_[slot_of(key)].ids[3] = kForever;
+  }
+
   // Remembers a word that neither found.
   void insert(const Key& key, Bytes word, std::span<const uint32_t> ids) {
     if (word.size() > kMaxBytes) return;
@@ -158,6 +165,7 @@ class WordCache {
   static constexpr uint64_t kMostCount = 7;
   static constexpr uint64_t kRecent = uint64_t{1} << 63;
   static constexpr uint64_t kKey = (uint64_t{1} << kHeadShift) - 1;
+  static constexpr uint32_t kForever = UINT32_MAX;  // behind the id of a token that stays
 
   struct Entry {
     uint64_t low, high;           // no word has length 0: a `high` of 0 is free
@@ -166,6 +174,7 @@ class WordCache {
     bool is_free() const { return high == 0; }
     bool is(const Key& key) const { return ((low ^ key.low) | ((high ^ key.high) & kKey)) == 0; }
     size_t count() const { return (high >> kHeadShift) & kMostCount; }
+    bool stays() const { return count() == 1 && ids[3] == kForever; }
     uint64_t place() const {
       uint64_t place;
       std::memcpy(&place, ids.data(), sizeof place);
@@ -201,14 +210,14 @@ class WordCache {
     }
   }
 
-  // Sees that a word of this hash may come in: five eighths full the table grows, if it may; else
-  // it holds up to three quarters.
+  // Sees that a word of this hash may come in: five eighths full, the table grows if it may, or
+  // forgets. (A fuller one finds what it holds as fast, but takes long to see what is new.)
   void make_room(uint64_t hash) {
     const size_t words = entries_.size() + 1, capacity = entries_.capacity();
     if (words * 8 <= capacity * 5) return;
     if (capacity < kMostEntries && may_take(capacity * sizeof(Entry), capacity < kOwnEntries)) {
       entries_.resize(2 * capacity, [this](const Entry& entry) { return hash_of(entry); });
-    } else if (words * 4 > capacity * 3) {
+    } else {
       forget_near(entries_.home(hash));
     }
   }
@@ -225,12 +234,12 @@ class WordCache {
   void forget_near(size_t slot) {
     for (;; slot = (slot + 1) & (entries_.capacity() - 1)) {
       Entry& entry = entries_[slot];
-      if (entry.is_free()) continue;
+      if (entry.is_free() || entry.stays()) continue;
       if ((entry.high & kRecent) == 0) break;
       entry.high &= ~kRecent;
     }
+    forgot_long_ |= WordKey::is_long(entries_[slot].high & kKey);
     entries_.remove(slot, [this](const Entry& entry) { return hash_of(entry); });
-    forgot_ = true;
   }
 
   // The place in the ring of so many bytes that are to be written. Places are counted from the
@@ -243,13 +252,13 @@ class WordCache {
     const size_t left = ring_.size() - written_ % ring_.size();
     const uint64_t place = bytes <= left ? written_ : written_ + left;
     written_ = place + bytes;
-    forgot_ |= written_ > ring_.size();
+    forgot_long_ |= written_ > ring_.size();
     return place;
   }
 
   HashSeeds seeds_ = HashSeeds::get();
   bool is_narrow_;
-  bool forgot_ = false;
+  bool forgot_long_ = false;
   FlatTable<Entry> entries_;
   std::vector<uint8_t> ring_;  // ids, and behind those of a long word its bytes
   uint64_t written_ = 0;       // bytes, ever

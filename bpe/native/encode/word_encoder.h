@@ -122,8 +122,8 @@ class WordEncoder {
         break;
       }
       const uint8_t* const end = token.data() + token.size();
-      workspace->cache.insert(workspace->cache.key(token.data(), token.size(), end), token,
-                              {&id, 1});
+      workspace->cache.insert_token(workspace->cache.key(token.data(), token.size(), end), token,
+                                    id);
     }
     return workspace;
   }
@@ -213,8 +213,9 @@ class WordEncoder {
       const Bytes word(piece.begin, piece.size);
       if (cache_.find_in_ring(piece.key, word, ids_)) return;
       ++run_.cache_use.misses;  // each word that is merged, exactly (tests/bpe/test_cache_use.py)
-      const bool may_be_token =
-          word.size() > WordCache::kMaxBytes || !run_.workspace.knows_tokens || cache_.forgot();
+      const bool may_be_token = word.size() > WordCache::kMaxBytes ||
+                                !run_.workspace.knows_tokens ||
+                                (piece.key.is_long() && cache_.forgot_long());
       const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
       cache_.insert(piece.key, word, {ids_.last(count), count});
     }
