@@ -377,8 +377,12 @@ def test_ranks_with_every_prefix_of_a_long_token(tmp_path: Path) -> None:
 
 
 def test_ranks_that_need_much_more_memory_than_their_file(tmp_path: Path) -> None:
-    tokens = (*BYTES, *(b"a" * length for length in range(2, 6000)))
-    path = write_ranks(tmp_path / "x.tiktoken", tokens)
+    lengths = range(2, 6000)
+    path = write_ranks(tmp_path / "x.tiktoken", (*BYTES, *(b"a" * length for length in lengths)))
+    tokenizer = bpe.Tokenizer.load(path, pretokenizer="none")  # each is made of two before it
+    assert len(tokenizer.merges) == len(lengths)
+    longest_first = (*BYTES, *(b"a" * length for length in reversed(lengths)))
+    path = write_ranks(tmp_path / "x.tiktoken", longest_first)
     with pytest.raises(TokenizerFileError, match="in more than 16777216 ways"):
         bpe.Tokenizer.load(path, pretokenizer="none")
 

@@ -31,7 +31,7 @@ _PATIENCE = 900.0  # seconds: a job starts again several times, on a machine tha
 class SlowJob:
     """A corpus whose splits each hold a bad record: each leaves a file in both steps.
 
-    A pattern that runs in Python makes it slow.
+    A pattern that only Python can run, for its word border, makes it slow.
     """
 
     folder: Path
@@ -66,7 +66,7 @@ class SlowJob:
         largest = max(path.stat().st_size for path in (self.folder / "in").iterdir())
         common += ["--split-size", str(largest), "--max-failures", str(SPLITS)]
         if step == "count":
-            return [*common, "--pattern", r"\w+|\s+|[^\w\s]+"]
+            return [*common, "--pattern", r"\b\w+|\s+|[^\w\s]+"]
         return [*common, "--tokenizer", str(self.folder / "model" / "tokenizer.json")]
 
     @contextlib.contextmanager

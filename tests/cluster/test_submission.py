@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.cluster.package import Package
     from tests.cluster.processes import Program
 
-SLOW = ("--pattern", r"\w|\W", "--split-size", "100KB")  # a pattern of one's own, in Python
+SLOW = ("--pattern", r"\b\w|\w|\W", "--split-size", "100KB")  # only Python can run its \b
 PATIENCE = 300.0
 
 

@@ -152,7 +152,7 @@ def test_order_of_a_document_beyond_the_limit_is_refused(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "_PLACE_BITS", 8)
-    with pytest.raises(InputError, match="cut the file, or use other ties"):
+    with pytest.raises(InputError, match="divide the file, or use other ties"):
         count(corpus.inputs(), tmp_path / "counts", track_order=True)
     monkeypatch.setattr(count_job, "FILE_BITS", 2)
     with pytest.raises(ConfigError, match="5 files are too many"):

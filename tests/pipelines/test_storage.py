@@ -135,7 +135,7 @@ class Without(MetaPathFinder):
 @pytest.mark.parametrize(
     ("scheme", "module", "remedy"),
     [
-        ("ftp", "fsspec", r"pip install 'beam-bpe\[fsspec\]'"),
+        ("ftp", "fsspec", "pip install fsspec"),
         ("hf", "huggingface_hub", "needs a package that is not installed here: .*huggingface_hub"),
         ("hdfs", "pydoop", "needs libhdfs and Java .* or write webhdfs://"),
     ],
