@@ -1,20 +1,21 @@
-"""Regular expressions as tables for the core: which patterns can be, and how they become one.
+"""Compiles regular expressions into tables for the core (``native/text/pattern_table.h``).
 
-A pattern that needs to remember nothing but where in it a match stands runs as a table of steps
-(``native/text/pattern_table.h``), in linear time for each match. That is what nearly every pattern
-of a tokenizer is: classes of characters, groups, alternatives, repetition (greedy, lazy, or of one
-class possessive), and lookahead at one character. The other patterns run in the package ``regex``,
-and so does, character by character, each class here: both know the same characters of each class,
-those of that package's Unicode.
+A table does one step per character, so a match takes linear time. Nearly every pattern of a
+tokenizer can become one: character classes, groups, alternatives, repetition (greedy or lazy, and
+possessive for a single class), and lookahead at one character. All other patterns run in the
+package ``regex``. That package also tells which characters belong to each class, so both ways
+follow the same version of Unicode.
 
 1. The pattern is parsed; classes stay as they are written.
-2. ``regex`` says which characters each class holds. Characters that are in the same classes are one
-   symbol. The end of the text is a symbol, and so is a line feed that ends the text, for ``$``.
-3. The pattern becomes a program of four instructions (Thompson 1968), in which a choice has an
-   order (Pike; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009).
-4. All threads that the program can be in are followed at once, in their order, and each list of
-   threads that comes up is a state of the table. Where a thread has matched, those behind it are
-   dropped: backtracking would not have come to them.
+2. ``regex`` tells which characters each class contains. Characters that belong to the same classes
+   become one symbol. The end of the text is a symbol too, and so is a line feed at the end of the
+   text, for ``$``.
+3. The pattern becomes a program (K. Thompson, "Regular Expression Search Algorithm", 1968) in which
+   the targets of a split are ordered by preference (R. Cox, "Regular Expression Matching: the
+   Virtual Machine Approach", 2009, describes Pike's version).
+4. All threads of the program run at once, in order of preference. Each list of threads that occurs
+   is a state of the table. When a thread matches, the threads after it are dropped: backtracking
+   would not have tried them.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CODE_POINTS = 0x110000
-_MAX_DEPTH = 100  # groups in groups
+_MAX_DEPTH = 100  # nested groups
 _MAX_CLASSES = 128  # each takes some hundredths of a second
 _MAX_SYMBOLS = 254  # and the two of the end
 _MAX_PROGRAM = 4096  # instructions
 _MAX_STATES = 4096
-_MAX_WORK = 2_000_000  # instructions that are looked at, some seconds
+_MAX_WORK = 2_000_000  # instructions visited: some seconds
 
 
 class _NotATable(Exception):  # noqa: N818  # not an error: such patterns run in `regex`
@@ -47,10 +48,10 @@ class _NotATable(Exception):  # noqa: N818  # not an error: such patterns run in
 
 @functools.lru_cache(maxsize=16)
 def pattern_table(pattern: str) -> PatternTable | None:
-    """The table of a pattern that compiles; None where only ``regex`` can run it.
+    """The table of a pattern that ``regex`` has compiled, or None if only ``regex`` can run it.
 
-    Patterns that can match nothing are none of the table's: what ``finditer`` does around empty
-    matches is not what an automaton does.
+    A pattern that can match the empty string has no table: an automaton cannot do what
+    ``finditer`` does around empty matches.
     """
     try:
         node = _Parser(pattern).parse()
@@ -151,7 +152,7 @@ class _Parser:
     def _choice(self, flags: frozenset[str]) -> _Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise _NotATable("too many groups in groups")
+            raise _NotATable("too many nested groups")
         nodes = [self._sequence(flags)]
         while self._take("|"):
             nodes.append(self._sequence(flags))
@@ -322,7 +323,7 @@ def _symbols(sources: Sequence[str]) -> tuple[bytes, dict[str, int], int]:
         symbols = renumbered[symbols]
         held = [held[symbol // 2] + [number] * (symbol % 2) for symbol in used.tolist()]
         if len(held) > _MAX_SYMBOLS:
-            raise _NotATable("it tells too many kinds of characters apart")
+            raise _NotATable("too many kinds of characters")
     held.append(held[symbols[ord("\n")]])  # the line feed that ends the text
     sets = {
         source: sum(1 << symbol for symbol, classes in enumerate(held) if number in classes)
