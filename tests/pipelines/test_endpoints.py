@@ -64,13 +64,15 @@ def test_nobody_listens(tmp_path: Path) -> None:
     assert "correct --storage-option endpoint_override=URL" in line
 
 
+@pytest.mark.long
 def test_another_protocol_is_spoken(tmp_path: Path, server: str) -> None:
     line = error_of(tmp_path, f"https://{server}", *KEYS)
     assert "s3://bucket: no store answers (" in line
     assert "SSL" in line
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+# Each of these waits for the store's client to give up: most of a minute.
+@pytest.mark.parametrize("scheme", ["s3", pytest.param("s3a", marks=pytest.mark.long)])
 def test_the_address_is_none(tmp_path: Path, scheme: str) -> None:
     line = error_of(tmp_path, "storage", *KEYS, scheme=scheme)
     assert f" {scheme}://bucket: no store answers (" in line
