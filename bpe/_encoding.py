@@ -86,7 +86,7 @@ class TextEncoder:
     """Encodes texts: cuts special and added tokens out, then cuts and merges the rest.
 
     Args:
-        core: merges, and cuts by named pre-tokenizers.
+        core: merges, and cuts by names and tables of patterns.
         pretokenizer: how text is cut.
         special_tokens: cut out if a call allows them, with their ids.
         added_tokens: always cut out, with their ids.
