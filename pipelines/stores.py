@@ -316,7 +316,7 @@ def _s3(bucket: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     made: dict[str, Any] = {
         "connect_timeout": _CONNECT_SECONDS,
         "allow_delayed_open": True,  # one request for a small object, where it would be three
-        "retry_strategy": pafs.AwsStandardS3RetryStrategy(max_attempts=_TRIES),
+        "retry_strategy": pafs.AwsStandardS3RetryStrategy(max_attempts=_s3_attempts()),
     }
     environment = os.environ
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
@@ -333,6 +333,14 @@ def _s3(bucket: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     if region is not None:
         made["region"] = region
     return pafs.S3FileSystem(**made)
+
+
+def _s3_attempts() -> int:
+    """How often a request to S3 is sent; the variable is that of the SDKs of AWS."""
+    said = os.environ.get("AWS_MAX_ATTEMPTS") or str(_TRIES)
+    if not said.isascii() or not said.isdigit() or int(said) == 0:
+        raise ConfigError(f"AWS_MAX_ATTEMPTS={said} is not a number from 1 on")
+    return int(said)
 
 
 class _MemoryHandler(pafs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types

@@ -29,7 +29,14 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def error_of(tmp_path: Path, endpoint: str, *more: str, scheme: str = "s3") -> str:
+def error_of(
+    tmp_path: Path,
+    endpoint: str,
+    *more: str,
+    scheme: str = "s3",
+    attempts: str = "2",
+    status: int = 1,
+) -> str:
     """The one error of a command that is to write to a store."""
     (tmp_path / "a.txt").write_text("a rose is a rose")
     job = (
@@ -43,11 +50,12 @@ def error_of(tmp_path: Path, endpoint: str, *more: str, scheme: str = "s3") -> s
     done = bpe(
         *job,
         *(f"--storage-option={one}" for one in (f"endpoint_override={endpoint}", *more)),
-        status=1,
+        status=status,
         seconds=100,
         AWS_EC2_METADATA_DISABLED="true",
         AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "none"),
         AWS_CONFIG_FILE=str(tmp_path / "none"),
+        AWS_MAX_ATTEMPTS=attempts,
     )
     (line,) = done.stderr.splitlines()
     return line
@@ -64,15 +72,13 @@ def test_nobody_listens(tmp_path: Path) -> None:
     assert "correct --storage-option endpoint_override=URL" in line
 
 
-@pytest.mark.long
 def test_another_protocol_is_spoken(tmp_path: Path, server: str) -> None:
     line = error_of(tmp_path, f"https://{server}", *KEYS)
     assert "s3://bucket: no store answers (" in line
     assert "SSL" in line
 
 
-# Each of these waits for the store's client to give up: most of a minute.
-@pytest.mark.parametrize("scheme", ["s3", pytest.param("s3a", marks=pytest.mark.long)])
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_the_address_is_none(tmp_path: Path, scheme: str) -> None:
     line = error_of(tmp_path, "storage", *KEYS, scheme=scheme)
     assert f" {scheme}://bucket: no store answers (" in line
@@ -82,3 +88,34 @@ def test_the_address_is_none(tmp_path: Path, scheme: str) -> None:
 def test_nothing_signs_the_requests(tmp_path: Path, server: str) -> None:
     line = error_of(tmp_path, f"http://{server}")
     assert "s3://bucket: no store answers (" in line
+
+
+def test_a_request_is_sent_as_often_as_the_environment_says(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def parse_request(self) -> bool:
+            asked.append(self.path if super().parse_request() else "")
+            self.send_error(503)
+            return False
+
+    times = {}
+    with HTTPServer(("127.0.0.1", 0), Busy) as busy:
+        thread = threading.Thread(target=busy.serve_forever, daemon=True)
+        thread.start()
+        for attempts in (1, 3):
+            asked.clear()
+            endpoint = f"http://127.0.0.1:{busy.server_port}"
+            line = error_of(tmp_path, endpoint, *KEYS, attempts=str(attempts))
+            assert "s3://bucket" in line
+            times[attempts] = len(asked)
+        busy.shutdown()
+        thread.join()
+    assert times[1] > 0
+    assert times[3] == 3 * times[1]
+
+
+@pytest.mark.parametrize("said", ["0", "many", "-1", "2.5"])
+def test_attempts_that_are_no_number(tmp_path: Path, said: str) -> None:
+    line = error_of(tmp_path, "http://127.0.0.1:9", *KEYS, attempts=said, status=2)
+    assert f"AWS_MAX_ATTEMPTS={said} is not a number from 1 on" in line
