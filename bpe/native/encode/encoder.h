@@ -191,9 +191,6 @@ class Encoder {
       throw std::invalid_argument("pieces are left over after the last row");
   }
 
-  // Most text makes fewer ids than this many for so many bytes: their array is not moved then.
-  static size_t expected_ids(size_t bytes) { return bytes / 3; }
-
   // Encodes each row, of so many bytes together, with encode_row(row, run).
   template <typename EncodeRow>
   EncodedRows encode_rows(size_t rows, size_t bytes, const Noise& noise,
@@ -206,7 +203,7 @@ class Encoder {
     const Lease workspace(*this);
     EncodedRows encoded;
     encoded.offsets.reserve(rows + 1);
-    encoded.ids.reserve(expected_ids(bytes));
+    encoded.ids.expect(bytes + WordEncoder::kMostWritten);  // no id stands for less than a byte
     Run run{*workspace, encoded.ids, encoded.cache_use, std::nullopt};
     for (size_t row = 0; row < rows; ++row) {
       if (is_noisy) run.dropout.emplace(noise.rate, noise.seeds[row]);

@@ -128,6 +128,10 @@ class WordEncoder {
     return workspace;
   }
 
+  // How many ids a call writes past its last one, at most, before it knows how many there are.
+  static constexpr size_t kGathered = 32;  // pre-tokens, a bit of Words::long_ for each
+  static constexpr size_t kMostWritten = kGathered * WordCache::kMaxInline;
+
   // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
   // come from memory.
   class Words {
@@ -227,7 +231,7 @@ class WordEncoder {
     IdArray& ids_;
     size_t size_ = 0;
     uint32_t long_ = 0;  // a bit for each piece whose key is long
-    std::array<Piece, 32> pieces_;
+    std::array<Piece, kGathered> pieces_;
   };
 
  private:

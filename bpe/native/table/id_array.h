@@ -20,6 +20,11 @@ namespace bpe {
 // behind when it is done. (std::vector can do neither.)
 class IdArray {
  public:
+  // Makes room for the most ids that may come, if the system gives it. What is not written to is
+  // never touched and costs nothing; huge pages that are moved are split, and cost much.
+  void expect(size_t most) {
+    if (most > capacity_) static_cast<void>(try_resize(most));
+  }
   // Where the next id goes; there is room for `count` of them.
   uint32_t* reserve(size_t count) {
     if (capacity_ - size_ < count) grow(size_ + count);
@@ -61,12 +66,16 @@ class IdArray {
 
   void grow(size_t least) { resize(std::max(least, capacity_ + capacity_ / 2 + 64)); }
   void resize(size_t capacity) {
+    if (!try_resize(capacity)) throw std::bad_alloc();
+  }
+  bool try_resize(size_t capacity) {
     void* moved = std::realloc(data_.get(), capacity * sizeof(uint32_t));
-    if (!moved) throw std::bad_alloc();
+    if (!moved) return false;
     static_cast<void>(data_.release());
     data_.reset(static_cast<uint32_t*>(moved));
     capacity_ = capacity;
     advise_huge_pages(moved, capacity * sizeof(uint32_t));
+    return true;
   }
 
   std::unique_ptr<uint32_t[], Free> data_;
