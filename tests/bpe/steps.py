@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CORE = ctypes.PyDLL(_native.__file__)
+INSTRUMENTED = hasattr(_CORE, "bpe_steps")  # the core is many times slower
 counts_steps = pytest.mark.skipif(
-    not hasattr(_CORE, "bpe_steps"), reason="this core does not count its steps: make sanitize"
+    not INSTRUMENTED, reason="this core does not count its steps: make sanitize"
 )
 
 

@@ -20,7 +20,7 @@ from bpe.errors import EncodingError
 from bpe.pretokenizer import LOSSY
 from bpe.reference.encode import encode as reference_encode
 from bpe.tokenizer import CacheUse
-from tests.bpe.steps import assert_linear, counts_steps
+from tests.bpe.steps import INSTRUMENTED, assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources, strings
 from tests.bpe.vocabularies import BYTES, SPECIAL, MergeTable, merge_tables, small_tokenizer
 
@@ -390,8 +390,10 @@ def test_a_full_cache_forgets_rare_words_only(more_tokens: int) -> None:
         pretokenizer=bpe.Pretokenizer("words"),
     )
     often = [f"{n:x} {n:012d} {n:024d}" for n in range(0, 2_000_000, 2_000)]
-    # 2.2 million words that come once: short ones, ones of many ids, long ones.
-    once = [f"{n:07x} {n:012d} {n:024d}" for n in range(10**8, 10**8 + 730_000)]
+    # 2.2 million words that come once, or what is enough to fill the table: short ones, ones of
+    # many ids, long ones.
+    texts = 500_000 if INSTRUMENTED else 730_000
+    once = [f"{n:07x} {n:012d} {n:024d}" for n in range(10**8, 10**8 + texts)]
     known = tokenizer.encode_arrow(pa.array(often))
     use = CacheUse()
     for first in range(0, len(once), 10_000):
