@@ -46,7 +46,7 @@ class WordCache {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  static constexpr size_t kMaxInline = 8;        // ids that find_inline() may write
+  static constexpr size_t kMaxInline = 8;        // ids that find_inline() may write for a word
   static constexpr size_t kMaxBytes = 1024;      // longer words are not worth the memory
   static constexpr size_t kMostWords = 1 << 18;  // that fit whatever other caches hold
 
@@ -85,21 +85,36 @@ class WordCache {
     if (!entry.is_free()) __builtin_prefetch(&ring_[entry.place() % ring_.size()]);
   }
 
-  // Writes kMaxInline ids to `out`, those of the word first, and returns how many the word has; 0
-  // where it is not known or not inline.
+  // Writes the ids of the words of `keys` to `out`, up to the first word that is not known or not
+  // inline, and moves `out` behind them; it may write kMaxInline ids there. Returns how many words
+  // that are.
   template <bool Narrow>
-  size_t find_inline(const Key& key, uint32_t* out) {
-    Entry& entry = entries_[slot_of(key)];
-    if constexpr (Narrow) {
-      std::array<uint16_t, 8> ids;
-      std::memcpy(ids.data(), entry.ids.data(), sizeof ids);
-      for (size_t i = 0; i < ids.size(); ++i) out[i] = ids[i];
-    } else {
-      std::memcpy(out, entry.ids.data(), sizeof entry.ids);
+  size_t find_inline(std::span<const Key> keys, uint32_t*& out) {
+    Entry* const entries = entries_.data();  // not loaded again after each write to `out`
+    const size_t mask = entries_.capacity() - 1;
+    uint32_t* to = out;
+    size_t number = 0;
+    for (; number < keys.size(); ++number) {
+      const Key& key = keys[number];
+      size_t slot = key.hash & mask;
+      while (!entries[slot].is(key) && !entries[slot].is_free()) slot = (slot + 1) & mask;
+      Entry& entry = entries[slot];
+      if constexpr (Narrow) {
+        std::array<uint16_t, 8> ids;
+        std::memcpy(ids.data(), entry.ids.data(), sizeof ids);
+        for (size_t i = 0; i < ids.size(); ++i) to[i] = ids[i];
+      } else {
+        std::memcpy(to, entry.ids.data(), sizeof entry.ids);
+      }
+      const uint64_t head = entry.high >> kHeadShift;
+      if (head <= kRecentHead) [[unlikely]] {  // not recent, or not here
+        if ((head & kMostCount) == 0) break;
+        entry.high |= kRecent;  // written to once, not each time
+      }
+      to += head & kMostCount;
     }
-    const uint64_t head = entry.high >> kHeadShift;
-    if (head - 1 < kMostCount) entry.high |= kRecent;  // it was not: written to once, not each time
-    return head & kMostCount;
+    out = to;
+    return number;
   }
 
   // Appends the ids of a word that find_inline() did not find; false where it is not known.
@@ -163,7 +178,7 @@ class WordCache {
   // a new word last came by, and how many ids lie in it, 0 where they lie in the ring.
   static constexpr int kHeadShift = 60;
   static constexpr uint64_t kMostCount = 7;
-  static constexpr uint64_t kRecent = uint64_t{1} << 63;
+  static constexpr uint64_t kRecent = uint64_t{1} << 63, kRecentHead = kRecent >> kHeadShift;
   static constexpr uint64_t kKey = (uint64_t{1} << kHeadShift) - 1;
   static constexpr uint32_t kForever = UINT32_MAX;  // behind the id of a token that stays
 

@@ -128,8 +128,9 @@ class WordEncoder {
     return workspace;
   }
 
-  // How many ids a call writes past its last one, at most, before it knows how many there are.
-  static constexpr size_t kGathered = 32;  // pre-tokens, a bit of Words::long_ for each
+  // Pre-tokens that are gathered before the first is asked for: the more, the longer its entry has
+  // to come. And how many ids are written past the last one, at most, while they are asked for.
+  static constexpr size_t kGathered = 128;
   static constexpr size_t kMostWritten = kGathered * WordCache::kMaxInline;
 
   // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
@@ -146,8 +147,8 @@ class WordEncoder {
 
     // [begin, end) is not empty.
     void push(const uint8_t* begin, const uint8_t* end) {
-      pieces_[size_] = piece(begin, end, size_);
-      if (++size_ == pieces_.size()) flush();
+      gather(begin, end, size_);
+      if (++size_ == kGathered) flush();
     }
 
     // All that next(begin, end) gives, until it returns false.
@@ -156,8 +157,8 @@ class WordEncoder {
       flush();
       for (bool more = true; more; flush()) {
         size_t size = 0;  // not size_, which would be stored and loaded for every piece
-        for (const uint8_t *begin, *end; size < pieces_.size() && (more = next(begin, end)); ++size)
-          pieces_[size] = piece(begin, end, size);
+        for (const uint8_t *begin, *end; size < kGathered && (more = next(begin, end)); ++size)
+          gather(begin, end, size);
         size_ = size;
       }
     }
@@ -166,11 +167,9 @@ class WordEncoder {
       run_.cache_use.asked += size_;
       if (run_.dropout) {
         run_.cache_use.misses += size_;
-        for (size_t i = 0; i < size_; ++i)
-          encoder_.encode_with_dropout({pieces_[i].begin, pieces_[i].size}, run_);
+        for (size_t i = 0; i < size_; ++i) encoder_.encode_with_dropout(word(i), run_);
       } else {
-        for (uint32_t left = long_; left != 0; left &= left - 1)
-          cache_.prefetch_ring(pieces_[std::countr_zero(left)].key);
+        for (size_t i = 0; i < long_; ++i) cache_.prefetch_ring(keys_[long_numbers_[i]]);
         cache_.is_narrow() ? encode<true>() : encode<false>();
       }
       long_ = 0;
@@ -178,50 +177,42 @@ class WordEncoder {
     }
 
    private:
-    struct Piece {
-      const uint8_t* begin;
-      size_t size;
-      WordCache::Key key;
-    };
+    using Key = WordCache::Key;
 
-    // The piece that will be the one of this number in pieces_.
-    Piece piece(const uint8_t* begin, const uint8_t* end, size_t number) {
-      const auto size = static_cast<size_t>(end - begin);
-      const Piece piece{begin, size, cache_.key(begin, size, readable_)};
-      cache_.prefetch(piece.key);
-      if (piece.key.is_long()) [[unlikely]]
-        long_ |= uint32_t{1} << number;
-      return piece;
+    // Takes a pre-token as the one of this number.
+    void gather(const uint8_t* begin, const uint8_t* end, size_t number) {
+      keys_[number] = cache_.key(begin, static_cast<size_t>(end - begin), readable_);
+      begins_[number] = begin;
+      cache_.prefetch(keys_[number]);
+      if (keys_[number].is_long()) [[unlikely]]
+        long_numbers_[long_++] = static_cast<uint16_t>(number);
     }
+
+    Bytes word(size_t number) const { return {begins_[number], keys_[number].size()}; }
 
     template <bool Narrow>
     void encode() {
-      size_t written = 0;
-      uint32_t* out = ids_.reserve(size_ * WordCache::kMaxInline);
-      for (size_t i = 0; i < size_; ++i) {
-        if (const size_t count = cache_.find_inline<Narrow>(pieces_[i].key, out + written))
-            [[likely]] {
-          written += count;
-          continue;
-        }
-        ids_.advance(written);
-        encode_rare(pieces_[i]);
-        written = 0;
-        out = ids_.reserve((size_ - i) * WordCache::kMaxInline);
+      for (size_t done = 0;; ++done) {
+        uint32_t* const begin = ids_.reserve((size_ - done) * WordCache::kMaxInline);
+        uint32_t* end = begin;
+        done += cache_.find_inline<Narrow>({keys_.data() + done, size_ - done}, end);
+        ids_.advance(static_cast<size_t>(end - begin));
+        if (done == size_) return;
+        encode_rare(done);
       }
-      ids_.advance(written);
     }
 
     // A word that is not in the cache, is long, or has many ids.
-    void encode_rare(const Piece& piece) {
-      const Bytes word(piece.begin, piece.size);
-      if (cache_.find_in_ring(piece.key, word, ids_)) return;
+    void encode_rare(size_t number) {
+      const Key& key = keys_[number];
+      const Bytes word = this->word(number);
+      if (cache_.find_in_ring(key, word, ids_)) return;
       ++run_.cache_use.misses;  // each word that is merged, exactly (tests/bpe/test_cache_use.py)
       const bool may_be_token = word.size() > WordCache::kMaxBytes ||
                                 !run_.workspace.knows_tokens ||
-                                (piece.key.is_long() && cache_.forgot_long());
+                                (key.is_long() && cache_.forgot_long());
       const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
-      cache_.insert(piece.key, word, {ids_.last(count), count});
+      cache_.insert(key, word, {ids_.last(count), count});
     }
 
     const WordEncoder& encoder_;
@@ -230,8 +221,10 @@ class WordEncoder {
     WordCache& cache_;
     IdArray& ids_;
     size_t size_ = 0;
-    uint32_t long_ = 0;  // a bit for each piece whose key is long
-    std::array<Piece, kGathered> pieces_;
+    size_t long_ = 0;  // of how many the key is long
+    std::array<Key, kGathered> keys_;
+    std::array<const uint8_t*, kGathered> begins_;
+    std::array<uint16_t, kGathered> long_numbers_;  // of those whose key is long
   };
 
  private:

@@ -25,6 +25,7 @@ class FlatTable {
   size_t size() const { return size_; }
   size_t nbytes() const { return entries_.size() * sizeof(Entry); }
 
+  Entry* data() { return entries_.data(); }
   Entry& operator[](size_t slot) { return entries_[slot]; }
   const Entry& operator[](size_t slot) const { return entries_[slot]; }
 

@@ -29,7 +29,8 @@ inline void advise_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size
 #endif
 }
 
-// Fixed size, all bytes zero at first. Fresh pages come zeroed from the system.
+// Fixed size, all bytes zero at first. Fresh pages come zeroed from the system. It begins with a
+// cache line, so that an element whose size divides that of a line lies in one line.
 template <typename T>
 class ZeroedArray {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));
@@ -37,24 +38,43 @@ class ZeroedArray {
  public:
   ZeroedArray() = default;
 
-  explicit ZeroedArray(size_t size)
-      : data_(static_cast<T*>(std::calloc(size, sizeof(T)))), size_(size) {
-    if (!data_ && size > 0) throw std::bad_alloc();
-    advise_huge_pages(data(), size * sizeof(T));
+  explicit ZeroedArray(size_t size) : size_(size) {
+    if (size == 0) return;
+    if (size > (SIZE_MAX - kLine) / sizeof(T)) throw std::bad_alloc();
+    memory_.reset(std::calloc(size * sizeof(T) + kLine, 1));
+    if (!memory_) throw std::bad_alloc();
+    void* at = memory_.get();
+    size_t left = size * sizeof(T) + kLine;
+    data_ = static_cast<T*>(std::align(kLine, size * sizeof(T), at, left));
+    advise_huge_pages(data_, size * sizeof(T));
+  }
+  ZeroedArray(ZeroedArray&& other) noexcept { swap(other); }
+  ZeroedArray& operator=(ZeroedArray&& other) noexcept {
+    swap(other);
+    return *this;
   }
 
   size_t size() const { return size_; }
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
-  T& operator[](size_t i) { return data_.get()[i]; }
-  const T& operator[](size_t i) const { return data_.get()[i]; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
 
  private:
+  static constexpr size_t kLine = 64;  // bytes
+
   struct Free {
-    void operator()(T* data) const { std::free(data); }
+    void operator()(void* memory) const { std::free(memory); }
   };
 
-  std::unique_ptr<T[], Free> data_;
+  void swap(ZeroedArray& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+
+  std::unique_ptr<void, Free> memory_;
+  T* data_ = nullptr;
   size_t size_ = 0;
 };
 
