@@ -270,6 +270,9 @@ class PlannedTransform(beam.PTransform):  # type: ignore[misc]  # Beam has no ty
         planned = (
             begin
             | "Start" >> beam.Create([None], reshuffle=False)
+            # So that Beam's own functions alone open a worker's connections: where the worker lacks
+            # this package, Flink would wait three minutes for them and not say why.
+            | "Connect" >> beam.Reshuffle()
             | "Plan"
             >> beam.ParDo(Step(failures, _begun, request)).with_outputs(
                 "begun", "complete", main="splits"

@@ -208,7 +208,7 @@ def test_a_second_signal_does_not_wait_for_the_submission(
         command.process.send_signal(signal.SIGINT)
         last = command.ended(130)
     assert "interrupted while the job was submitted to PortableRunner: it may run there" in last
-    assert re.search(r"under the name bpe-count-\d{8}-\d{6}: look for it", last)
+    assert re.search(r"under the name bpe-count-\d{8}-\d{6}: find it in", last)
 
 
 @pytest.mark.long
