@@ -223,6 +223,7 @@ def test_a_megabyte_of_anything_is_cut_without_loss(unit: bytes) -> None:
         for name in PRETOKENIZERS:
             cuts = np.frombuffer(memoryview(scan(name, hostile)), np.int64).reshape(-1, 2)
             assert (cuts[:, 0] < cuts[:, 1]).all(), name
+            assert (cuts[1:, 0] >= cuts[:-1, 1]).all(), name
             if name in LOSSY:
                 borders = np.zeros(len(hostile) + 1, np.int64)
                 borders[cuts[:, 0]] += 1
