@@ -338,8 +338,8 @@ def _s3(bucket: str | None, given: dict[str, Any]) -> pafs.FileSystem:
 def _s3_attempts() -> int:
     """How often a request to S3 is sent; the variable is that of the SDKs of AWS."""
     said = os.environ.get("AWS_MAX_ATTEMPTS") or str(_TRIES)
-    if not said.isascii() or not said.isdigit() or int(said) == 0:
-        raise ConfigError(f"AWS_MAX_ATTEMPTS={said} is not a number from 1 on")
+    if not re.fullmatch("[1-9][0-9]{0,3}", said):
+        raise ConfigError(f"AWS_MAX_ATTEMPTS={said} is not a number from 1 to 9999")
     return int(said)
 
 

@@ -90,15 +90,8 @@ class WordCache {
   // that are.
   template <bool Narrow>
   size_t find_inline(std::span<const Key> keys, uint32_t*& out) {
-    Entry* const entries = entries_.data();  // not loaded again after each write to `out`
-    const size_t mask = entries_.capacity() - 1;
     uint32_t* to = out;
-    size_t number = 0;
-    for (; number < keys.size(); ++number) {
-      const Key& key = keys[number];
-      size_t slot = key.hash & mask;
-      while (!entries[slot].is(key) && !entries[slot].is_free()) slot = (slot + 1) & mask;
-      Entry& entry = entries[slot];
+    const size_t number = entries_.find_while(keys, [&to](Entry& entry) {
       if constexpr (Narrow) {
         std::array<uint16_t, 8> ids;
         std::memcpy(ids.data(), entry.ids.data(), sizeof ids);
@@ -108,11 +101,12 @@ class WordCache {
       }
       const uint64_t head = entry.high >> kHeadShift;
       if (head <= kRecentHead) [[unlikely]] {  // not recent, or not here
-        if ((head & kMostCount) == 0) break;
+        if ((head & kMostCount) == 0) return false;
         entry.high |= kRecent;  // written to once, not each time
       }
       to += head & kMostCount;
-    }
+      return true;
+    });
     out = to;
     return number;
   }

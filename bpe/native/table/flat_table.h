@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "table/zeroed_array.h"
@@ -25,7 +26,6 @@ class FlatTable {
   size_t size() const { return size_; }
   size_t nbytes() const { return entries_.size() * sizeof(Entry); }
 
-  Entry* data() { return entries_.data(); }
   Entry& operator[](size_t slot) { return entries_[slot]; }
   const Entry& operator[](size_t slot) const { return entries_[slot]; }
 
@@ -36,9 +36,20 @@ class FlatTable {
   // one entry must be free.
   template <typename Is>
   size_t find(uint64_t hash, Is is) const {
-    size_t slot = home(hash);
-    while (!is(entries_[slot]) && !entries_[slot].is_free()) slot = (slot + 1) & mask_;
-    return slot;
+    return find(entries_.data(), mask_, hash, is);
+  }
+
+  // Calls `visit` with what find() finds for each of `keys`, which have a `hash` and which entries
+  // know by is(), until it returns false. Returns how often it returned true.
+  template <typename Key, typename Visit>
+  size_t find_while(std::span<const Key> keys, Visit visit) {
+    Entry* const entries = entries_.data();  // not loaded again after what `visit` writes
+    const size_t mask = mask_;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto is = [&key = keys[i]](const Entry& entry) { return entry.is(key); };
+      if (!visit(entries[find(entries, mask, keys[i].hash, is)])) return i;
+    }
+    return keys.size();
   }
 
   // Writes to the free slot that find() returned.
@@ -80,6 +91,13 @@ class FlatTable {
   }
 
  private:
+  template <typename Is>
+  static size_t find(const Entry* entries, size_t mask, uint64_t hash, Is is) {
+    size_t slot = hash & mask;
+    while (!is(entries[slot]) && !entries[slot].is_free()) slot = (slot + 1) & mask;
+    return slot;
+  }
+
   ZeroedArray<Entry> entries_;
   size_t mask_ = 0;
   size_t size_ = 0;

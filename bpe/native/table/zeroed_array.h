@@ -41,22 +41,18 @@ class ZeroedArray {
   explicit ZeroedArray(size_t size) : size_(size) {
     if (size == 0) return;
     if (size > (SIZE_MAX - kLine) / sizeof(T)) throw std::bad_alloc();
-    memory_.reset(std::calloc(size * sizeof(T) + kLine, 1));
-    if (!memory_) throw std::bad_alloc();
-    void* at = memory_.get();
+    void* const memory = std::calloc(size * sizeof(T) + kLine, 1);
+    if (!memory) throw std::bad_alloc();
+    void* at = memory;
     size_t left = size * sizeof(T) + kLine;
-    data_ = static_cast<T*>(std::align(kLine, size * sizeof(T), at, left));
-    advise_huge_pages(data_, size * sizeof(T));
-  }
-  ZeroedArray(ZeroedArray&& other) noexcept { swap(other); }
-  ZeroedArray& operator=(ZeroedArray&& other) noexcept {
-    swap(other);
-    return *this;
+    std::align(kLine, size * sizeof(T), at, left);
+    data_ = {static_cast<T*>(at), Free{memory}};
+    advise_huge_pages(at, size * sizeof(T));
   }
 
   size_t size() const { return size_; }
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
   T& operator[](size_t i) { return data_[i]; }
   const T& operator[](size_t i) const { return data_[i]; }
 
@@ -64,17 +60,11 @@ class ZeroedArray {
   static constexpr size_t kLine = 64;  // bytes
 
   struct Free {
-    void operator()(void* memory) const { std::free(memory); }
+    void* memory = nullptr;  // in which the array is aligned
+    void operator()(T*) const { std::free(memory); }
   };
 
-  void swap(ZeroedArray& other) noexcept {
-    std::swap(memory_, other.memory_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-  }
-
-  std::unique_ptr<void, Free> memory_;
-  T* data_ = nullptr;
+  std::unique_ptr<T[], Free> data_;
   size_t size_ = 0;
 };
 
