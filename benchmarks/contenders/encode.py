@@ -22,6 +22,7 @@ import pyarrow as pa
 
 import bpe
 from benchmarks import vocabularies
+from benchmarks.contenders.memory import use_memory
 from benchmarks.contenders.report import (
     SEPARATOR,
     Report,
@@ -206,6 +207,8 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     encodes = [encoder.ready(column) for column in texts]
     seconds, digests = [], []
     for encode in encodes * (2 if order == "twice" else 1):
+        if not check:
+            use_memory()
         took, ids = timed(encode)
         seconds.append(took)
         digests.append(encoder.digest(ids))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import bpe
@@ -37,13 +38,20 @@ def prepare(arguments: Sequence[str]) -> None:
 
 
 def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
-    """Train once; the arguments are the corpus, bytes of it, and the size of the vocabulary."""
-    corpus, size, vocab_size = arguments
+    """Train once.
+
+    Args:
+        name: of `CONTENDERS`.
+        arguments: the corpus, bytes of it, the size of the vocabulary, and the size up to which the
+            merges are compared.
+        check: whether nothing is timed.
+    """
+    corpus, size, vocab_size, compared = arguments
     texts = column(corpus, int(size))
     train = CONTENDERS[name](texts)
     seconds, merged = timed(lambda: train(int(vocab_size)))
     return Report(
-        digest=strings_digest(merged()),
+        digest=strings_digest(itertools.islice(merged(), int(compared) - 256)),
         measures={} if check else {"train": seconds},
         text_bytes=text_bytes(texts),
     )

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "count/counter.h"
 #include "encode/encoder.h"
+#include "table/flat_table.h"
 #include "text/ascii.h"
 #include "text/scanner.h"
 #include "train/trainer.h"
@@ -233,6 +235,39 @@ void check(const std::string& text, size_t pattern) {
                     [&](auto chosen) { check_pattern<typename decltype(chosen)::type>(text); });
 }
 
+struct Number {
+  uint64_t plus_one = 0;
+  bool is_free() const { return plus_one == 0; }
+};
+
+// A table beside a set: inserted, removed and grown at random. Hashes are few and lie at the end,
+// so that runs of entries are long and come around.
+void check_table(std::mt19937& random) {
+  const auto hash_of = [](const Number& number) { return ~uint64_t{0} - number.plus_one % 7; };
+  const size_t most = 1024;
+  size_t capacity = 16;
+  bpe::FlatTable<Number> table(capacity, most);
+  std::set<uint64_t> numbers;
+  for (int step = 0; step < 4000; ++step) {
+    const Number number{1 + random() % 1000};
+    const size_t slot = table.find(
+        hash_of(number), [&](const Number& other) { return other.plus_one == number.plus_one; });
+    require(table[slot].is_free() != numbers.contains(number.plus_one), "a table finds otherwise");
+    if (!table[slot].is_free()) {
+      if (random() % 2 == 0) continue;
+      table.remove(slot, hash_of);
+      numbers.erase(number.plus_one);
+    } else if (numbers.size() + 1 < capacity) {
+      table.insert(slot, number);
+      numbers.insert(number.plus_one);
+    } else if (capacity < most) {
+      capacity *= 2;
+      table.double_capacity(hash_of);
+    }
+    require(table.size() == numbers.size() && table.capacity() == capacity, "a table's size");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -277,6 +312,7 @@ int main(int argc, char** argv) {
                                            "ab",
                                            "\xD0\xBF\xD1\x80"};
   std::mt19937 random(20160715);
+  for (int tables = 0; tables < 20; ++tables) check_table(random);
   for (unsigned text = 0; text < texts; ++text) {
     std::string made;
     const size_t size = text % 10 == 9 ? 5 * kMostTrained : random() % 400;

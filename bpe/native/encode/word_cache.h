@@ -56,7 +56,8 @@ class WordCache {
   // With room for `words`, and about as many again before it grows. All ids are below `ids`.
   WordCache(size_t words, size_t ids)
       : is_narrow_(ids <= size_t{1} << 16),
-        entries_(std::clamp(std::bit_ceil(4 * words), kFewestEntries, kMostEntries / 2)),
+        entries_(std::clamp(std::bit_ceil(4 * words), kFewestEntries, kMostEntries / 2),
+                 kMostEntries),
         ring_(kFewestBytes) {}
   WordCache(const WordCache&) = delete;
   WordCache& operator=(const WordCache&) = delete;
@@ -78,6 +79,13 @@ class WordCache {
 
   // Starts to fetch the entry of a word that will be asked for.
   void prefetch(const Key& key) const { __builtin_prefetch(&entries_[entries_.home(key.hash)]); }
+
+  // Starts to fetch the entries behind that, which a search for a new word goes through.
+  void prefetch_behind(const Key& key) const {
+    const size_t mask = entries_.capacity() - 1, slot = entries_.home(key.hash);
+    __builtin_prefetch(&entries_[(slot + kInLine) & mask]);
+    __builtin_prefetch(&entries_[(slot + 2 * kInLine) & mask]);
+  }
 
   // Starts to fetch what the ring holds of a word, once its entry is near.
   void prefetch_ring(const Key& key) const {
@@ -152,12 +160,10 @@ class WordCache {
       std::memcpy(entry.ids.data(), &place, sizeof place);
       entry.ids[2] = static_cast<uint32_t>(ids.size());
     }
-    if (const size_t slot = slot_of(key); !entries_[slot].is_free()) {
+    if (const size_t slot = slot_of(key); !entries_[slot].is_free())
       entries_[slot] = entry;  // what the ring held of it was overwritten
-    } else {
-      make_room(key.hash);
-      entries_.insert(slot_of(key), entry);
-    }
+    else
+      insert_new(key, slot, entry);
   }
 
  private:
@@ -191,6 +197,7 @@ class WordCache {
     }
   };
   static_assert(sizeof(Entry) == 32);
+  static constexpr size_t kInLine = 2;  // entries
 
   size_t slot_of(const Key& key) const {
     return entries_.find(key.hash, [&](const Entry& entry) { return entry.is(key); });
@@ -219,16 +226,35 @@ class WordCache {
     }
   }
 
-  // Sees that a word of this hash may come in: five eighths full, the table grows if it may, or
-  // forgets. (A fuller one finds what it holds as fast, but takes long to see what is new.)
-  void make_room(uint64_t hash) {
-    const size_t words = entries_.size() + 1, capacity = entries_.capacity();
-    if (words * 8 <= capacity * 5) return;
-    if (capacity < kMostEntries && may_take(capacity * sizeof(Entry), capacity < kOwnEntries)) {
-      entries_.resize(2 * capacity, [this](const Entry& entry) { return hash_of(entry); });
-    } else {
-      forget_near(entries_.home(hash));
+  // Inserts a word that is new, whose search ends at the slot `free`. Five eighths full, the table
+  // grows if it may, or forgets; where it cannot grow, half full. (A fuller one finds what it holds
+  // as fast, but takes long to see what is new.)
+  void insert_new(const Key& key, size_t free, const Entry& entry) {
+    const size_t capacity = entries_.capacity();
+    if (entries_.size() >= (capacity < kMostEntries ? capacity / 8 * 5 : capacity / 2)) {
+      if (capacity < kMostEntries && may_take(capacity * sizeof(Entry), capacity < kOwnEntries)) {
+        entries_.double_capacity([this](const Entry& other) { return hash_of(other); });
+        free = slot_of(key);
+      } else if (const size_t slot = rare_slot(entries_.home(key.hash), free); slot != free) {
+        forgot_long_ |= WordKey::is_long(entries_[slot].high & kKey);
+        entries_[slot] = entry;  // searches go on past it as before
+        return;
+      } else {
+        forget_behind(free);
+      }
     }
+    entries_.insert(free, entry);
+  }
+
+  // The first of the slots [slot, end) whose word was not asked for lately, else `end`.
+  size_t rare_slot(size_t slot, size_t end) {
+    for (; slot != end; slot = (slot + 1) & (entries_.capacity() - 1)) {
+      Entry& entry = entries_[slot];
+      if (entry.is_free() || entry.stays()) continue;
+      if ((entry.high & kRecent) == 0) break;
+      entry.high &= ~kRecent;
+    }
+    return slot;
   }
 
   // Whether there are so many bytes more for this cache; `own` are there in any case.
@@ -239,14 +265,10 @@ class WordCache {
     return true;
   }
 
-  // Forgets a word that lies near: elsewhere, the table would fill up here.
-  void forget_near(size_t slot) {
-    for (;; slot = (slot + 1) & (entries_.capacity() - 1)) {
-      Entry& entry = entries_[slot];
-      if (entry.is_free() || entry.stays()) continue;
-      if ((entry.high & kRecent) == 0) break;
-      entry.high &= ~kRecent;
-    }
+  // Forgets a word behind a free slot: were it elsewhere, the table would fill up there.
+  void forget_behind(size_t free) {
+    size_t slot = free;
+    while (slot == free) slot = rare_slot((free + 1) & (entries_.capacity() - 1), free);
     forgot_long_ |= WordKey::is_long(entries_[slot].high & kKey);
     entries_.remove(slot, [this](const Entry& entry) { return hash_of(entry); });
   }

@@ -132,6 +132,8 @@ class WordEncoder {
   // to come. And how many ids are written past the last one, at most, while they are asked for.
   static constexpr size_t kGathered = 128;
   static constexpr size_t kMostWritten = kGathered * WordCache::kMaxInline;
+  // Where one word is new, others may be: so many words later, more entries are asked for.
+  static constexpr size_t kAhead = 2;
 
   // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
   // come from memory.
@@ -211,6 +213,7 @@ class WordEncoder {
       const bool may_be_token = word.size() > WordCache::kMaxBytes ||
                                 !run_.workspace.knows_tokens ||
                                 (key.is_long() && cache_.forgot_long());
+      if (number + kAhead < size_) cache_.prefetch_behind(keys_[number + kAhead]);
       const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
       cache_.insert(key, word, {ids_.last(count), count});
     }

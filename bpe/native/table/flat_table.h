@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "table/zeroed_array.h"
 
@@ -20,11 +21,14 @@ class FlatTable {
   FlatTable() = default;
 
   // `capacity` is a power of two.
-  explicit FlatTable(size_t capacity) : entries_(capacity), mask_(capacity - 1) {}
+  explicit FlatTable(size_t capacity) : FlatTable(capacity, capacity) {}
 
-  size_t capacity() const { return entries_.size(); }
+  // With address space for `most` entries, up to which double_capacity() grows it in place.
+  FlatTable(size_t capacity, size_t most) : entries_(most), mask_(capacity - 1) {}
+
+  size_t capacity() const { return mask_ + 1; }
   size_t size() const { return size_; }
-  size_t nbytes() const { return entries_.size() * sizeof(Entry); }
+  size_t nbytes() const { return capacity() * sizeof(Entry); }
 
   Entry& operator[](size_t slot) { return entries_[slot]; }
   const Entry& operator[](size_t slot) const { return entries_[slot]; }
@@ -64,16 +68,27 @@ class FlatTable {
     ZeroedArray<Entry> old(capacity);
     std::swap(old, entries_);
     mask_ = capacity - 1;
-    for (size_t from = 0; from < old.size(); ++from) {
-      if (old[from].is_free()) continue;
-      const size_t to = find(hash_of(old[from]), [](const Entry&) { return false; });
-      entries_[to] = old[from];
-      moved(from, to);
-    }
+    for (size_t from = 0; from < old.size(); ++from)
+      if (!old[from].is_free()) moved(from, insert_again(old[from], hash_of));
   }
   template <typename HashOf>
   void resize(size_t capacity, HashOf hash_of) {
     resize(capacity, hash_of, [](size_t, size_t) {});
+  }
+
+  // Twice the capacity in the memory reserved, so that none is touched that will be given back.
+  template <typename HashOf>
+  void double_capacity(HashOf hash_of) {
+    const size_t before = capacity();
+    mask_ = 2 * before - 1;
+    // Entries before the first free slot may belong to the end: they go last. The others go in
+    // order, so that each finds all that a search for it passes in their places.
+    std::vector<Entry> wrapped;
+    for (; !entries_[wrapped.size()].is_free(); entries_[wrapped.size() - 1] = Entry{})
+      wrapped.push_back(entries_[wrapped.size()]);
+    for (size_t slot = wrapped.size(); slot < before; ++slot)
+      if (!entries_[slot].is_free()) insert_again(std::exchange(entries_[slot], Entry{}), hash_of);
+    for (const Entry& entry : wrapped) insert_again(entry, hash_of);
   }
 
   // Frees a slot and moves entries behind it back, so that no search ends before its entry (Knuth,
@@ -91,6 +106,14 @@ class FlatTable {
   }
 
  private:
+  // Returns the slot.
+  template <typename HashOf>
+  size_t insert_again(const Entry& entry, HashOf hash_of) {
+    const size_t slot = find(hash_of(entry), [](const Entry&) { return false; });
+    entries_[slot] = entry;
+    return slot;
+  }
+
   template <typename Is>
   static size_t find(const Entry* entries, size_t mask, uint64_t hash, Is is) {
     size_t slot = hash & mask;
@@ -99,7 +122,7 @@ class FlatTable {
   }
 
   ZeroedArray<Entry> entries_;
-  size_t mask_ = 0;
+  size_t mask_ = SIZE_MAX;  // one less than the capacity
   size_t size_ = 0;
 };
 
