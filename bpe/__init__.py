@@ -38,6 +38,7 @@ from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import NORMALIZERS
 from bpe.presets import Preset
 from bpe.pretokenizer import NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.roles import Roles
 from bpe.ties import TIES
 from bpe.tokenizer import Tokenizer
 from bpe.trainer import train
@@ -57,6 +58,7 @@ __all__ = [
     "Preset",
     "PretokenCounts",
     "Pretokenizer",
+    "Roles",
     "Tokenizer",
     "Training",
     "WordPiece",

@@ -17,6 +17,7 @@ from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, Tokeniz
 from bpe.explain import Explainer, html_table, unreachable_tokens
 from bpe.files import write_atomically
 from bpe.formats import huggingface
+from bpe.formats.post_processor import not_applied
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import Vocabulary
@@ -63,6 +64,7 @@ class Tokenizer(Vocabulary):
         model: what a pre-token consists of before and after merging.
         training: how it was trained, if known.
         post_processor: that of tokenizer.json; written back, never applied.
+        roles: what a model uses special tokens for.
 
     Raises:
         TokenizerError: the parts contradict each other; the message names what and where.
@@ -151,7 +153,7 @@ class Tokenizer(Vocabulary):
     @property
     def not_applied(self) -> tuple[str, ...]:
         """What the file asks for and encoding leaves out, in words: a post-processor's tokens."""
-        return huggingface.not_applied(self._post_processor)
+        return (*not_applied(self._post_processor), *self._roles.ignored)
 
     # Encoding.
 

@@ -15,6 +15,7 @@ from bpe._native import Encoder
 from bpe.byte_alphabet import to_text
 from bpe.errors import EncodingError, TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, atomic_ids
+from bpe.roles import Roles
 from bpe.special_tokens import check_special_tokens
 from bpe.token_table import TokenTable
 
@@ -37,6 +38,7 @@ _STATE = (
     "ignore_merges",
     "model",
     "post_processor",
+    "roles",
 )
 
 
@@ -55,6 +57,7 @@ class Vocabulary:
     _model: Model
     _training: Training | None
     _post_processor: dict[str, Any] | None
+    _roles: Roles
     _encoder: Encoder
 
     def __init__(
@@ -69,6 +72,7 @@ class Vocabulary:
         model: Model = ByteLevel(),  # noqa: B008  # immutable
         training: Training | None = None,
         post_processor: Mapping[str, Any] | None = None,
+        roles: Roles = Roles(),  # noqa: B008  # immutable
     ) -> None:
         for content in special_tokens.keys() & added_tokens.keys():
             raise TokenizerError(f"{content!r} is both a special and an added token; choose one")
@@ -83,7 +87,9 @@ class Vocabulary:
             _model=model,
             _training=training,
             _post_processor=deepcopy(post_processor),
+            _roles=roles,
         )
+        self._check_roles(roles)
         vars(self)["_encoder"] = self._make_encoder(model)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -154,6 +160,38 @@ class Vocabulary:
         other = object.__new__(type(self))
         vars(other).update(vars(self), _training=training)
         return other
+
+    @property
+    def roles(self) -> Roles:
+        """What a model uses special tokens for."""
+        return self._roles
+
+    def with_roles(self, roles: Roles) -> Self:
+        """This tokenizer with other roles; tokens to be added make a :attr:`post_processor`.
+
+        Raises:
+            TokenizerError: a token is none of this tokenizer's; or one that is to be added is not
+                a special token.
+        """
+        self._check_roles(roles)
+        for role in ("bos", "eos"):
+            token = getattr(roles, role)
+            if getattr(roles, f"add_{role}") and token not in self._special_tokens:
+                raise TokenizerError(f"`add_{role}`: {token!r} is not a special token")
+        processor = roles.post_processor(self._special_tokens)
+        other = object.__new__(type(self))
+        vars(other).update(
+            {name: value for name, value in vars(self).items() if name != "sha256"},
+            _roles=roles,
+            _post_processor=processor or self.post_processor,
+        )
+        return other
+
+    def _check_roles(self, roles: Roles) -> None:
+        for role, token in roles.tokens.items():
+            named = token in self._special_tokens or token in self._added_tokens
+            if not named and token.encode() not in self._table:
+                raise TokenizerError(f"`{role}`: the tokenizer has no token {token!r}")
 
     @property
     def lossless(self) -> bool:

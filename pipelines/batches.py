@@ -22,7 +22,7 @@ from bpe.counts.files import run_from_ipc, run_from_table, run_table
 from bpe.errors import BpeError, CountsError, EncodingError
 from pipelines.count.steps import shard_messages
 from pipelines.encode.rows import with_ends
-from pipelines.encode.steps import check_named_tokens
+from pipelines.encode.steps import check_named_tokens, token_of_role
 from pipelines.encode.steps import id_type as smallest_id_type
 from pipelines.errors import InputError, RecordError
 from pipelines.settings import EncodeSettings
@@ -191,8 +191,8 @@ class IdEncoder:
     Args:
         tokenizer: whose ids are made.
         allowed_special: special tokens that are recognized in texts, or ``("all",)``.
-        prepend_token: a special token before each text, or None.
-        append_token: a special token after each text, or None.
+        prepend_token: a special token before each text, or a role of one (``bos``), or None.
+        append_token: a special token after each text, or a role of one (``eos``), or None.
         id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
 
     Raises:
@@ -208,12 +208,14 @@ class IdEncoder:
         append_token: str | None = None,
         id_type: IdType = "auto",
     ) -> None:
+        special, roles = tokenizer.special_tokens, tokenizer.roles
+        prepend_token = token_of_role(prepend_token, special, roles, option="`prepend_token`")
+        append_token = token_of_role(append_token, special, roles, option="`append_token`")
         asked = [
             *(("`allowed_special`", token) for token in allowed_special if token != "all"),
             *((("`prepend_token`", prepend_token),) if prepend_token is not None else ()),
             *((("`append_token`", append_token),) if append_token is not None else ()),
         ]
-        special = tokenizer.special_tokens
         check_named_tokens(asked, tuple(special))
         self._tokenizer = tokenizer
         self._allowed = "all" if "all" in allowed_special else allowed_special

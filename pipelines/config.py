@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from pipelines.errors import ConfigError
+from pipelines.option import parse_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +107,9 @@ def _single(where: str, *, value: Any, spec: Option) -> Any:
     if value is None:
         raise ConfigError(f"{where}: no value; give one or remove the line")
     types, form = _WRITE[spec.kind]
+    if spec.kind == "integer" and isinstance(value, str) and not value.isdigit():
+        with contextlib.suppress(ValueError):
+            value = parse_whole(value)  # 32k
     if not isinstance(value, types) or isinstance(value, bool) != (spec.kind == "flag"):
         raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write {form}")
     if spec.kind == "size":

@@ -10,10 +10,12 @@ A field of a frozen dataclass in `pipelines.settings` declares an option::
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import re
 from dataclasses import MISSING, dataclass, fields, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from pipelines.errors import ConfigError
@@ -38,9 +40,9 @@ GROUPS: tuple[str, ...] = get_args(Group)
 
 MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)")
+_NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmg])(?P<binary>i?))?"
+_WHOLE = re.compile(_NUMBER, re.IGNORECASE)
+_SIZE = re.compile(_NUMBER + "b?", re.IGNORECASE)
 _Class = TypeVar("_Class")
 
 
@@ -91,11 +93,13 @@ class Option:
         value: Any = text
         if self.kind == "size":
             value = parse_size(text)
-        elif self.kind in ("integer", "number"):
+        elif self.kind == "integer":
+            value = parse_whole(text)
+        elif self.kind == "number":
             try:
-                value = (int if self.kind == "integer" else float)(text)
+                value = float(text)
             except ValueError:
-                raise ValueError(f"{text!r} is not a {self._number}") from None
+                raise ValueError(f"{text!r} is not a number") from None
         if problem := self.problem(value):
             raise ValueError(problem)
         return value
@@ -123,25 +127,42 @@ class Option:
         return "number" if self.kind == "number" else "whole number"
 
 
+def parse_whole(text: str) -> int:
+    """A whole number from text such as ``32000``, ``32k``, ``1.5M`` or ``2Ki`` (2048).
+
+    Raises:
+        ValueError: the text is not a whole number.
+    """
+    with contextlib.suppress(ValueError):
+        return int(text)
+    number = _in_units(_WHOLE.fullmatch(text.strip()))
+    if number is None or number.denominator > 1:
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(number)
+
+
 def parse_size(text: str) -> int:
-    """A number of bytes from text such as ``67108864``, ``64 MiB`` or ``0.5GB``.
+    """A number of bytes from text such as ``67108864``, ``64 MiB``, ``64M`` or ``0.5GB``.
 
     Raises:
         ValueError: the text is not a number with one of the units, or below one byte.
     """
-    match = _SIZE.fullmatch(text.strip())
-    unit = _UNITS.get(match[2].upper()) if match else None
-    if match is None or unit is None:
+    number = _in_units(_SIZE.fullmatch(text.strip()))
+    if number is None:
         raise ValueError(
             f"{text!r} is not a size: write bytes, or a number with KB, MB, GB, KiB, MiB or GiB"
         )
-    try:
-        size = int(match[1]) * unit if match[1].isdigit() else int(float(match[1]) * unit)
-    except OverflowError:
-        raise ValueError("the size is larger than any file") from None
-    if size < 1:
+    if number < 1:
         raise ValueError(f"{text!r} is not a size: it is below one byte")
-    return size
+    return int(number)
+
+
+def _in_units(match: re.Match[str] | None) -> Fraction | None:
+    if match is None:
+        return None
+    power = "kmg".index(match["power"].lower()) + 1 if match["power"] else 0
+    unit: int = (1024 if match["binary"] else 1000) ** power
+    return Fraction(match["number"]) * unit
 
 
 def option(**declaration: Any) -> dict[str, Option]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -473,6 +473,74 @@ class ModelSettings:
     )
 
 
+CHAT_TEMPLATES = {
+    "chatml": "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + "
+    "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}"
+    "{{ '<|im_start|>assistant\\n' }}{% endif %}"
+}
+_TOKENS_OF_TEMPLATES = {"chatml": ("<|im_start|>", "<|im_end|>")}
+
+
+def _role(what: str) -> Any:
+    """A special token by what models use it for."""
+    help_ = f"Special token that {what}; recorded in tokenizer_config.json."
+    return field(default=None, metadata=option(group="Vocabulary", metavar="TOKEN", help=help_))
+
+
+def _adds(role: str, place: str) -> Any:
+    help_ = (
+        f"Let tokenizers and transformers add the --{role} token {place} each text. bpe encode "
+        f"adds none unless --{'prepend' if role == 'bos' else 'append'}-token {role} asks for it."
+    )
+    declaration = option(group="Vocabulary", kind="flag", advanced=True, help=help_)
+    return field(default=False, metadata=declaration)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleSettings:
+    """What a model uses special tokens for; each that is named here becomes a special token."""
+
+    bos: str | None = _role("begins a text, such as '<s>'")
+    eos: str | None = _role("ends a text, such as '<|endoftext|>'")
+    pad: str | None = _role("fills the shorter texts of a batch")
+    unk: str | None = _role("stands for what has no token")
+    add_bos: bool = _adds("bos", "before")
+    add_eos: bool = _adds("eos", "after")
+    chat_template: str | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            metavar="FILE|NAME",
+            advanced=True,
+            help="Jinja template of a conversation, for transformers' apply_chat_template: a file, "
+            f"or {', '.join(CHAT_TEMPLATES)}, whose tokens become special tokens.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+        for role in ("bos", "eos"):
+            if getattr(self, f"add_{role}") and getattr(self, role) is None:
+                raise ConfigError(f"`add_{role}` needs `{role}` TOKEN: which token to add")
+
+    def with_tokens(self, pretokens: PretokenSettings) -> PretokenSettings:
+        """The same with the tokens of these settings among the special tokens, behind the others.
+
+        Raises:
+            ConfigError: a token is empty.
+        """
+        tokens = [self.bos, self.eos, self.pad, self.unk]
+        tokens += _TOKENS_OF_TEMPLATES.get(self.chat_template or "", ())
+        named = [token for token in tokens if token is not None]
+        if "" in named:
+            raise ConfigError("the token of a role is empty: leave the role out")
+        special = dict.fromkeys((*pretokens.special_tokens, *named))
+        # As given where nothing is added, so that a duplicate is reported.
+        if len(special) == len(pretokens.special_tokens):
+            return pretokens
+        return replace(pretokens, special_tokens=tuple(special))
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowSettings:
     """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
@@ -492,7 +560,8 @@ class RowSettings:
         metadata=option(
             group="Rows",
             metavar="TOKEN",
-            help="Special token to prepend to the ids of each document, such as '<|bos|>'.",
+            help="Special token to prepend to the ids of each document, such as '<|bos|>'; or a "
+            "role of the tokenizer's tokenizer_config.json: bos.",
         ),
     )
     append_token: str | None = field(
@@ -500,7 +569,8 @@ class RowSettings:
         metadata=option(
             group="Rows",
             metavar="TOKEN",
-            help="Special token to append to the ids of each document, such as '<|endoftext|>'.",
+            help="Special token to append to the ids of each document, such as '<|endoftext|>'; or "
+            "a role of the tokenizer's tokenizer_config.json: eos.",
         ),
     )
     max_tokens: int | None = field(

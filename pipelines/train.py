@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,8 +16,11 @@ import apache_beam as beam
 import pyarrow as pa
 
 import bpe
+from bpe import Roles
+from bpe._codec import encode
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import add_formats
+from bpe.formats import tokenizer_config
 from bpe.formats.huggingface import to_json_and_reason
 from bpe.ties import needs_order
 from bpe.training_report import MixedSource, model_settings
@@ -47,7 +50,7 @@ from pipelines.output.timings import save_timing
 from pipelines.planned import Planned, Request, run_job
 from pipelines.progress import NoProgress, SlotWriter
 from pipelines.run import options
-from pipelines.settings import CountSettings, CountsInput
+from pipelines.settings import CHAT_TEMPLATES, CountSettings, CountsInput
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
         InputSettings,
         OutputSettings,
         PretokenSettings,
+        RoleSettings,
         TrainSettings,
     )
 
@@ -77,6 +81,7 @@ class TrainRequest(Request):
         paths: of these, as they were given.
         special_tokens: get reserved ids, after those the counts were cut at.
         training: the vocabulary.
+        roles: of special tokens.
         then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it: the directory is
             not complete before.
     """
@@ -85,6 +90,7 @@ class TrainRequest(Request):
     paths: tuple[str, ...]
     special_tokens: tuple[str, ...]
     training: TrainSettings
+    roles: Roles = field(default_factory=Roles)
     then: Literal["encoded"] | None = None
     name = "train"
     last_file = TOKENIZER
@@ -119,6 +125,7 @@ class TrainRequest(Request):
             "model": model_settings(_model(training)),
             "initial_alphabet": list(training.initial_alphabet),
             "special_tokens": list(self.special_tokens),
+            **({"roles": encode(self.roles)} if self.roles else {}),
         }
         if counting is None:
             settings["counts"] = self._checked_counts()
@@ -240,9 +247,12 @@ def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
     if training is None:
         raise InputError("the tokenizer has no record of its training")
     training = replace(training, mix=effective_mix(job))
+    tokenizer = tokenizer.with_roles(job.roles)
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
+    for name, data in tokenizer_config.files(job.roles).items():
+        storage.write(join(job.directory, name), data)
     storage.write(
         join(job.directory, TOKENIZER), tokenizer.to_json(dialect="beam-bpe").encode("utf-8")
     )
@@ -354,6 +364,29 @@ def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
 
 
+def read_roles(settings: RoleSettings | None) -> Roles:
+    """The roles that settings describe, with the chat template itself.
+
+    Raises:
+        InputError: its file cannot be read, or is not UTF-8.
+    """
+    if settings is None:
+        return Roles()
+    named = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    template = settings.chat_template
+    if template in CHAT_TEMPLATES:
+        named["chat_template"] = CHAT_TEMPLATES[template]
+    elif template is not None:
+        try:
+            named["chat_template"] = storage.read(template).decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{template}: the chat template is not UTF-8: {error}") from None
+        except InputError as error:
+            known = ", ".join(CHAT_TEMPLATES)
+            raise InputError(f"{error} (or name a chat template: {known})") from None
+    return Roles(**named)
+
+
 def _trained(_: None, request: TrainRequest, failures: Failures) -> list[bytes]:
     train_tokenizer(request, failures)
     return [pack(None)]
@@ -367,6 +400,7 @@ def train(
     training: TrainSettings,
     output: OutputSettings,
     execution: Execution,
+    roles: RoleSettings | None = None,
     progress: Progress | None = None,
     then: Literal["encoded"] | None = None,
 ) -> TrainSummary:
@@ -382,6 +416,7 @@ def train(
         training: the vocabulary.
         output: the directory.
         execution: where the work is done.
+        roles: of special tokens, which become special tokens.
         progress: told how far it is.
         then: as in `TrainRequest`.
 
@@ -394,6 +429,8 @@ def train(
         options(execution)
         if (inputs is None) == (not counts):
             raise ConfigError("train on inputs or on counts: give one of them")
+        if roles is not None:
+            pretokens = roles.with_tokens(pretokens)
         directory = storage.located(output.directory)
         own = CountsInput(directory=join(directory, COUNTS))
         counts = counts or (own,)
@@ -403,6 +440,7 @@ def train(
             paths=tuple(c.directory for c in counts),
             special_tokens=pretokens.special_tokens,
             training=training,
+            roles=read_roles(roles),
             then=then,
         ).started()
         counting = None

@@ -31,6 +31,7 @@ __all__ = [
     "TokenizerFiles",
     "TokenizerSpec",
     "companions",
+    "may_have",
     "read",
     "write",
 ]
@@ -89,6 +90,12 @@ def companions(path: Path) -> tuple[Path, ...]:
     """
     format_ = _format_of(path)
     return () if format_ is None else format_.companions(path)
+
+
+def may_have(path: Path) -> tuple[Path, ...]:
+    """More files that are read with a tokenizer file where they are there: those of its roles."""
+    format_ = _format_of(path)
+    return () if format_ is None else format_.may_have(path)
 
 
 def write(

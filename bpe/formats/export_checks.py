@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError
+from bpe.formats.post_processor import not_applied
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel, atomic_ids
 from bpe.pretokenizer import Pretokenizer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
+    from bpe.roles import Roles
     from bpe.tokenizer import Tokenizer
 
 LossName: TypeAlias = Literal[
@@ -25,6 +27,7 @@ LossName: TypeAlias = Literal[
     "special-tokens",
     "added-tokens",
     "post-processor",
+    "roles",
 ]
 LEAVE_OUT: tuple[LossName, ...] = get_args(LossName)
 """What :meth:`bpe.Tokenizer.save` can leave out of a file that cannot hold it."""
@@ -102,9 +105,18 @@ def common_losses(tokenizer: Tokenizer) -> dict[LossName, Loss]:
             f"the added tokens {named_tokens(tokenizer.added_tokens)}, which are cut out of every "
             "text"
         )
-    if tokenizer.not_applied:
-        losses["post-processor"] = Loss("; ".join(tokenizer.not_applied))
+    if adds := not_applied(tokenizer.post_processor):
+        losses["post-processor"] = Loss("; ".join(adds))
+    if tokenizer.roles:
+        losses["roles"] = Loss(roles_text(tokenizer.roles))
     return losses
+
+
+def roles_text(roles: Roles) -> str:
+    """Roles, in words."""
+    named = [f"{role} {token!r}" for role, token in roles.tokens.items()]
+    template = ["a chat template"] if roles.chat_template is not None else []
+    return f"the roles of special tokens ({', '.join(named + template)})"
 
 
 def cuts_as(tokenizer: Tokenizer, name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.errors import TokenizerFileError
 from bpe.models import ByteLevel, Model
+from bpe.roles import Roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,6 +35,7 @@ class Format:
         self_contained: whether its files define the pre-tokenizer and the special tokens, so that
             the caller must not.
         companions: of a path, the other files that are read with it.
+        may_have: of a path, more files that are read with it where they are there.
         reads: whether a path is read as this format.
         writes: whether a path is written as this format.
         read: of a path, a pre-tokenizer and special tokens; see :func:`bpe.formats.read`.
@@ -46,6 +48,7 @@ class Format:
     usual_names: tuple[str, ...]
     self_contained: bool
     companions: Callable[[Path], tuple[Path, ...]] = lambda _: ()
+    may_have: Callable[[Path], tuple[Path, ...]] = lambda _: ()
     reads: Callable[[Path], bool]
     writes: Callable[[Path], bool]
     read: Callable[[Path, Pretokenizer | None, SpecialIds], TokenizerSpec]
@@ -65,6 +68,7 @@ class TokenizerSpec:
         ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
         model: what a pre-token consists of before and after merging.
         post_processor: Hugging Face's, kept for the file, never applied.
+        roles: of special tokens.
     """
 
     tokens: Sequence[bytes | None] | TokenTable
@@ -75,6 +79,7 @@ class TokenizerSpec:
     ignore_merges: bool = False
     model: Model = field(default_factory=ByteLevel)
     post_processor: Mapping[str, Any] | None = None
+    roles: Roles = field(default_factory=Roles)
 
 
 @dataclass(frozen=True)

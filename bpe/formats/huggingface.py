@@ -11,7 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from bpe.errors import InexpressibleError, TokenizerError
-from bpe.formats import beam_bpe
+from bpe.formats import beam_bpe, tokenizer_config
+from bpe.formats.export_checks import Loss, check_losses, roles_text
 from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
 from bpe.formats.huggingface_cuts import (
     ends_in_bytes,
@@ -20,15 +21,18 @@ from bpe.formats.huggingface_cuts import (
     write_normalizer,
     write_pre_tokenizer,
 )
+from bpe.formats.post_processor import check_post_processor
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.pretokenizer import Pretokenizer
+from bpe.roles import Roles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
+    from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
     from bpe.tokenizer import Tokenizer
 
@@ -44,12 +48,24 @@ DIALECTS: tuple[str, ...] = get_args(Dialect)
 def write(
     tokenizer: Tokenizer,
     path: Path,
-    leave_out: Collection[str] = (),  # noqa: ARG001 - nothing is ever lost
+    leave_out: Collection[str] = (),
     dialect: str = "huggingface",
 ) -> TokenizerFiles:
-    """A tokenizer as tokenizer.json; raises as :func:`to_json`."""
+    """A tokenizer as tokenizer.json, and the roles of its special tokens beside it.
+
+    Raises:
+        InexpressibleError, TokenizerError: as :func:`to_json`; or it has roles, and the file is not
+            called tokenizer.json.
+    """
+    losses: dict[LossName, Loss] = {}
+    beside = tokenizer_config.files(tokenizer.roles)
+    if path.name != NAME and beside:
+        losses["roles"] = Loss(roles_text(tokenizer.roles))
+        check_losses(losses, leave_out, kind=path.name, loading=f"{NAME} has them beside it")
+        beside = {}
     text, reason = to_json_and_reason(tokenizer, dialect=dialect)
-    return TokenizerFiles({path: text.encode()}, {}, reason)
+    contents = {path.parent / name: data for name, data in beside.items()}
+    return TokenizerFiles({**contents, path: text.encode()}, losses, reason)
 
 
 def to_json(tokenizer: Tokenizer, *, dialect: str = "huggingface") -> str:
@@ -201,12 +217,21 @@ def read(
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
         _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
+    processor = file.get("post_processor").value
+    roles = Roles()
+    if path.name == NAME:
+        roles = tokenizer_config.read_roles(
+            path.parent,
+            is_token=lambda token: token in added or token.encode() in contents.tokens,
+            post_processor=processor,
+        )
     return TokenizerSpec(
         **vars(contents),
         pretokenizer=cut,
         special_tokens={content: id_ for content, id_ in added.items() if content in special},
         added_tokens=ordinary,
-        post_processor=file.get("post_processor").value,
+        post_processor=processor,
+        roles=roles,
     )
 
 
@@ -493,61 +518,14 @@ def _overlap(a: str, b: str) -> bool:
     return any(b.startswith(a[i:]) for i in range(1, len(a)))
 
 
-def check_post_processor(entry: Entry) -> None:
-    """Allow those that do not change ``encode(text, add_special_tokens=False)``.
-
-    Raises:
-        TokenizerFileError: it is another one.
-    """
-    if entry.value is None:
-        return
-    kind = entry.object().get("type")
-    if kind.value == "Sequence":
-        for item in entry.object("type", "processors").get("processors").items():
-            check_post_processor(item)
-    else:
-        kind.must_be("ByteLevel", "TemplateProcessing", "BertProcessing")
-
-
-def not_applied(post_processor: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What a post-processor does in Hugging Face's libraries, and not here."""
-    return tuple(
-        f"the post-processor {step.get('type')}, which adds {_tokens(step)} to each text in "
-        "Hugging Face's libraries, unless add_special_tokens=False"
-        for step in _steps(post_processor)
-        if step.get("type") != "ByteLevel"
-    )
-
-
-def _steps(post_processor: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
-    if post_processor is None:
-        return
-    if post_processor.get("type") != "Sequence":
-        yield post_processor
-        return
-    for step in post_processor["processors"]:
-        yield from _steps(step)
-
-
-def _tokens(step: Mapping[str, Any]) -> str:
-    """The tokens that it adds; ``tokens`` if the entry is malformed."""
-    try:
-        if step["type"] == "BertProcessing":
-            names = [step["cls"][0], step["sep"][0]]
-        else:
-            names = [
-                piece["SpecialToken"]["id"] for piece in step["single"] if "SpecialToken" in piece
-            ]
-    except (KeyError, TypeError, IndexError):
-        names = []
-    return " and ".join(map(shorten, names)) or "tokens"
-
-
 FORMAT = Format(
     files=NAME,
     endings=(".json",),
     usual_names=(NAME,),
     self_contained=True,
+    may_have=lambda path: (
+        tuple(path.parent / name for name in tokenizer_config.NAMES) if path.name == NAME else ()
+    ),
     reads=lambda path: path.suffix == ".json",
     writes=lambda path: path.suffix == ".json",
     read=read,

@@ -26,6 +26,7 @@ LEAVE_OUT = (
     "special-tokens",
     "added-tokens",
     "post-processor",
+    "roles",
 )
 DIALECTS = ("huggingface", "beam-bpe")
 

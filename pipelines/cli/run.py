@@ -21,6 +21,7 @@ from pipelines.settings import (
     ModelSettings,
     OutputSettings,
     PretokenSettings,
+    RoleSettings,
     TrainSettings,
 )
 
@@ -38,7 +39,7 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
 @declared_options(
     *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ModelSettings),
-    *(EncodeSettings, OutputSettings, Execution),
+    *(RoleSettings, EncodeSettings, OutputSettings, Execution),
 )
 @options.preset_option()
 @options.config_option()
@@ -50,7 +51,8 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     The file sets the options below by name, such as vocab_size: 32000; options on the command line
     override it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded.
     """
-    inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
+    inputs, roles = settings_of(ctx, InputSettings), settings_of(ctx, RoleSettings)
+    pretokens = roles.with_tokens(options.pretoken_settings(ctx))
     training, encoding = train_settings(ctx), settings_of(ctx, EncodeSettings)
     execution = options.execution(ctx)
     output = options.output_settings(ctx)
@@ -67,6 +69,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         inputs=inputs,
         pretokens=pretokens,
         training=training,
+        roles=roles,
         output=output,
         encoding=encoding,
         execution=execution,
@@ -90,6 +93,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         training=training,
         output=output,
         execution=execution,
+        roles=roles,
         progress=progress,
         then="encoded",
     )
@@ -108,6 +112,7 @@ def check_run(
     *,
     pretokens: PretokenSettings,
     training: TrainSettings,
+    roles: RoleSettings,
     output: OutputSettings,
     inputs: InputSettings,
     encoding: EncodeSettings,
@@ -121,15 +126,16 @@ def check_run(
     from pipelines import storage
     from pipelines.corpus.inputs import find_inputs
     from pipelines.encode.kept import find_kept
-    from pipelines.encode.steps import check_special_tokens
+    from pipelines.encode.steps import check_special_tokens, in_tokens
     from pipelines.failures import job_errors
     from pipelines.output.directory import decide, refuse_links, training_failed
     from pipelines.run import options as use_options
-    from pipelines.train import check_training
+    from pipelines.train import check_training, read_roles
 
     with job_errors():
         use_options(execution)
-        check_special_tokens(pretokens.special_tokens, encoding)
+        rows = in_tokens(encoding, pretokens.special_tokens, read_roles(roles))
+        check_special_tokens(pretokens.special_tokens, rows)
         check_training(
             training, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
         )

@@ -1,4 +1,4 @@
-"""``bpe show``: how a word merges."""
+"""``bpe show``: how a word merges, and which tokens there are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipelines.cli.summary import show_json, takes_colour
 from pipelines.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
     from bpe.explain import MergeStep
@@ -31,6 +31,8 @@ _HEADS = ("vocabulary", "tokens", "tokens per word", "bytes per token")
     short_help="Show how a word merges, step by step, and its ids.",
     example="""
 bpe show model/tokenizer.json lowest ' the'
+bpe show model/tokenizer.json --id 270 --id 271
+bpe show model/tokenizer.json --search ing
 bpe show model/tokenizer.json lowest --picture lowest.svg
 bpe show model --curve
 bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
@@ -39,6 +41,27 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 @click.argument("tokenizer", metavar="FILE")
 @click.argument("words", metavar="WORD...", nargs=-1)
 @options.tokenizer_options()
+@own_option(
+    "allow_special",
+    several=True,
+    metavar="TOKEN",
+    help="Special token to recognize in each WORD, or all; repeatable.",
+)
+@own_option(
+    "id",
+    kind="integer",
+    minimum=0,
+    several=True,
+    metavar="N",
+    help="Instead of words, show the token with this id: its bytes, and the merge that makes it; "
+    "repeatable.",
+)
+@own_option(
+    "search",
+    several=True,
+    metavar="TEXT",
+    help="Like --id, for all tokens that contain TEXT; repeatable.",
+)
 @own_option(
     "picture",
     metavar="FILE.svg",
@@ -73,35 +96,47 @@ def show(
     /,
     tokenizer: str,
     words: tuple[str, ...],
+    allow_special: tuple[str, ...],
+    id: tuple[int, ...],  # noqa: A002 - the name of the option
+    search: tuple[str, ...],
     picture: str | None,
     overwrite: bool,
     curve: bool,
     size: tuple[int, ...],
     **_: Any,
 ) -> None:
-    r"""Show how each WORD merges into tokens, one merge per line, and its ids.
+    r"""Show how each WORD merges into tokens, one merge per line, with the ids and bytes of these.
 
     FILE is a tokenizer.json, a .tiktoken file, or vocab.json with merges.txt next to it. The rank
     of a merge is its position in training; its count is shown if training.json is next to FILE. A
     space is shown as ␣, and a byte that is not valid UTF-8 on its own as \xNN. For several words,
     the common leading tokens are printed last.
     """
+    asked = {"--id and --search": id or search, "--curve and --size": curve or size}
+    instead = [names for names, given in asked.items() if given]
+    if instead and (words or picture is not None or len(instead) > 1):
+        raise click.UsageError(f"{instead[0]} show no words or curves: leave one out", ctx)
     if curve or size:
-        if words or picture is not None:
-            raise click.UsageError("--curve and --size show no words: leave one out", ctx)
         _show_curve(tokenizer, sizes=size, as_json=ctx.params["json"])
         return
-    if not words:
-        raise click.UsageError("Missing argument 'WORD...'; or give --curve.", ctx)
+    if not words and not instead:
+        raise click.UsageError("Missing argument 'WORD...'; or give --id, --search, --curve.", ctx)
     if picture is not None:
         _refuse_to_lose(picture, overwrite=overwrite)
     loaded = options.load_tokenizer(ctx, tokenizer).with_training(_training_beside(tokenizer))
     for what in loaded.not_applied:
         click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
     merges = _merges(loaded)
-    # An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates.
-    given = [word.encode("utf-8", "surrogateescape") for word in words]
-    explained = [_explain(loaded, word, merges) for word in given]
+    if instead:
+        rows = _found_tokens(loaded, id, [_bytes_of(text) for text in search], merges)
+        if ctx.params["json"]:
+            show_json(rows)
+        else:
+            click.echo("\n".join(_token_lines(rows)) or "no token contains that")
+        return
+    given = [_bytes_of(word) for word in words]
+    allowed = "all" if "all" in allow_special else allow_special
+    explained = [_explain(loaded, word, merges, allowed=allowed) for word in given]
     root = _common_prefix(*(word["tokens"] for word in explained))
     if picture is not None:
         from pipelines.report.pictures import draw
@@ -116,6 +151,11 @@ def show(
     if len(words) > 1:
         texts.append(f"all begin with: {' '.join(root) or '(no token in common)'}")
     click.echo("\n\n".join(texts), color=takes_colour())
+
+
+def _bytes_of(argument: str) -> bytes:
+    """An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates."""
+    return argument.encode("utf-8", "surrogateescape")
 
 
 def _refuse_to_lose(picture: str, *, overwrite: bool) -> None:
@@ -161,7 +201,11 @@ def _merges(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
 
 
 def _explain(
-    tokenizer: Tokenizer, word: bytes, merges: Mapping[tuple[bytes, bytes], Mapping[str, int]]
+    tokenizer: Tokenizer,
+    word: bytes,
+    merges: Mapping[tuple[bytes, bytes], Mapping[str, int]],
+    *,
+    allowed: Collection[str] | str,
 ) -> dict[str, Any]:
     """The steps of each pre-token of a word, its ids and its tokens, as JSON values.
 
@@ -170,29 +214,55 @@ def _explain(
     from bpe.errors import UnknownCharacterError
     from bpe.explain import visible
 
-    pretokens = []
+    ids = None
+    with suppress(UnknownCharacterError):
+        ids = tokenizer.encode(word, allowed_special=allowed)
+    pretokens: list[dict[str, Any]] = []
     tokens: list[bytes] = []
-    for pretoken in tokenizer.pretokenizer.split(word):
-        steps = tokenizer.explain(pretoken)
-        tokens += steps[-1].symbols
-        shown: list[dict[str, Any]] = []
-        for symbols, merge in steps:
+    for pretoken, cut_out in _cut(tokenizer, word, allowed):
+        if cut_out:
+            tokens.append(pretoken)
+            shown: list[dict[str, Any]] = [{"symbols": [visible(pretoken)]}]
+            pretokens.append({"pretoken": visible(pretoken), "steps": shown, "unmerged": cut_out})
+            continue
+        merged = tokenizer.explain(pretoken)
+        tokens += merged[-1].symbols
+        shown = []
+        for symbols, merge in merged:
             shown.append({"symbols": [*map(visible, symbols)]})
             if merge is not None:
                 left, right = map(visible, merge)
                 shown[-1] |= {"left": left, "right": right, **merges[merge]}
-        unmerged = _unmerged(tokenizer, pretoken, steps)
+        unmerged = _unmerged(tokenizer, pretoken, merged)
         pretokens.append({"pretoken": visible(pretoken), "steps": shown, "unmerged": unmerged})
-    ids = None
-    with suppress(UnknownCharacterError):
-        ids = tokenizer.encode(word)
+    if ids is not None:
         tokens = [*map(tokenizer.token_bytes, ids)]
     return {
         "word": visible(word),
         "pretokens": pretokens,
         "ids": ids,
         "tokens": [*map(visible, tokens)],
+        "bytes": [token.hex(" ") for token in tokens],
     }
+
+
+def _cut(
+    tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
+) -> Iterator[tuple[bytes, str | None]]:
+    """The pre-tokens of a word, and the tokens that are cut out of it, each with the reason."""
+    from bpe.special_tokens import SpecialCutter
+
+    special = tokenizer.special_tokens.keys() if allowed == "all" else allowed
+    cut = {
+        **dict.fromkeys(tokenizer.added_tokens, "it is an added token, cut out of every text"),
+        **dict.fromkeys(special, "it is a special token"),
+    }
+    for begin, end, number in SpecialCutter([name.encode() for name in cut]).cut(word):
+        if number is None:
+            for pretoken in tokenizer.pretokenizer.split(word[begin:end]):
+                yield pretoken, None
+        else:
+            yield word[begin:end], [*cut.values()][number]
 
 
 def _unmerged(tokenizer: Tokenizer, pretoken: bytes, steps: Sequence[MergeStep]) -> str | None:
@@ -218,9 +288,78 @@ def _as_text(word: dict[str, Any]) -> str:
         if pretoken["unmerged"]:
             lines.append(f"    (no merges: {pretoken['unmerged']})")
     known = word["ids"] is not None
-    ids = " ".join(map(str, word["ids"])) if known else "none: a character has no token"
-    tokens = " ".join(map(_coloured, word["tokens"], cycle(_COLOURS)))
-    return "\n".join([*lines, f"  tokens: {tokens}".rstrip(), f"  ids:    {ids}".rstrip()])
+    ids = word["ids"] if known else ["none"] * len(word["tokens"])
+    cells = [("id", "token", "bytes")]
+    cells += zip(map(str, ids), word["tokens"], word["bytes"], strict=True)
+    if word["tokens"]:
+        table = _table(cells)
+        lines.append(f"  {table[0]}")
+        lines += (f"  {_coloured(*row)}" for row in zip(table[1:], cycle(_COLOURS), strict=False))
+    if not known:
+        lines.append("  (a character has no token)")
+    return "\n".join(lines)
+
+
+def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines of columns, two spaces apart: the first to the right, the others to the left."""
+    from bpe.explain import columns
+
+    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for first, *others in cells:
+        line = " " * (widths[0] - columns(first)) + first
+        for cell, width in zip(others, widths[1:], strict=True):
+            line += "  " + cell + " " * (width - columns(cell))
+        lines.append(line.rstrip())
+    return lines
+
+
+def _found_tokens(
+    tokenizer: Tokenizer,
+    ids: Iterable[int],
+    texts: Sequence[bytes],
+    merges: Mapping[tuple[bytes, bytes], Mapping[str, int]],
+) -> list[dict[str, Any]]:
+    """The tokens of these ids, then those that contain one of the texts, as JSON values."""
+    from bpe.explain import visible
+
+    found = [
+        id_
+        for id_, token in enumerate(tokenizer.tokens)
+        if token is not None and any(text in token for text in texts)
+    ]
+    of = tokenizer.token_bytes
+    made = {result: (of(left), of(right)) for left, right, result in reversed(tokenizer.merges)}
+    kinds = dict.fromkeys(tokenizer.added_tokens.values(), "added token")
+    kinds |= dict.fromkeys(tokenizer.special_tokens.values(), "special token")
+    rows = []
+    for id_ in dict.fromkeys((*ids, *found)):
+        token = of(id_)
+        row: dict[str, Any] = {"id": id_, "token": visible(token), "bytes": token.hex(" ")}
+        if id_ in kinds:
+            row["kind"] = kinds[id_]
+        elif (merge := made.get(id_)) is not None:
+            left, right = map(visible, merge)
+            row |= {"kind": "merge", "left": left, "right": right, **merges[merge]}
+        else:
+            row["kind"] = "symbol" if len(tokenizer.model.symbols(token)) == 1 else "token"
+        rows.append(row)
+    return rows
+
+
+def _token_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    cells = [("id", "token", "bytes", "made of")]
+    for row in rows:
+        made = _merge_text(row) if row["kind"] == "merge" else row["kind"]
+        cells.append((str(row["id"]), row["token"], row["bytes"], made))
+    return _table(cells)
+
+
+def _merge_text(merge: Mapping[str, Any]) -> str:
+    count = f", count {merge['count']:,}" if "count" in merge else ""
+    return f"{merge['left']} + {merge['right']}  (rank {merge['rank']:,}{count})"
 
 
 def _coloured(token: str, colour: str) -> str:
@@ -241,10 +380,7 @@ def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
             symbols[begin:end] = [
                 click.style(symbol, fg="green", bold=True) for symbol in symbols[begin:end]
             ]
-        merge = ""
-        if "rank" in step:
-            merge = f"{step['left']} + {step['right']}  (rank {step['rank']:,}"
-            merge += f", count {step['count']:,})" if "count" in step else ")"
+        merge = _merge_text(step) if "rank" in step else ""
         lines.append(f"    {' '.join(symbols)}{' ' * (max(widths) - width)}    {merge}".rstrip())
         before = step["symbols"]
     return lines

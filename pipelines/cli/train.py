@@ -18,6 +18,7 @@ from pipelines.settings import (
     ModelSettings,
     OutputSettings,
     PretokenSettings,
+    RoleSettings,
     TrainSettings,
 )
 
@@ -37,7 +38,8 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
 """,
 )
 @declared_options(
-    *(InputSettings, PretokenSettings, TrainSettings, ModelSettings, OutputSettings, Execution),
+    *(InputSettings, PretokenSettings, TrainSettings, ModelSettings, RoleSettings),
+    *(OutputSettings, Execution),
     optional=["input"],
 )
 @own_option(
@@ -57,7 +59,9 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     """Train a tokenizer on a corpus, or on the counts of bpe count.
 
     Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
-    after it. With --input, the counts stay in DIR/counts.
+    after it. With --input, the counts stay in DIR/counts. With --bos, --eos, --pad, --unk or
+    --chat-template, also DIR/tokenizer_config.json and DIR/special_tokens_map.json, with which
+    transformers' AutoTokenizer.from_pretrained(DIR) knows the tokens of these roles.
 
     You can open tokenizer.json with Hugging Face's tokenizers and transformers too. They give the
     same ids for text that contains no special token. A tokenizer that they cannot express is
@@ -86,6 +90,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         training=training,
         output=output,
         execution=execution,
+        roles=settings_of(ctx, RoleSettings),
         progress=options.progress(ctx),
     )
     show_summary(ctx, train=summary)

@@ -30,6 +30,7 @@ from pipelines.encode.steps import (
     count_written,
     encode_job,
     encode_split,
+    in_tokens,
     tokenizer_of,
     write_manifest,
 )
@@ -93,11 +94,13 @@ class EncodeRequest(CorpusRequest):
         """A request that means the same in every process, whatever its working directory.
 
         Raises:
-            ConfigError: the filesystem of the output cannot be used here.
+            ConfigError: the filesystem of the output cannot be used here, or the tokenizer has no
+                token for a role.
             InputError: no tokenizer.json holds the tokenizer.
         """
         sent = b""
         if not isinstance(tokenizer, str):
+            encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
             sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
         return cls(
             inputs=anywhere(inputs),
@@ -133,7 +136,8 @@ class EncodeRequest(CorpusRequest):
             InputError: there are no inputs, or no tokenizer.
             ConfigError: a setting is wrong.
         """
-        inputs, encoding, tokenizer = self.inputs, self.encoding, self.load()
+        inputs, tokenizer = self.inputs, self.load()
+        encoding = in_tokens(self.encoding, tokenizer.special_tokens, tokenizer.roles)
         check_tokens(tokenizer, encoding)
         if self.tokenizer:
             refuse_inputs_inside(self.directory, [self.tokenizer])

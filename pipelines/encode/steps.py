@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe.errors import EncodingError
+from bpe.roles import ROLES
 from pipelines import storage
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
@@ -22,9 +23,9 @@ from pipelines.output.names import TOKENIZER, fingerprint, part_file
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from bpe import Tokenizer
+    from bpe import Roles, Tokenizer
     from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 # when the same settings and columns make other bytes than before: `--resume` writes such parts
 # again.
 LAYOUT = 4
+
+_Rows = TypeVar("_Rows", bound="RowSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,6 +317,42 @@ def encode_job(
         parts=parts,
         run=run,
     )
+
+
+def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Rows:
+    """The settings with tokens in place of roles: in place of ``eos``, what ends a text.
+
+    Args:
+        rows: the settings.
+        special_tokens: of the tokenizer; one that is called like a role is meant first.
+        roles: of the tokenizer.
+
+    Raises:
+        ConfigError: the tokenizer has no token for a role.
+    """
+    prepend, append = (
+        token_of_role(getattr(rows, name), special_tokens, roles, option=f"`{name}`")
+        for name in ("prepend_token", "append_token")
+    )
+    return replace(rows, prepend_token=prepend, append_token=append)
+
+
+def token_of_role(
+    token: str | None, special_tokens: Collection[str], roles: Roles, *, option: str
+) -> str | None:
+    """A token that an option names, or the one of the role that it names; None where it is None.
+
+    Raises:
+        ConfigError: the tokenizer has no token for the role.
+    """
+    if token is None or token not in ROLES or token in special_tokens:
+        return token
+    if (found := roles.tokens.get(token)) is None:
+        raise ConfigError(
+            f"{option} {token}: the tokenizer has no token for this role: name a special token, or "
+            f"train it with `{token}` TOKEN"
+        )
+    return found
 
 
 def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:

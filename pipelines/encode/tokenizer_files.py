@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
-from bpe.formats import companions
+from bpe.formats import companions, may_have
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output.names import TOKENIZER
@@ -46,6 +46,9 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
             local.write_bytes(storage.read(path))
             for beside in companions(local):
                 beside.write_bytes(storage.read(join(head, beside.name)))
+            for beside in may_have(local):
+                if storage.exists(join(head, beside.name)):
+                    beside.write_bytes(storage.read(join(head, beside.name)))
             return Tokenizer.load(local, pretokenizer=pretokenizer)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error

@@ -33,6 +33,7 @@ from pipelines.output.names import (
     PLAN_VERSION,
     REPORT,
     REPORT_MARK,
+    ROLES_FILES,
     RUN,
     SPLITS,
     TIMINGS,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 _LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
 _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
-    "tokenizer": (PLAN, TRAINING, TOKENIZER, TIMINGS),
+    "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
     "encoded": (PLAN, SPLITS, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
 }
 _COMMANDS = {"counts": "bpe count", "tokenizer": "bpe train", "encoded": "bpe encode"}

@@ -30,6 +30,7 @@ RUN = "run"  # of a plan: the id of the run that wrote it
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
+ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # beside `TOKENIZER`
 TIMINGS = ".timings.json"
 REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report

@@ -13,7 +13,7 @@ from pipelines.corpus.reading import Reading
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import count_job
 from pipelines.drift import Series, trained_bytes_per_token
-from pipelines.encode.steps import check_tokens, encode_job
+from pipelines.encode.steps import check_tokens, encode_job, in_tokens
 from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, OutputError
 from pipelines.failures import job_errors
@@ -87,6 +87,7 @@ def watch_encode(
     with job_errors():
         options(execution)
         loaded = load_tokenizer(tokenizer)
+        encoding = in_tokens(encoding, loaded.special_tokens, loaded.roles)
         check_tokens(loaded, encoding)
         text = tokenizer_json(loaded, tokenizer)
         output = replace(output, directory=storage.located(output.directory))

@@ -178,7 +178,7 @@ def test_version() -> None:
         ((*TRAIN, "--pretokenizer", "gpt2"), "--counts were split when they were counted"),
         ((*TRAIN, "--pattern", "x"), "--counts were split when they were counted"),
         (("train", "--counts", "a:0", *TRAIN[3:]), "the weight 0 is not above 0: use a whole"),
-        ((*COUNT, "--split-size", "9" * 400 + ".5"), "larger than any file"),
+        ((*COUNT, "--split-size", "9" * 400 + ".5"), "out of range"),
         (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not above 0"),
         (("train", "--counts", "d:x", *TRAIN[3:]), "the weight 'x' is not a number: use a whole"),
         (("train", "--counts", "d:1/0", *TRAIN[3:]), "'1/0' is not a number"),

@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import Option, parse_size
+from pipelines.option import Option, parse_size, parse_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,30 @@ def test_names_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("1", 1), ("64MiB", 64 << 20), ("64 mib", 64 << 20), ("0.5 GB", 500_000_000), ("7b", 7)],
+    [
+        *[("1", 1), ("64MiB", 64 << 20), ("64 mib", 64 << 20), ("0.5 GB", 500_000_000), ("7b", 7)],
+        *[("2k", 2000), ("64M", 64_000_000), ("2Ki", 2048), ("1.5", 1)],
+    ],
 )
 def test_parses_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *[("32000", 32_000), ("32k", 32_000), ("32 K", 32_000), ("1.5M", 1_500_000), ("2Ki", 2048)],
+        *[("-1", -1), ("1.0000000000000000001", None), ("1.5", None), ("2kb", None), ("k", None)],
+        *[("32e3", None), ("1.2345k", None), ("", None), ("2i", None)],
+    ],
+)
+def test_parses_whole_numbers(text: str, number: int | None) -> None:
+    if number is not None:
+        assert parse_whole(text) == number
+        return
+    with pytest.raises(ValueError, match="is not a whole number"):
+        parse_whole(text)
+
+
+def test_whole_numbers_with_a_unit_in_a_file(tmp_path: Path) -> None:
+    assert read(tmp_path, "vocab_size: 32k\n") == {"vocab_size": 32_000}

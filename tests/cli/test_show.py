@@ -136,7 +136,7 @@ def test_a_curve_needs_training_json(model: Path, tmp_path: Path) -> None:
     (tmp_path / "training.json").write_text("{}")
     assert "not a training.json" in bpe("show", tmp_path, "--curve", status=1).stderr
     refused = bpe("show", model, "word", "--curve", status=2)
-    assert "--curve and --size show no words" in refused.stderr
+    assert "--curve and --size show no words or curves" in refused.stderr
 
 
 def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
@@ -144,7 +144,14 @@ def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
     model = library.CharacterLevel()
     library.train(counts, max_merges=2, model=model).save(tmp_path / "t.json", dialect="beam-bpe")
     lines = bpe("show", tmp_path / "t.json", "lowly").stdout.splitlines()
-    assert lines[-2:] == ["  tokens: low l y </w>", "  ids:    none: a character has no token"]
+    assert [line.split() for line in lines[-6:-1]] == [
+        ["id", "token", "bytes"],
+        ["none", "low", "6c", "6f", "77"],
+        ["none", "l", "6c"],
+        ["none", "y", "79"],
+        ["none", "</w>", "3c", "2f", "77", "3e"],
+    ]
+    assert lines[-1] == "  (a character has no token)"
     (word,) = json.loads(bpe("show", tmp_path / "t.json", "lowly", "--json").stdout)
     assert word["ids"] is None
 
@@ -157,7 +164,11 @@ def test_show_explains_a_word(work: Path) -> None:
     assert re.search(r" \+ \S+  \(rank \d+, count \d+\)$", lines[2])
     tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
     ids = tokenizer.encode("lowest")
-    assert lines[-1] == "  ids:    " + " ".join(map(str, ids))
+    rows = [line.split(maxsplit=2) for line in lines[-len(ids) :]]
+    tokens = [tokenizer.token_bytes(id_) for id_ in ids]
+    assert rows == [
+        [str(id_), token.decode(), token.hex(" ")] for id_, token in zip(ids, tokens, strict=True)
+    ]
     assert done.stderr == ""
 
 
@@ -194,3 +205,54 @@ def test_show_refuses_what_is_no_tokenizer(tmp_path: Path, name: str, content: s
     done = bpe("show", name, "word", cwd=tmp_path, status=1)
     assert done.stderr.startswith(f"bpe: error: {name}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_special_tokens_of_a_text(work: Path) -> None:
+    text = "low<|endoftext|>low"
+    plain, special = (
+        json.loads(bpe("show", "model/tokenizer.json", text, "--json", *more, cwd=work).stdout)[0]
+        for more in ((), ("--allow-special", "<|endoftext|>"))
+    )
+    tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
+    assert plain["ids"] == tokenizer.encode(text)
+    assert special["ids"] == tokenizer.encode(text, allowed_special="all")
+    assert [part["pretoken"] for part in special["pretokens"]] == ["low", "<|endoftext|>", "low"]
+    assert special["pretokens"][1]["unmerged"] == "it is a special token"
+    shown = bpe("show", "model/tokenizer.json", text, "--allow-special", "all", cwd=work).stdout
+    assert "    <|endoftext|>\n    (no merges: it is a special token)" in shown
+    refused = bpe(
+        "show", "model/tokenizer.json", text, "--allow-special", "<|none|>", cwd=work, status=1
+    )
+    assert "'<|none|>'" in refused.stderr
+
+
+def test_tokens_by_id_and_by_what_they_contain(model: Path) -> None:
+    tokenizer = library.Tokenizer.load(model)
+    left, right, made = tokenizer.merges[0]
+    rows = json.loads(bpe("show", model, "--id", str(made), "--id", "97", "--json").stdout)
+    assert [row["id"] for row in rows] == [made, 97]
+    assert rows[0]["kind"] == "merge"
+    assert rows[0]["rank"] == 0
+    assert rows[0]["count"] > 1
+    assert bytes.fromhex(rows[0]["bytes"]) == tokenizer.token_bytes(left) + tokenizer.token_bytes(
+        right
+    )
+    assert rows[1] == {"id": 97, "token": "a", "bytes": "61", "kind": "symbol"}
+    found = json.loads(bpe("show", model, "--search", "pla", "--search", "日", "--json").stdout)
+    assert [row["id"] for row in found] == [
+        id_
+        for id_, token in enumerate(tokenizer.tokens)
+        if token is not None and (b"pla" in token or "日".encode() in token)
+    ]
+    lines = bpe("show", model, "--search", "pla").stdout.splitlines()
+    assert lines[0].split() == ["id", "token", "bytes", "made", "of"]
+    assert all("(rank " in line for line in lines[1:])
+    assert bpe("show", model, "--search", "xyz").stdout == "no token contains that\n"
+    assert bpe("show", model, "--search", "xyz", "--json").stdout == "[]\n"
+
+
+def test_ids_and_searches_that_cannot_be(model: Path) -> None:
+    assert "no token has the id 9999" in bpe("show", model, "--id", "9999", status=1).stderr
+    for more in (("word",), ("--curve",), ("--picture", "x.svg")):
+        refused = bpe("show", model, "--id", "3", *more, status=2)
+        assert "--id and --search show no words or curves: leave one out" in refused.stderr

@@ -1,0 +1,62 @@
+"""The ``post_processor`` of tokenizer.json, which adds special tokens: kept, never applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bpe.formats.strict_json import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bpe.formats.strict_json import Entry
+
+
+def check_post_processor(entry: Entry) -> None:
+    """Allow those that do not change ``encode(text, add_special_tokens=False)``.
+
+    Raises:
+        TokenizerFileError: it is another one.
+    """
+    if entry.value is None:
+        return
+    kind = entry.object().get("type")
+    if kind.value == "Sequence":
+        for item in entry.object("type", "processors").get("processors").items():
+            check_post_processor(item)
+    else:
+        kind.must_be("ByteLevel", "TemplateProcessing", "BertProcessing")
+
+
+def not_applied(post_processor: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What a post-processor does in Hugging Face's libraries, and not here."""
+    return tuple(
+        f"the post-processor {step.get('type')}, which adds {_tokens(step)} to each text in "
+        "Hugging Face's libraries, unless add_special_tokens=False"
+        for step in _steps(post_processor)
+        if step.get("type") != "ByteLevel"
+    )
+
+
+def _steps(post_processor: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    if post_processor is None:
+        return
+    if post_processor.get("type") != "Sequence":
+        yield post_processor
+        return
+    for step in post_processor["processors"]:
+        yield from _steps(step)
+
+
+def _tokens(step: Mapping[str, Any]) -> str:
+    """The tokens that it adds; ``tokens`` if the entry is malformed."""
+    try:
+        if step["type"] == "BertProcessing":
+            names = [step["cls"][0], step["sep"][0]]
+        else:
+            names = [
+                piece["SpecialToken"]["id"] for piece in step["single"] if "SpecialToken" in piece
+            ]
+    except (KeyError, TypeError, IndexError):
+        names = []
+    return " and ".join(map(shorten, names)) or "tokens"

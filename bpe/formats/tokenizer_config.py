@@ -1,0 +1,122 @@
+"""``tokenizer_config.json`` and ``special_tokens_map.json``: the roles of special tokens.
+
+``transformers.AutoTokenizer`` reads them beside ``tokenizer.json``, and so does this library. They
+change no id of ours: what they ask to add is named in `bpe.Tokenizer.not_applied`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import TokenizerFileError
+from bpe.formats.strict_json import Entry, read_bytes, read_json
+from bpe.roles import ROLES, Roles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+CONFIG = "tokenizer_config.json"
+TOKENS_MAP = "special_tokens_map.json"
+CHAT_TEMPLATE = "chat_template.jinja"
+NAMES = (CONFIG, TOKENS_MAP, CHAT_TEMPLATE)
+"""What may lie beside a tokenizer.json."""
+
+
+def read_roles(
+    folder: Path, *, is_token: Callable[[str], bool], post_processor: Mapping[str, Any] | None
+) -> Roles:
+    """The roles that the files in a folder give; none where there are none.
+
+    Args:
+        folder: that of the tokenizer.json.
+        is_token: whether the tokenizer has a token.
+        post_processor: of the tokenizer.json; it already says which tokens are added.
+
+    Raises:
+        TokenizerFileError: a file is broken.
+        OSError: it cannot be opened.
+    """
+    ignored: list[str] = []
+    named: dict[str, str] = {}
+    config = _read(folder / CONFIG)
+    for file in (_read(folder / TOKENS_MAP), config):
+        for role in ROLES:
+            token = None if file is None else _token(file.get(f"{role}_token"))
+            if token is not None:
+                named[role] = token
+    for role, token in named.items():
+        if not is_token(token):
+            ignored.append(
+                f"the role {role} of {CONFIG}: its token {token!r} is not in the vocabulary"
+            )
+    named = {role: token for role, token in named.items() if is_token(token)}
+    added: dict[str, bool] = {}
+    for role in ("bos", "eos"):
+        entry = None if config is None else config.get(f"add_{role}_token")
+        added[role] = entry is not None and role in named and entry.boolean(default=False)
+        if added[role] and post_processor is None:
+            ignored.append(
+                f"add_{role}_token of {CONFIG}, by which transformers adds {named[role]!r} to each "
+                "text"
+            )
+    if config is not None and config.get("add_prefix_space").value is True:
+        ignored.append(f"add_prefix_space of {CONFIG}, by which transformers changes texts")
+    return Roles(
+        **named,
+        add_bos=added["bos"],
+        add_eos=added["eos"],
+        chat_template=_chat_template(folder, config),
+        ignored=tuple(ignored),
+    )
+
+
+def files(roles: Roles) -> dict[str, bytes]:
+    """The files that record roles, by name; none where there is nothing to record."""
+    if not roles:
+        return {}
+    tokens = {f"{role}_token": token for role, token in roles.tokens.items()}
+    config: dict[str, Any] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        **tokens,
+        **{f"add_{role}_token": True for role in ("bos", "eos") if getattr(roles, f"add_{role}")},
+    }
+    if roles.chat_template is not None:
+        config["chat_template"] = roles.chat_template
+    return {CONFIG: _json(config), TOKENS_MAP: _json(tokens)}
+
+
+def _read(path: Path) -> Entry | None:
+    if not path.is_file():
+        return None
+    return read_json(str(path), read_bytes(path)).object()
+
+
+def _token(entry: Entry) -> str | None:
+    """A token: a string, or an object with its ``content``, as older releases write it."""
+    if entry.value is None:
+        return None
+    return (entry.get("content") if isinstance(entry.value, dict) else entry).string()
+
+
+def _chat_template(folder: Path, config: Entry | None) -> str | None:
+    """The template of the file of its own, else of the configuration: of several, ``default``."""
+    path = folder / CHAT_TEMPLATE
+    if path.is_file():
+        try:
+            return read_bytes(path).decode()
+        except UnicodeDecodeError as error:
+            raise TokenizerFileError(f"{path}: is not UTF-8: {error}") from None
+    entry = None if config is None else config.get("chat_template")
+    if entry is None or entry.value is None:
+        return None
+    if not isinstance(entry.value, list):
+        return entry.string()
+    named = {one.object().get("name").string(): one.get("template") for one in entry.items()}
+    return named["default"].string() if "default" in named else None
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()

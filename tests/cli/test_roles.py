@@ -1,0 +1,92 @@
+"""Roles of special tokens, from training to the rows of token ids."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from transformers import AutoTokenizer
+
+import bpe as library
+from tests.cli.process import bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRAIN = ("train", "--input", "corpus.jsonl", "--vocab-size", "280")
+ROLES = ("--bos", "<s>", "--eos", "</s>", "--special-token", "<sep>")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [json.dumps({"id": str(i), "text": "low lower lowest </s>"}) for i in range(5)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    return tmp_path
+
+
+def rows(folder: Path, name: str) -> list[list[int]]:
+    column = pq.read_table(folder / name / "data").column("input_ids")
+    return list(column.to_pylist())
+
+
+def test_roles_from_training_to_rows(folder: Path) -> None:
+    template = ("--chat-template", "chatml", "--add-bos")
+    bpe(*TRAIN, *ROLES, *template, "--output", "model", cwd=folder)
+    theirs = AutoTokenizer.from_pretrained(folder / "model")
+    special = ("<sep>", "<s>", "</s>", "<|im_start|>", "<|im_end|>")
+    assert [theirs.convert_tokens_to_ids(token) for token in special] == [0, 1, 2, 3, 4]
+    assert (theirs.bos_token, theirs.eos_token) == ("<s>", "</s>")
+    chat = [{"role": "user", "content": "low"}]
+    assert theirs.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) == (
+        "<|im_start|>user\nlow<|im_end|>\n<|im_start|>assistant\n"
+    )
+    encode = ("encode", "--input", "corpus.jsonl", "--tokenizer", "model/tokenizer.json")
+    ends = ("--prepend-token", "bos", "--append-token", "eos")
+    done = bpe(*encode, *ends, "--output", "ids", "--json", cwd=folder)
+    summary = json.loads(done.stdout)
+    assert "TemplateProcessing" in summary["not_applied"][0]
+    text = "low lower lowest </s>"
+    plain = library.Tokenizer.load(folder / "model").encode(text)
+    assert rows(folder, "ids") == [[1, *plain, 2]] * 5
+    made = json.loads((folder / "ids" / "manifest.json").read_text("utf-8"))["rows"]
+    assert (made["prepend_token"], made["append_token"]) == ("<s>", "</s>")
+    bpe("verify", "ids", "--input", "corpus.jsonl", cwd=folder)
+    bpe(*encode, *ends, "--output", "ids", "--resume", cwd=folder)
+
+
+def test_a_job_with_roles(folder: Path) -> None:
+    (folder / "template.jinja").write_text("{{ messages[0]['content'] }}", "utf-8")
+    (folder / "job.yaml").write_text(
+        "input: corpus.jsonl\noutput: out\nvocab_size: 280\nbos: <s>\neos: </s>\n"
+        "special_token: <sep>\nchat_template: template.jinja\nappend_token: eos\n",
+        "utf-8",
+    )
+    bpe("run", "job.yaml", cwd=folder)
+    theirs = AutoTokenizer.from_pretrained(folder / "out")
+    assert theirs.chat_template == "{{ messages[0]['content'] }}"
+    assert all(row[-1] == theirs.eos_token_id for row in rows(folder, "out/encoded"))
+    bpe(*TRAIN, *ROLES, "--output", "model", cwd=folder)
+    again = bpe(
+        *TRAIN, *ROLES, "--pad", "<pad>", "--output", "model", "--resume", cwd=folder, status=1
+    )
+    assert "begun as another job: settings roles was" in again.stderr
+    # What an earlier job recorded does not stay behind.
+    bpe(*TRAIN, "--output", "model", "--overwrite", cwd=folder)
+    assert not (folder / "model" / "tokenizer_config.json").exists()
+
+
+def test_roles_that_cannot_be(folder: Path) -> None:
+    refused = bpe(*TRAIN, "--add-bos", "--output", "model", cwd=folder, status=2)
+    assert "--add-bos needs --bos TOKEN" in refused.stderr
+    refused = bpe(*TRAIN, "--eos", "", "--output", "model", cwd=folder, status=2)
+    assert "the token of a role is empty" in refused.stderr
+    refused = bpe(*TRAIN, "--chat-template", "missing.jinja", "--output", "m", cwd=folder, status=1)
+    assert "missing.jinja" in refused.stderr
+    assert "(or name a chat template: chatml)" in refused.stderr
+    bpe(*TRAIN, "--output", "model", cwd=folder)
+    encode = ("encode", "--input", "corpus.jsonl", "--tokenizer", "model/tokenizer.json")
+    refused = bpe(*encode, "--append-token", "eos", "--output", "ids", cwd=folder, status=2)
+    assert "--append-token eos: the tokenizer has no token for this role" in refused.stderr
+    assert "train it with --eos TOKEN" in refused.stderr
