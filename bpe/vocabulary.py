@@ -167,7 +167,7 @@ class Vocabulary:
         return self._roles
 
     def with_roles(self, roles: Roles) -> Self:
-        """This tokenizer with other roles; tokens to be added make a :attr:`post_processor`.
+        """This tokenizer with other roles; tokens to be added make another :attr:`post_processor`.
 
         Raises:
             TokenizerError: a token is none of this tokenizer's; or one that is to be added is not
@@ -179,11 +179,13 @@ class Vocabulary:
             if getattr(roles, f"add_{role}") and token not in self._special_tokens:
                 raise TokenizerError(f"`add_{role}`: {token!r} is not a special token")
         processor = roles.post_processor(self._special_tokens)
+        if processor is None and not (self._roles.add_bos or self._roles.add_eos):
+            processor = deepcopy(self._post_processor)
         other = object.__new__(type(self))
         vars(other).update(
             {name: value for name, value in vars(self).items() if name != "sha256"},
             _roles=roles,
-            _post_processor=processor or self.post_processor,
+            _post_processor=processor,
         )
         return other
 

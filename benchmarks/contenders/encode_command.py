@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import vocabularies
 from benchmarks.contenders.report import Report, strings_digest
-from benchmarks.contenders.whole_command import measured
+from benchmarks.contenders.whole_command import measured, own_python
 from benchmarks.corpora import DATA, SCRIPTS, column, jsonl_file, text_bytes
 from benchmarks.processes import cores_there
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def ours(source: Path, tokenizer: Path, folder: Path, *, workers: int) -> list[str | Path]:
     """``bpe encode``."""
     return [
-        *(sys.executable, "-m", "pipelines.cli", "encode", "--input", source),
+        *(own_python(), "-m", "pipelines.cli", "encode", "--input", source),
         *("--tokenizer", tokenizer, "--output", folder),
         *("--workers", str(workers), "--quiet"),
     ]

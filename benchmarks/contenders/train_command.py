@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from benchmarks.contenders.report import Report, strings_digest
-from benchmarks.contenders.whole_command import measured
+from benchmarks.contenders.whole_command import measured, own_python
 from benchmarks.corpora import DATA, SCRIPTS, column, parquet_file, text_bytes
 from benchmarks.processes import cores_there
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def ours(corpus: Path, folder: Path, vocab_size: str, *, workers: int) -> list[str | Path]:
     """``bpe train``."""
     return [
-        *(sys.executable, "-m", "pipelines.cli", "train", "--input", corpus),
+        *(own_python(), "-m", "pipelines.cli", "train", "--input", corpus),
         *("--output", folder, "--vocab-size", vocab_size, "--ties", "huggingface"),
         *("--workers", str(workers), "--quiet"),
     ]

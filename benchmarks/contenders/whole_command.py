@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 _EVERY = 0.02  # seconds between two samples of memory
 
 
+def own_python() -> str:
+    """The interpreter with what the package needs, and none of the peers.
+
+    Beam imports pandas where it is there: the peers' environment has it, that of a user need not.
+    """
+    own = Path(sys.prefix, "ours", "bin", "python")
+    return str(own) if own.exists() else sys.executable
+
+
 def measured(command: Sequence[str | Path], *, check: bool) -> dict[str, float]:
     """Run a command; ends this process with its status where it fails.
 

@@ -14,6 +14,7 @@ from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats import gpt2, huggingface, tiktoken
 from bpe.formats.export_checks import LEAVE_OUT, check_leave_out
 from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec
+from bpe.formats.published import find, of_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -51,22 +52,28 @@ def read(
     *,
     pretokenizer: Pretokenizer | None = None,
     special_tokens: SpecialIds = None,
+    vocabulary_path: Path | None = None,
 ) -> TokenizerSpec:
     """Read a tokenizer file of any format; its name says which.
 
     Args:
         path: ``*.tiktoken``, or a ``*.model`` that holds the same (Llama 3); ``*vocab.json`` with
             ``*merges.txt`` beside it, or either of the two; any other ``*.json`` as Hugging
-            Face's tokenizer.json; or a directory that holds such files.
+            Face's tokenizer.json; a directory that holds such files; or the name of a published
+            vocabulary, such as ``gpt2``, whose file is on this machine.
         pretokenizer: how text is cut, for formats that do not say it.
         special_tokens: each with its id, or by name where the file or its publisher gives it
             one, for formats that do not say it.
+        vocabulary_path: the folder where the files of published vocabularies are looked for first.
 
     Raises:
-        TokenizerFileError: the file cannot be read as its format, or is of none of them.
+        TokenizerFileError: the file cannot be read as its format, or is of none of them; or that
+            of the published vocabulary is not here.
         OSError: it cannot be opened.
     """
-    if path.is_dir():
+    if (known := of_name(str(path))) is not None:
+        path = find(known, vocabulary_path)
+    elif path.is_dir():
         path = _file_in(path)
     format_ = _format_of(path)
     if format_ is None:

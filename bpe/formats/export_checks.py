@@ -108,15 +108,15 @@ def common_losses(tokenizer: Tokenizer) -> dict[LossName, Loss]:
     if adds := not_applied(tokenizer.post_processor):
         losses["post-processor"] = Loss("; ".join(adds))
     if tokenizer.roles:
-        losses["roles"] = Loss(roles_text(tokenizer.roles))
+        losses["roles"] = lost_roles(tokenizer.roles)
     return losses
 
 
-def roles_text(roles: Roles) -> str:
-    """Roles, in words."""
+def lost_roles(roles: Roles) -> Loss:
+    """The loss of roles, which changes no id: what asks for one later is refused."""
     named = [f"{role} {token!r}" for role, token in roles.tokens.items()]
     template = ["a chat template"] if roles.chat_template is not None else []
-    return f"the roles of special tokens ({', '.join(named + template)})"
+    return Loss(f"the roles of special tokens ({', '.join(named + template)})", reported=True)
 
 
 def cuts_as(tokenizer: Tokenizer, name: str) -> bool:

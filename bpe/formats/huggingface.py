@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from bpe.errors import InexpressibleError, TokenizerError
 from bpe.formats import beam_bpe, tokenizer_config
-from bpe.formats.export_checks import Loss, check_losses, roles_text
+from bpe.formats.export_checks import lost_roles
 from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
 from bpe.formats.huggingface_cuts import (
     ends_in_bytes,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from bpe.formats.export_checks import LossName
+    from bpe.formats.export_checks import Loss, LossName
     from bpe.formats.format import SpecialIds
     from bpe.tokenizer import Tokenizer
 
@@ -48,20 +48,17 @@ DIALECTS: tuple[str, ...] = get_args(Dialect)
 def write(
     tokenizer: Tokenizer,
     path: Path,
-    leave_out: Collection[str] = (),
+    leave_out: Collection[str] = (),  # noqa: ARG001 - no loss has to be accepted
     dialect: str = "huggingface",
 ) -> TokenizerFiles:
     """A tokenizer as tokenizer.json, and the roles of its special tokens beside it.
 
-    Raises:
-        InexpressibleError, TokenizerError: as :func:`to_json`; or it has roles, and the file is not
-            called tokenizer.json.
+    A file of another name has no roles. Raises as :func:`to_json`.
     """
     losses: dict[LossName, Loss] = {}
     beside = tokenizer_config.files(tokenizer.roles)
     if path.name != NAME and beside:
-        losses["roles"] = Loss(roles_text(tokenizer.roles))
-        check_losses(losses, leave_out, kind=path.name, loading=f"{NAME} has them beside it")
+        losses["roles"] = lost_roles(tokenizer.roles)
         beside = {}
     text, reason = to_json_and_reason(tokenizer, dialect=dialect)
     contents = {path.parent / name: data for name, data in beside.items()}

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bpe._native import merges_of_ranks
 from bpe.errors import TokenizerError, TokenizerFileError
@@ -24,6 +23,7 @@ from bpe.formats.export_checks import (
     require_byte_level,
 )
 from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec, id_limit, with_ids
+from bpe.formats.published import of_contents
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
@@ -37,33 +37,6 @@ if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
 
 
-class _Published(NamedTuple):
-    pretokenizer: str
-    special_tokens: dict[str, int]
-
-
-_END = "<|endoftext|>"
-# From tiktoken 0.14: the files that OpenAI publishes, by SHA-256.
-_PUBLISHED = {
-    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": _Published(  # r50k_base
-        "gpt2", {_END: 50256}
-    ),
-    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": _Published(  # cl100k_base
-        "cl100k",
-        {
-            _END: 100257,
-            "<|fim_prefix|>": 100258,
-            "<|fim_middle|>": 100259,
-            "<|fim_suffix|>": 100260,
-            "<|endofprompt|>": 100276,
-        },
-    ),
-    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": _Published(  # o200k_base
-        "o200k", {_END: 199999, "<|endofprompt|>": 200018}
-    ),
-}
-
-
 def read(
     path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
 ) -> TokenizerSpec:
@@ -71,8 +44,8 @@ def read(
 
     Args:
         path: the file.
-        pretokenizer: how text is cut; None only for OpenAI's r50k_base, cl100k_base and
-            o200k_base, which are recognized by their contents.
+        pretokenizer: how text is cut; None only for published vocabularies, which are recognized
+            by their contents (`bpe.formats.published`).
         special_tokens: with their ids, or by name if a recognized file has them; None for all of
             a recognized file.
 
@@ -86,7 +59,7 @@ def read(
     except ValueError as error:
         _tokens_line_by_line(path, data)  # which names the line of a token that is there twice
         raise TokenizerFileError(f"{path}: {error}") from None
-    published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
+    published = of_contents(data)
     known = published.special_tokens if published else {}
     special = with_ids(path, special_tokens, known=known)
     if special is None:
@@ -109,7 +82,9 @@ def read(
 
 
 def _holds_ranks(path: Path) -> bool:
-    """Whether a file begins as a .tiktoken file does, whatever its name."""
+    """Whether a file begins as a .tiktoken file does, whatever its name (a cache gives it none)."""
+    if not path.is_file():
+        return False
     with path.open("rb") as file:
         fields = file.readline(1 << 16).split()
     try:
@@ -212,7 +187,7 @@ def write(
 def _losses(tokenizer: Tokenizer, data: bytes) -> dict[LossName, Loss]:
     """What the file does not hold, or readers assume because OpenAI published these ranks."""
     losses = common_losses(tokenizer)
-    published = _PUBLISHED.get(hashlib.sha256(data).hexdigest())
+    published = of_contents(data)
     known = published.special_tokens if published else {}
     if tokenizer.special_tokens != known:
         instead = f", and is known to have {named_tokens(known)}" if known else ""
@@ -268,7 +243,7 @@ FORMAT = Format(
     usual_names=("tokenizer.model",),
     self_contained=False,
     reads=lambda path: (
-        path.suffix == ".tiktoken" or (path.suffix == ".model" and _holds_ranks(path))
+        path.suffix == ".tiktoken" or (path.suffix in (".model", "") and _holds_ranks(path))
     ),
     writes=lambda path: path.suffix == ".tiktoken",
     read=read,

@@ -41,9 +41,11 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
     group="Input",
     required=True,
     metavar="FILE",
-    help="tokenizer.json, written by bpe train or by Hugging Face's tokenizers. The tokens that "
-    "its post-processor would add are not added.",
+    help="tokenizer.json, written by bpe train or by Hugging Face's tokenizers; or the name of a "
+    "published vocabulary whose file is on this machine: gpt2, cl100k, o200k or llama3. The tokens "
+    "that a post-processor would add are not added.",
 )
+@options.vocabulary_path_option()
 @options.config_option()
 @options.report_options()
 @click.pass_context
@@ -62,6 +64,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     watching = options.is_watching(ctx)
     inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
     encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
+    tokenizer = options.tokenizer_path(ctx)
     if watching:
         watch, drift = settings_of(ctx, WatchSettings), settings_of(ctx, DriftSettings)
         with loading():
@@ -69,7 +72,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
 
         watched = watch_encode(
             inputs=inputs,
-            tokenizer=ctx.params["tokenizer"],
+            tokenizer=tokenizer,
             output=output,
             encoding=encoding,
             execution=execution,
@@ -84,7 +87,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
 
     summary = job.encode(
         inputs=inputs,
-        tokenizer=ctx.params["tokenizer"],
+        tokenizer=tokenizer,
         output=output,
         encoding=encoding,
         execution=execution,

@@ -179,6 +179,7 @@ def tokenizer_options() -> Callable[[Any], Any]:
             help="Never split text that matches this, for a file that does not record it: url, "
             "email or a regular expression; repeatable.",
         ),
+        vocabulary_path_option(),
         _of_file(
             "special_tokens",
             metavar="TOKEN[=ID]",
@@ -187,6 +188,32 @@ def tokenizer_options() -> Callable[[Any], Any]:
             "vocabulary is a published one; repeatable.",
         ),
     )
+
+
+def vocabulary_path_option() -> Callable[[Any], Any]:
+    """Where files of published vocabularies are looked for."""
+    spec = Option(
+        name="vocabulary_path",
+        group="Input",
+        advanced=True,
+        metavar="DIR",
+        help="Folder in which to look for the file of a published vocabulary (gpt2, cl100k, o200k, "
+        "llama3), before the caches of tiktoken and Hugging Face's hub.",
+    )
+    return add_option(spec)
+
+
+def tokenizer_path(ctx: click.Context) -> str:
+    """The file that ``--tokenizer`` names, or that of the published vocabulary it names.
+
+    Raises:
+        bpe.errors.TokenizerFileError: that is not on this machine.
+    """
+    from bpe.formats import published
+
+    name: str = ctx.params["tokenizer"]
+    known = published.of_name(name)
+    return name if known is None else str(published.find(known, ctx.params["vocabulary_path"]))
 
 
 def _of_file(field: str, **changes: Any) -> Callable[[Any], Any]:
@@ -211,6 +238,7 @@ def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
         normalizer=values["normalizer"],
         never_split=values["never_split"],
         special_tokens=_special_ids(values["special_token"]),
+        vocabulary_path=values["vocabulary_path"],
     )
 
 

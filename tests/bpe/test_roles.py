@@ -9,6 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 import bpe
+from bpe import formats
 from bpe.errors import TokenizerError, TokenizerFileError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def test_tokens_that_transformers_adds(
     loaded = bpe.Tokenizer.load(tmp_path)
     assert loaded == tokenizer
     assert loaded.sha256 != plain.sha256
+    assert tokenizer.with_roles(bpe.Roles()) == plain
     assert loaded.not_applied == (said,)
 
 
@@ -88,12 +90,13 @@ def test_what_transformers_saved(tokenizer: bpe.Tokenizer, tmp_path: Path) -> No
 
 def test_no_file_of_another_name_takes_roles(tokenizer: bpe.Tokenizer, tmp_path: Path) -> None:
     for name in ("mine.json", "mine.tiktoken", "vocab.json"):
-        leave_out = ["special-tokens"] if name != "mine.json" else []
-        with pytest.raises(TokenizerError, match="the roles of special tokens") as error:
-            tokenizer.save(tmp_path / name, leave_out=leave_out)
-        assert "`leave_out` roles" in str(error.value)
-        assert not list(tmp_path.iterdir())
-    tokenizer.save(tmp_path / "mine.json", leave_out=["roles"])
+        files = formats.write(tokenizer, tmp_path / name, leave_out=["special-tokens"])
+        assert files.losses["roles"].what == (
+            "the roles of special tokens (bos '<s>', eos '</s>', pad '<pad>', unk '<unk>', "
+            "a chat template)"
+        )
+        assert not any("config" in path.name for path in files.contents)
+    tokenizer.save(tmp_path / "mine.json")
     assert not bpe.Tokenizer.load(tmp_path / "mine.json").roles
     # What lies beside another file is not its own.
     tokenizer.save(tmp_path)

@@ -60,6 +60,25 @@ struct PairRecord {
   static constexpr uint32_t kNever = 0xFFFFFFFFu;
 };
 
+// Records by number, in blocks: none moves when more come, so that there are never two of one.
+class PairRecords {
+ public:
+  PairRecord& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }
+  const PairRecord& operator[](size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  size_t size() const { return size_; }
+
+  void add(SymbolPair pair) {
+    if (size_ % kBlock == 0) blocks_.push_back(std::make_unique<PairRecord[]>(kBlock));
+    (*this)[size_++].pair = pair;
+  }
+
+ private:
+  static constexpr size_t kBlock = size_t{1} << 14;
+
+  std::vector<std::unique_ptr<PairRecord[]>> blocks_;
+  size_t size_ = 0;
+};
+
 // Holds positions that do not fit their record. Most die young, when their pair is merged or occurs
 // no more: short arrays wait by size to be handed out again, longer ones are cut up.
 class PostingArena {
@@ -163,7 +182,7 @@ class PairTable {
     const size_t slot = slot_of(pair);
     if (numbers_[slot].is_free()) {
       numbers_.insert(slot, RecordNumber::of(records_.size()));
-      records_.emplace_back().pair = pair;
+      records_.add(pair);
     }
     return numbers_[slot].number();
   }
@@ -223,7 +242,7 @@ class PairTable {
   }
 
   FlatTable<RecordNumber> numbers_{1024};
-  std::vector<PairRecord> records_;
+  PairRecords records_;
   std::unordered_map<uint32_t, std::vector<Postings>> later_;
   PostingArena arena_;
 };
