@@ -112,11 +112,11 @@ def check_run(
     *,
     pretokens: PretokenSettings,
     training: TrainSettings,
-    roles: RoleSettings,
     output: OutputSettings,
     inputs: InputSettings,
     encoding: EncodeSettings,
     execution: Execution,
+    roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
 ) -> None:
     """Refuse settings and a directory that would end the job only after the corpus is counted.
 
