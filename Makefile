@@ -110,7 +110,7 @@ wheel: $(VENV)/bin/python ## sdist and wheel in dist/; the wheel tried in a fres
 	PATH="$(CURDIR)/build/wheel/build/bin:$$PATH" build/wheel/build/bin/auditwheel repair \
 	    build/wheel/made/*.whl --wheel-dir build/wheel/repaired
 	$(PYTHON) -m venv $(FRESH)
-	$(IN_FRESH) $(PIP) pyarrow numpy regex unicodedata2==16.0.0
+	$(IN_FRESH) $(PIP) pyarrow numpy regex unicodedata2==16.0.0 PyYAML
 	$(IN_FRESH) $(PIP) --no-deps repaired/*.whl
 	$(IN_FRESH) ../../scripts/try_wheel.py library
 	$(IN_FRESH) $(PIP) --only-binary=:all: repaired/*.whl
