@@ -271,6 +271,7 @@ def plan(growth: Result, merge_step: Result) -> str:
         Plan(size, growth["corpora"][key], merge_step) for size in SIZES.values() for key in CORPORA
     ]
     counting, *encoding = commands()
+    encoding.sort(key=lambda command: command.seconds_per_gb)
 
     def against_english(one: Plan, what: str) -> float:
         key = f"{what}_seconds_per_gb"

@@ -54,7 +54,7 @@ def works(scale: Scale) -> list[Work]:
             "encode-command",
             small,
             (*SCRIPTS, "datasets"),
-            Ratio(measure="seconds", against="datasets", must=10, aim=15),
+            Ratio(measure="seconds", against="datasets", must=15),
             Ratio(measure="seconds", against="gigatoken", must=1, aim=1.5),
             Ratio(measure="memory", against="gigatoken"),
         ),

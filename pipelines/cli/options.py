@@ -192,15 +192,14 @@ def tokenizer_options() -> Callable[[Any], Any]:
 
 def vocabulary_path_option() -> Callable[[Any], Any]:
     """Where files of published vocabularies are looked for."""
-    spec = Option(
-        name="vocabulary_path",
+    return own_option(
+        "vocabulary_path",
         group="Input",
         advanced=True,
         metavar="DIR",
         help="Folder in which to look for the file of a published vocabulary (gpt2, cl100k, o200k, "
         "llama3), before the caches of tiktoken and Hugging Face's hub.",
     )
-    return add_option(spec)
 
 
 def tokenizer_path(ctx: click.Context) -> str:
