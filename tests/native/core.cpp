@@ -235,6 +235,17 @@ void check(const std::string& text, size_t pattern) {
                     [&](auto chosen) { check_pattern<typename decltype(chosen)::type>(text); });
 }
 
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > 0) check({reinterpret_cast<const char*>(data) + 1, size - 1}, data[0] % kPatterns);
+  return 0;
+}
+
+#ifndef BPE_LIBFUZZER
+
+namespace {
+
 struct Number {
   uint64_t plus_one = 0;
   bool is_free() const { return plus_one == 0; }
@@ -269,13 +280,6 @@ void check_table(std::mt19937& random) {
 }
 
 }  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 0) check({reinterpret_cast<const char*>(data) + 1, size - 1}, data[0] % kPatterns);
-  return 0;
-}
-
-#ifndef BPE_LIBFUZZER
 
 // Texts of pieces that patterns tell apart, of many sizes; the same in every run.
 int main(int argc, char** argv) {
