@@ -226,7 +226,7 @@ class _Encode(StorageDoFn):
             self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self._tokens))
 
     def start_bundle(self) -> None:
-        self._batch: TextBatch[tuple[Any, dict[str, Any], Any, Any, Any]] = TextBatch()
+        self._batch: TextBatch[tuple[WindowedValue, dict[str, Any]]] = TextBatch()
         self._use = CacheUse()
         self._documents = self._ids = 0
 
@@ -234,9 +234,7 @@ class _Encode(StorageDoFn):
         self,
         element: Any,
         tokenizer: bpe.Tokenizer | None,
-        timestamp: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
+        windowed: WindowedValue = beam.DoFn.WindowedValueParam,
     ) -> Iterable[Any]:
         before: Iterable[Any] = ()
         if tokenizer is not None and tokenizer is not self._tokenizer:  # that of another window
@@ -251,7 +249,7 @@ class _Encode(StorageDoFn):
             text = field_text(values, self._text_field)
         except RecordError as error:
             return [*before, *bad_outputs([(element, str(error))], collects=self._collects)]
-        self._batch.add((element, values, timestamp, window, pane), text)
+        self._batch.add((windowed, values), text)
         return [*before, *self._drain()] if self._batch.full else before
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -272,16 +270,17 @@ class _Encode(StorageDoFn):
         encoded = self._ready().encode(texts, self._use)
         arrays = id_arrays(encoded.ids)
         self._count(encoded.ids)
-        for row, (element, values, timestamp, window, pane) in enumerate(elements):
+        for row, (windowed, values) in enumerate(elements):
+            element = windowed.value
             reason = encoded.bad.get(row)
             if reason is None:
                 values[self._output_field] = next(arrays)
                 made = values if isinstance(element, dict) else beam.Row(**values)
-                yield WindowedValue(made, timestamp, (window,), pane)
+                yield windowed.with_value(made)
             else:
                 if not self._collects:
                     raise_bad(element, reason)
-                bad = WindowedValue(BadElement(element, reason), timestamp, (window,), pane)
+                bad = windowed.with_value(BadElement(element, reason))
                 yield beam.pvalue.TaggedOutput(BAD, bad)
 
     def _table(self, element: pa.Table | pa.RecordBatch) -> Iterator[Any]:
