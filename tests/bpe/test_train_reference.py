@@ -123,6 +123,18 @@ def test_trainer_is_the_reference(
     )
 
 
+@pytest.mark.parametrize("ties", TIES)
+@given(words=words_of("abc"), great=st.data())
+def test_counts_of_any_size(ties: str, words: dict[str, int], great: st.DataObject) -> None:
+    """Small and great ones in one corpus, about the limits of what a slot of the trainer holds."""
+    sizes = [1, (1 << 29) - 1, 1 << 29, (1 << 29) + 1, 1 << 51, (1 << 53) - 1]
+    words = {word: great.draw(st.sampled_from(sizes)) for word in words} | {"ab": 1 << 60}
+    counts = PretokenCounts.from_items(words, track_order=True)
+    tokenizer = train(counts, max_merges=8, ties=ties)
+    limit = len(learn(counts, ties=ties, model=ByteLevel(), vocab_size=1).tokens) + 8
+    assert learnt(tokenizer) == learn(counts, ties=ties, model=ByteLevel(), vocab_size=limit)
+
+
 @pytest.mark.parametrize(("ties", "model"), SETTINGS)
 @given(words=words_of("ab@"), merges=st.integers(0, 12), min_frequency=st.integers(1, 3))
 def test_words_that_are_never_split_compete_with_merges(

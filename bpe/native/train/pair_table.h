@@ -54,10 +54,6 @@ struct PairRecord {
   SymbolPair pair;
   int64_t count = 0;
   Postings postings;
-  uint32_t pending = 0;     // occurrences found in the merge that is under way
-  uint32_t merge = kNever;  // the number of the merge this pair became
-
-  static constexpr uint32_t kNever = 0xFFFFFFFFu;
 };
 
 // Records by number, in blocks: none moves when more come, so that there are never two of one.
@@ -95,22 +91,6 @@ class PostingArena {
 
   void give_back(const Postings& postings) {
     if (postings.size > Postings::kHere) keep(postings.elsewhere(), postings.size);
-  }
-
-  // Keeps the first `size` positions of what was taken.
-  void shorten(Postings& postings, uint32_t size) {
-    if (postings.size > Postings::kHere) {
-      Position* const there = postings.elsewhere();
-      if (size <= Postings::kHere) {
-        Position kept[Postings::kHere] = {};
-        std::copy(there, there + size, kept);
-        keep(there, postings.size);
-        std::copy(kept, kept + Postings::kHere, postings.here);
-      } else {
-        keep(there + size, postings.size - size);
-      }
-    }
-    postings.size = size;
   }
 
  private:

@@ -176,7 +176,7 @@ void Trainer::merge(const Candidate& chosen) {
   const uint32_t token = token_for(pair);
   collect_positions(chosen);
   if (!policy_.queues_occurrences) pairs_.drop_postings(chosen.pair);
-  pairs_[chosen.pair].merge = static_cast<uint32_t>(merges_.size());
+  merge_of_[chosen.pair] = merges_.size();
   merges_.push_back({pair, token, chosen.count, 0});
   if (repeats_string_)
     merge_one_by_one(pair, chosen.pair, token);
@@ -290,17 +290,20 @@ void Trainer::used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t 
   }
 }
 
+// The number of the merge that two symbols side by side became before, if any.
+size_t Trainer::known_merge(Position left, Position right) const {
+  if (left == WordArray::kNone || right == WordArray::kNone) return kNever;
+  const auto found = merge_of_.find(pairs_.find({words_.at(left), words_.at(right)}));
+  return found == merge_of_.end() ? kNever : found->second;
+}
+
 // After a merge at i: pairs that are merges already are merged at once, as encoding would do.
 void Trainer::merge_known_around(Position i) {
-  const auto merge_number = [this](Position left, Position right) {
-    if (left == WordArray::kNone || right == WordArray::kNone) return PairRecord::kNever;
-    return pairs_[pairs_.find({words_.at(left), words_.at(right)})].merge;
-  };
   for (;;) {
     const Position before = words_.previous(i), behind = words_.next(i);
-    const uint32_t left = merge_number(before, i), right = merge_number(i, behind);
-    const uint32_t lowest = std::min(left, right);
-    if (lowest == PairRecord::kNever) return;
+    const size_t left = known_merge(before, i), right = known_merge(i, behind);
+    const size_t lowest = std::min(left, right);
+    if (lowest == kNever) return;
     const uint32_t pair = pairs_.find(merges_[lowest].pair);
     if (left <= right) {
       merge_at(before, i, pair, merges_[lowest].token);
@@ -319,32 +322,22 @@ void Trainer::lose(SymbolPair pair, int64_t count) {
 
 void Trainer::gain(SymbolPair pair, Position i, int64_t count) {
   const uint32_t found = pairs_.find_or_add(pair);
-  PairRecord& record = pairs_[found];
-  record.count += count;
-  if (record.pending++ == 0) gained_.push_back(found);
+  pairs_[found].count += count;
   gains_.emplace_back(found, i);
 }
 
 // Files the occurrences that the merge brought under their pairs.
 void Trainer::file_gains() {
-  for (const uint32_t pair : gained_) {
-    PairRecord& record = pairs_[pair];
-    pairs_.add_postings(pair, pairs_.arena().take(record.pending));
-  }
-  const auto newest = [this](uint32_t pair) -> Postings& {
-    auto* later = pairs_.later_postings(pair);
-    return later == nullptr ? pairs_[pair].postings : later->back();
-  };
-  for (const auto& [pair, i] : gains_) {
-    Postings& postings = newest(pair);
-    postings.begin()[postings.size - pairs_[pair].pending--] = i;
-  }
-  for (const uint32_t pair : gained_) {  // a position may come twice, and before a lower one
-    Postings& postings = newest(pair);
-    Position* const begin = postings.begin();
-    std::sort(begin, begin + postings.size);
-    const Position* const end = std::unique(begin, begin + postings.size);
-    pairs_.arena().shorten(postings, static_cast<uint32_t>(end - begin));
+  std::sort(gains_.begin(), gains_.end());
+  gains_.erase(std::unique(gains_.begin(), gains_.end()),
+               gains_.end());  // a position may come twice
+  for (size_t begin = 0, end; begin < gains_.size(); begin = end) {
+    const uint32_t pair = gains_[begin].first;
+    for (end = begin; end < gains_.size() && gains_[end].first == pair;) ++end;
+    Postings postings = pairs_.arena().take(static_cast<uint32_t>(end - begin));
+    for (size_t i = begin; i < end; ++i) postings.begin()[i - begin] = gains_[i].second;
+    pairs_.add_postings(pair, postings);
+    gained_.push_back(pair);
   }
   gains_.clear();
 }

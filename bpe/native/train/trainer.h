@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -90,6 +91,7 @@ class Trainer {
  private:
   using Position = WordArray::Position;
   static constexpr int64_t kMaxTokens = int64_t{1} << 62;
+  static constexpr size_t kNever = ~size_t{0};
 
   struct Candidate {
     int64_t count;
@@ -106,6 +108,7 @@ class Trainer {
   std::string joined(SymbolPair pair) const;
   bool is_forbidden(uint32_t pair) const;
   uint32_t token_for(SymbolPair pair);
+  size_t known_merge(Position left, Position right) const;
   void merge(const Candidate& chosen);
   void collect_positions(const Candidate& chosen);
   void merge_all(SymbolPair pair, uint32_t chosen, uint32_t token);
@@ -128,6 +131,7 @@ class Trainer {
   CountQueue by_count_;
   ScoreQueue by_score_;
   std::vector<Merge> merges_;
+  std::unordered_map<uint32_t, size_t> merge_of_;  // of a pair, its number in merges_
   std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
   std::vector<uint32_t> tied_;      // the merges that the tie rule chose
   std::vector<WholeToken> whole_tokens_;

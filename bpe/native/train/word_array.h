@@ -8,46 +8,53 @@
 
 namespace bpe {
 
-// Every word is a header of three slots, which hold how often it occurs, 30 bits each, and one slot
-// for each initial symbol. A last header ends the last word.
+// Every word is a header, which holds how often it occurs, and one slot for each initial symbol. A
+// last header ends the last word.
 //
-//   slots   H H H  l  o  w  H H H  l  o  w  e  r  H
+//   slots   H  l  o  w  H  l  o  w  e  r  H
 //
-// The count stands so near that finding it does not wait for memory again. A merged symbol keeps
-// its first slot; its second and its last slot hold a tag with its width in slots, so both
+// The count stands so near that finding it does not wait for memory again. One slot holds counts
+// below 2^29; the header of a greater one is wide, three slots of 29 bits each. A merged symbol
+// keeps its first slot; its second and its last slot hold a tag with its width in slots, so both
 // neighbours are found in constant time, in a word of a megabyte too. The slots between are tagged
 // as well, so a position that was merged away is never taken for a symbol.
 class WordArray {
  public:
   using Position = uint32_t;
-  static constexpr Position kNone = 0;   // slot 0 is a header, never a symbol
-  static constexpr Position kFirst = 3;  // the first symbol of the first word
+  static constexpr Position kNone = 0;  // slot 0 is a header, never a symbol
 
   WordArray() { slots_.push_back(kHeader); }
 
   // Adds a word of `length` symbols, the i-th of which is symbol_at(i).
   template <typename SymbolAt>
   void add(size_t length, int64_t count, SymbolAt&& symbol_at) {
-    if (slots_.size() + length + kFirst >= kMaxSlots)
+    if (slots_.size() + length + kWideHeader >= kMaxSlots)
       throw std::length_error(
-          "the distinct pre-tokens hold more than 4,294,967,290 symbols (three of them for each "
-          "pre-token itself): prune rare ones");
+          "the distinct pre-tokens hold more than 4,294,967,290 symbols (one more for each "
+          "pre-token "
+          "itself, three where it occurs 536,870,912 times or more): prune rare ones");
     if (length > kPayload) throw std::length_error("a pre-token is longer than 2^30 symbols");
     const uint64_t bits = static_cast<uint64_t>(count);
-    slots_.back() = kHeader | static_cast<uint32_t>(bits >> 60);
-    slots_.push_back(kHeader | static_cast<uint32_t>(bits >> 30 & kPayload));
-    slots_.push_back(kHeader | static_cast<uint32_t>(bits & kPayload));
+    if (bits <= kCount) {
+      slots_.back() = kHeader | static_cast<uint32_t>(bits);
+    } else {
+      slots_.back() = kHeader | kWide | static_cast<uint32_t>(bits >> 2 * kCountBits);
+      slots_.push_back(kHeader | kWide | static_cast<uint32_t>(bits >> kCountBits & kCount));
+      slots_.push_back(kHeader | kWide | static_cast<uint32_t>(bits & kCount));
+    }
     if (length > kWalk) long_words_.push_back(static_cast<Position>(slots_.size()));
     for (size_t i = 0; i < length; ++i) slots_.push_back(symbol_at(i));
     slots_.push_back(kHeader);
   }
 
-  void reserve(size_t symbols, size_t words) { slots_.reserve(symbols + words * kFirst + 1); }
+  // Address space for headers that are wide; memory is what is written.
+  void reserve(size_t symbols, size_t words) { slots_.reserve(symbols + words * kWideHeader + 1); }
 
   // Calls visit(first, end, count) for each word: its symbols lie before `end`.
   template <typename Visit>
   void each_word(Visit&& visit) const {
-    for (size_t first = kFirst, end; first < slots_.size(); first = end + kFirst) {
+    for (size_t header = 0, end; header + 1 < slots_.size(); header = end) {
+      const size_t first = header + (is_wide(slots_[header]) ? kWideHeader : 1);
       for (end = first; !is_header(slots_[end]);) ++end;
       visit(static_cast<Position>(first), static_cast<Position>(end),
             count_before(static_cast<Position>(first)));
@@ -119,18 +126,26 @@ class WordArray {
   static constexpr size_t kMaxSlots = 0xFFFFFFFFu;
   static constexpr size_t kWalk = 32;
 
+  static constexpr uint32_t kWide = 0x20000000u;  // in each slot of such a header
+  static constexpr size_t kWideHeader = 3;
+  static constexpr int kCountBits = 29;
+  static constexpr uint32_t kCount = (uint32_t{1} << kCountBits) - 1;
+
   Position long_word(Position slot) const {
     return *(std::upper_bound(long_words_.begin(), long_words_.end(), slot) - 1);
   }
 
   // Of the word whose first symbol is at `first`, or would be.
   int64_t count_before(Position first) const {
-    const uint64_t high = slots_[first - 3] & kPayload, middle = slots_[first - 2] & kPayload;
-    return static_cast<int64_t>(high << 60 | middle << 30 | (slots_[first - 1] & kPayload));
+    const uint32_t slot = slots_[first - 1];
+    if (!is_wide(slot)) return slot & kCount;
+    const uint64_t high = slots_[first - 3] & kCount, middle = slots_[first - 2] & kCount;
+    return static_cast<int64_t>(high << 2 * kCountBits | middle << kCountBits | (slot & kCount));
   }
 
   static bool is_tag(uint32_t slot) { return slot >= kTag && slot < kHeader; }
   static bool is_header(uint32_t slot) { return slot >= kHeader; }
+  static bool is_wide(uint32_t header) { return (header & kWide) != 0; }
 
   std::vector<uint32_t> slots_;
   std::vector<Position> long_words_;  // first positions, ascending
