@@ -10,7 +10,6 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints.schemas import named_fields_from_element_type
 from apache_beam.utils.shared import Shared
-from apache_beam.utils.windowed_value import WindowedValue
 
 import bpe
 from bpe.tokenizer import CacheUse
@@ -43,6 +42,8 @@ from pipelines.settings import EncodeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from apache_beam.utils.windowed_value import WindowedValue
 
     from pipelines.settings import IdType
 
