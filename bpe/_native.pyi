@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import Buffer as Readable
 
 class Buffer:
-    """Memory of the core, read in place through the buffer protocol."""
+    """Memory of the core, used in place through the buffer protocol; only ids can be changed."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...

@@ -151,16 +151,12 @@ class TextBatch(Generic[Element]):
     def __len__(self) -> int:
         return len(self._texts)
 
-    @property
-    def full(self) -> bool:
-        """Whether no more should wait."""
-        return self.nbytes >= BATCH_BYTES or len(self._texts) >= BATCH_ROWS
-
-    def add(self, element: Element, text: str | bytes) -> None:
-        """Let an element wait with its text, ASCII or UTF-8."""
+    def add(self, element: Element, text: str | bytes) -> bool:
+        """Let an element wait with its text, ASCII or UTF-8; whether no more should wait."""
         self._elements.append(element)
         self._texts.append(text)
         self.nbytes += len(text)
+        return self.nbytes >= BATCH_BYTES or len(self._texts) >= BATCH_ROWS
 
     def drain(self) -> tuple[list[Element], pa.LargeBinaryArray]:
         """The elements in the order in which they came, and their texts; none wait afterwards."""
@@ -263,9 +259,13 @@ class IdEncoder:
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
-    """The ids of each text as a numpy array of its own range of a common buffer; writable."""
+    """The ids of each text as a numpy array of its own range of a common buffer; writable.
+
+    Args:
+        ids: what `IdEncoder` made, which nobody reads afterwards: the arrays share its memory.
+    """
     for chunk in ids.chunks:
-        values = np.array(chunk.values.to_numpy(), copy=True)
+        values = np.frombuffer(chunk.values.buffers()[1], chunk.values.type.to_pandas_dtype())
         for begin, end in pairwise(chunk.offsets.to_numpy().tolist()):
             yield values[begin:end]
 

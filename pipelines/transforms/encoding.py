@@ -250,8 +250,8 @@ class _Encode(StorageDoFn):
             text = field_text(values, self._text_field)
         except RecordError as error:
             return [*before, *bad_outputs([(element, str(error))], collects=self._collects)]
-        self._batch.add((windowed, values), text)
-        return [*before, *self._drain()] if self._batch.full else before
+        full = self._batch.add((windowed, values), text)
+        return [*before, *self._drain()] if full else before
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()

@@ -201,10 +201,10 @@ void check_encoding(const std::string& text, const std::string& name,
     kept += word;
   }
   for (int pass = 0; pass < 2; ++pass) {  // the second time, words come from the cache
-    bpe::EncodedRows rows = encoder.encode(OneText(text).column(), {}, {});
+    bpe::EncodedRows rows = encoder.encode(OneText(text).column(), {}, {}, false);
     const size_t size = rows.ids.size();
-    const auto ids = rows.ids.finish();
-    const std::span<const uint32_t> encoded(ids.get(), size);
+    const bpe::Buffer ids = rows.ids.finish();
+    const std::span encoded(reinterpret_cast<const uint32_t*>(ids.data()), size);
     require(std::ranges::equal(encoded, expected), "ids differ from the textbook's");
     const std::vector<int64_t> ends{0, static_cast<int64_t>(size)};
     require(string_of(encoder.decode(encoded, ends, {}).data) == kept, "decoding differs");

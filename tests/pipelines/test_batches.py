@@ -151,16 +151,11 @@ def test_a_batch_is_full_by_bytes_and_by_rows(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(batches, "BATCH_BYTES", 10)
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
     batch = TextBatch[int]()
-    batch.add(0, b"12345")
-    assert not batch.full
-    batch.add(1, b"12345")
-    assert batch.full
+    assert not batch.add(0, b"12345")
+    assert batch.add(1, b"12345")
     assert batch.drain() == ([0, 1], pa.array([b"12345"] * 2, pa.large_binary()))
-    assert (len(batch), batch.nbytes, batch.full) == (0, 0, False)
-    for number in range(3):
-        assert not batch.full
-        batch.add(number, b"")
-    assert batch.full
+    assert (len(batch), batch.nbytes) == (0, 0)
+    assert [batch.add(number, b"") for number in range(3)] == [False, False, True]
 
 
 # Encoding.

@@ -48,8 +48,6 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  size_t vocabulary_size() const { return words_.vocabulary().size(); }
-
   // A rate above 0 drops merges at random, with a seed for each row.
   struct Noise {
     double rate = 0;
@@ -58,12 +56,12 @@ class Encoder {
 
   // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
-                     const Noise& noise) const {
+                     const Noise& noise, bool narrow) const {
     if (!pretokenizer_)
       throw std::invalid_argument("this tokenizer has no pre-tokenizer: encode pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
     return with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
-      return encode_rows(column.rows(), column.bytes(), noise, [&](size_t row, Run& run) {
+      return encode_rows(column.rows(), column.bytes(), noise, narrow, [&](size_t row, Run& run) {
         encode_text(column[row], *cutter, scanner_of, run);
       });
     });
@@ -77,12 +75,13 @@ class Encoder {
   // each row the number of pieces up to and including it. A piece of text is one pre-token, or, if
   // `cut` says so, is cut here.
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
-                            std::span<const int64_t> row_ends, bool cut, const Noise& noise) const {
+                            std::span<const int64_t> row_ends, bool cut, const Noise& noise,
+                            bool narrow) const {
     check_pieces(data, pieces, row_ends);
     if (cut && !pretokenizer_)
       throw std::invalid_argument("this tokenizer has no pre-tokenizer: cut pieces before");
     const uint8_t* const readable = data.data() + data.size();
-    return encode_rows(row_ends.size(), data.size(), noise, [&](size_t row, Run& run) {
+    return encode_rows(row_ends.size(), data.size(), noise, narrow, [&](size_t row, Run& run) {
       WordEncoder::Words words(words_, readable, run);
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
       const auto last = static_cast<size_t>(row_ends[row]);
@@ -193,15 +192,17 @@ class Encoder {
 
   // Encodes each row, of so many bytes together, with encode_row(row, run).
   template <typename EncodeRow>
-  EncodedRows encode_rows(size_t rows, size_t bytes, const Noise& noise,
+  EncodedRows encode_rows(size_t rows, size_t bytes, const Noise& noise, bool narrow,
                           EncodeRow encode_row) const {
+    if (narrow && words_.vocabulary().size() > size_t{1} << 16)
+      throw std::invalid_argument("ids of this tokenizer do not fit 16 bits");
     const bool is_noisy = noise.rate > 0;
     if (is_noisy && words_.model().kind == Model::Kind::word_piece)
       throw std::invalid_argument("WordPiece has no merges that could be dropped");
     if (is_noisy && noise.seeds.size() != rows)
       throw std::invalid_argument("there is not one seed for each row");
     const Lease workspace(*this);
-    EncodedRows encoded;
+    EncodedRows encoded(narrow);
     encoded.offsets.reserve(rows + 1);
     encoded.ids.expect(bytes + WordEncoder::kMostWritten);  // no id stands for less than a byte
     Run run{*workspace, encoded.ids, encoded.cache_use, std::nullopt};

@@ -53,7 +53,7 @@ class WordPieces {
       root = kNext;
     }
     if (!known) {
-      out.truncate(begin);
+      out.drop(out.size() - begin);
       out.push_back(unknown_);
     }
     return out.size() - begin;

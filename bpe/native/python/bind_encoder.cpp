@@ -17,18 +17,6 @@ using Columns = std::pair<Buffer, Buffer>;
 using Unencodables = std::vector<std::pair<int64_t, py::bytes>>;
 using Encoded = std::tuple<Buffer, Buffer, Unencodables, std::pair<size_t, size_t>>;
 
-template <typename Id>
-Buffer to_buffer(std::shared_ptr<Id[]> ids, size_t count) {
-  const auto* data = reinterpret_cast<const uint8_t*>(ids.get());
-  return {std::move(ids), data, count * sizeof(Id)};
-}
-
-Columns to_buffers(EncodedRows& rows, bool narrow) {
-  const size_t count = rows.ids.size();
-  return {narrow ? to_buffer(rows.ids.finish_narrow(), count) : to_buffer(rows.ids.finish(), count),
-          Buffer(std::move(rows.offsets))};
-}
-
 std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::buffer& token_offsets,
                                       const py::buffer& merges,
                                       const std::vector<int64_t>& special_ids,
@@ -47,22 +35,17 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
 
 // Runs without the GIL, with dropout if there are seeds.
 template <typename Encode>
-Encoded encode_rows(const Encoder& encoder, bool narrow, double dropout,
-                    const std::optional<py::buffer>& seeds, Encode encode) {
-  if (narrow && encoder.vocabulary_size() > size_t{1} << 16)
-    throw std::invalid_argument("ids of this tokenizer do not fit 16 bits");
+Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Encode encode) {
   std::optional<View<uint64_t>> view;
   if (seeds) view.emplace(*seeds);
-  EncodedRows rows;
-  Columns columns = [&] {
+  EncodedRows rows = [&] {
     py::gil_scoped_release release;
-    rows = encode(Encoder::Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
-    return to_buffers(rows, narrow);
+    return encode(Encoder::Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
   }();
   Unencodables unencodable;
   for (const auto& [row, found] : rows.unencodable) unencodable.emplace_back(row, found.text);
-  return {std::move(columns.first),
-          std::move(columns.second),
+  return {rows.ids.finish(),
+          Buffer(std::move(rows.offsets)),
           std::move(unencodable),
           {rows.cache_use.asked, rows.cache_use.misses}};
 }
@@ -70,8 +53,8 @@ Encoded encode_rows(const Encoder& encoder, bool narrow, double dropout,
 Encoded encode(const Encoder& encoder, const TextColumn& column,
                const std::vector<int64_t>& allowed, bool narrow, double dropout,
                const std::optional<py::buffer>& seeds) {
-  return encode_rows(encoder, narrow, dropout, seeds, [&](const Encoder::Noise& noise) {
-    return encoder.encode(column, allowed, noise);
+  return encode_rows(dropout, seeds, [&](const Encoder::Noise& noise) {
+    return encoder.encode(column, allowed, noise, narrow);
   });
 }
 
@@ -81,8 +64,9 @@ Encoded encode_pieces(const Encoder& encoder, const py::buffer& data, const py::
   const View<uint8_t> text(data);
   const View<int64_t> triples(pieces);
   const View<int64_t> ends(row_ends);
-  return encode_rows(encoder, narrow, dropout, seeds, [&](const Encoder::Noise& noise) {
-    return encoder.encode_pieces(span_of(text), span_of(triples), span_of(ends), cut, noise);
+  return encode_rows(dropout, seeds, [&](const Encoder::Noise& noise) {
+    return encoder.encode_pieces(span_of(text), span_of(triples), span_of(ends), cut, noise,
+                                 narrow);
   });
 }
 

@@ -12,7 +12,7 @@ PYBIND11_MODULE(_native, module) {
       .def_buffer([](const bpe::Buffer& buffer) {
         return py::buffer_info(const_cast<uint8_t*>(buffer.data()), sizeof(uint8_t),
                                py::format_descriptor<uint8_t>::format(), 1, {buffer.size()},
-                               {sizeof(uint8_t)}, /*readonly=*/true);
+                               {sizeof(uint8_t)}, !buffer.writable());
       })
       .def("__len__", &bpe::Buffer::size);
   py::class_<bpe::TextColumn>(module, "_Column");  // what the parts of the core take

@@ -9,7 +9,7 @@
 
 namespace bpe {
 
-// An immutable byte range that owns its memory, whatever element type filled it.
+// A byte range that owns its memory, whatever element type filled it.
 class Buffer {
  public:
   template <typename T>
@@ -22,17 +22,20 @@ class Buffer {
     owner_ = std::move(owner);
   }
 
-  // [data, data + size) lies in memory that `owner` keeps alive.
-  Buffer(std::shared_ptr<void> owner, const uint8_t* data, size_t size)
-      : owner_(std::move(owner)), data_(data), size_(size) {}
+  // [data, data + size) lies in memory that `owner` keeps alive. The core does not look at it
+  // again: who gets it may change it.
+  Buffer(std::shared_ptr<void> owner, uint8_t* data, size_t size)
+      : owner_(std::move(owner)), data_(data), size_(size), writable_(true) {}
 
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
+  bool writable() const { return writable_; }
 
  private:
   std::shared_ptr<void> owner_;
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  bool writable_ = false;
 };
 
 }  // namespace bpe
