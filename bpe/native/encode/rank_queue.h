@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace bpe {
@@ -20,8 +21,8 @@ class RankQueue {
 
   // For ranks below `ranks`; what is in the queue stays.
   void grow(size_t ranks) {
-    if (ranks <= first_.size()) return;
-    first_.resize(ranks, kEnd);
+    if (ranks <= lists_.size()) return;
+    lists_.resize(ranks);
     size_t words = ranks;
     for (size_t level = 0; words > 1 || level == 0; ++level) {
       words = (words + 63) / 64;
@@ -37,7 +38,8 @@ class RankQueue {
   bool empty() const { return levels_.empty() || levels_.back()[0] == 0; }
 
   void push(uint32_t rank, uint32_t position) {
-    if (first_[rank] == kEnd) {
+    List& list = lists_[rank];
+    if (list.size == 0) {
       size_t i = rank;
       for (std::vector<uint64_t>& level : levels_) {
         const bool was_empty = level[i / 64] == 0;
@@ -46,8 +48,9 @@ class RankQueue {
         i /= 64;
       }
     }
-    entries_.push_back({position, first_[rank]});
-    first_[rank] = static_cast<uint32_t>(entries_.size() - 1);
+    const uint32_t place = list.size++ % Chunk::kSize;
+    if (place == 0) list.last = new_chunk(list.last);
+    chunks_[list.last].positions[place] = position;
   }
 
   // The lowest rank of a queue that is not empty.
@@ -58,32 +61,59 @@ class RankQueue {
     return static_cast<uint32_t>(i);
   }
 
-  // Takes all positions of a rank, ascending.
+  // Takes all positions of a rank that has some, ascending.
   void take(uint32_t rank, std::vector<uint32_t>& positions) {
-    positions.clear();
-    for (uint32_t i = first_[rank]; i != kEnd; i = entries_[i].next)
-      positions.push_back(entries_[i].position);
-    first_[rank] = kEnd;
+    const List list = std::exchange(lists_[rank], {});
+    positions.resize(list.size);
+    uint32_t at = list.last;
+    for (size_t size = list.size; size > 0;) {
+      Chunk& chunk = chunks_[at];
+      const size_t begin = (size - 1) / Chunk::kSize * Chunk::kSize;
+      std::copy_n(chunk.positions, size - begin, positions.begin() + begin);
+      size = begin;
+      at = size > 0 ? chunk.before : std::exchange(chunk.before, free_);
+    }
+    free_ = list.last;
     size_t i = rank;
     for (std::vector<uint64_t>& level : levels_) {
       level[i / 64] &= ~(uint64_t{1} << (i % 64));
       if (level[i / 64] != 0) break;
       i /= 64;
     }
-    std::ranges::reverse(positions);  // most were put there in order
     if (!std::ranges::is_sorted(positions)) std::ranges::sort(positions);
-    if (empty()) entries_.clear();
+    if (empty()) {
+      chunks_.clear();
+      free_ = kNone;
+    }
   }
 
  private:
-  static constexpr uint32_t kEnd = UINT32_MAX;
+  // Positions of one rank, as many as fill a cache line: to walk from chunk to chunk is to wait for
+  // memory.
+  struct alignas(64) Chunk {
+    static constexpr uint32_t kSize = 15;
 
-  struct Entry {
-    uint32_t position, next;
+    uint32_t before;  // the chunk of the same rank that was full; or another free one
+    uint32_t positions[kSize];
+  };
+  struct List {
+    uint32_t last = 0;  // chunk
+    uint32_t size = 0;
   };
 
-  std::vector<uint32_t> first_;                // of each rank
-  std::vector<Entry> entries_;                 // of all lists, those taken included
+  uint32_t new_chunk(uint32_t before) {
+    if (free_ == kNone) {
+      chunks_.push_back({before, {}});
+      return static_cast<uint32_t>(chunks_.size() - 1);
+    }
+    return std::exchange(free_, std::exchange(chunks_[free_].before, before));
+  }
+
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  std::vector<List> lists_;  // of each rank
+  std::vector<Chunk> chunks_;
+  uint32_t free_ = kNone;                      // a chunk of no list
   std::vector<std::vector<uint64_t>> levels_;  // the last is one word
 };
 
