@@ -172,12 +172,16 @@ def _open_closed_streams() -> None:
 
 
 def _use_one_heap() -> None:
-    """Let all threads allocate from one heap, which then gives back what each of them is done with.
+    """Let all threads, and Arrow, allocate from one heap, which gives back what nobody needs.
 
     glibc otherwise begins a heap for each thread and keeps what was freed in each (15 to 40 % of
-    the peak of a job). Our threads allocate in large blocks: they do not wait for each other.
+    the peak of a job); Arrow's own allocator keeps its share beside it (20 to 25 %). Our threads
+    allocate in large blocks: they do not wait for each other.
     """
-    if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:
+    if sys.platform != "linux":
+        return
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # read when Arrow is loaded
+    if "MALLOC_ARENA_MAX" in os.environ:
         return
     arena_max = -8  # M_ARENA_MAX of malloc.h
     with contextlib.suppress(OSError, AttributeError):  # another C library has no such thing
