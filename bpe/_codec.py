@@ -50,8 +50,13 @@ def encode(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
 
     Fields stand in the order in which the class declares them.
     """
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value):
-        return {one.name: encode(getattr(value, one.name), text=text) for one in fields(value)}
+        return {
+            name: encode(getattr(value, name), text=text)
+            for name in _names(cast("Any", type(value)))
+        }
     if isinstance(value, (tuple, list)):
         return [encode(item, text=text) for item in value]
     if isinstance(value, Mapping):
@@ -59,6 +64,14 @@ def encode(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
     if text is not None and isinstance(value, bytes):
         return text(value)
     return value
+
+
+_PLAIN = {int, str, float, bool, type(None)}  # asked first: most values are
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 def decode(

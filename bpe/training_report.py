@@ -244,7 +244,7 @@ class Training:
         settings = model_settings(self.model)
         head = {"version": VERSION, "model": settings, "score": self.score, **values}
         checksum = checksum_of({**head, "tied": tied, "merges": merges})
-        rows = [json.dumps(merge, ensure_ascii=False) for merge in merges]
+        rows = map(json.JSONEncoder(ensure_ascii=False).encode, merges)
         opening = json.dumps(head, ensure_ascii=False, indent=2).removesuffix("\n}")
         opening += f',\n  "tied": {json.dumps(tied)},\n  "{CHECKSUM}": "{checksum}"'
         return opening + ',\n  "merges": [\n    ' + ",\n    ".join(rows) + "\n  ]\n}\n"
