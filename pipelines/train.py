@@ -21,7 +21,7 @@ from bpe._codec import encode
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import add_formats
 from bpe.formats import tokenizer_config
-from bpe.formats.huggingface import to_json_and_reason
+from bpe.formats.huggingface import why_dialect
 from bpe.ties import needs_order
 from bpe.training_report import MixedSource, model_settings
 from pipelines import storage
@@ -332,7 +332,7 @@ def training_facts(job: TrainRequest) -> dict[str, Any]:
         "tokens": merges[-1]["tokens_left"] if merges else training["initial_tokens"],
         "stopped": training["stopped"],
         "sha256": storage.digest(path).sha256,
-        "dialect": to_json_and_reason(tokenizer, dialect="beam-bpe")[1],
+        "dialect": why_dialect(tokenizer),
         "weighted": any(source.weight != 1 for source in job.counts),
         "scale": counts.get("scale", 1),
         "mix": tuple(MixedSource(**source) for source in training["mix"]),

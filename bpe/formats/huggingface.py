@@ -89,19 +89,12 @@ def to_json_and_reason(
     """
     if dialect not in DIALECTS:
         raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
-    reason = None
-    try:
-        names = token_names(tokenizer)
-        entries = _entries(tokenizer)
-    except InexpressibleError as error:
-        if dialect == "huggingface":
-            raise InexpressibleError(
-                f"Hugging Face's tokenizer.json cannot express this tokenizer: {error}; give "
-                "`dialect` beam-bpe to write a tokenizer.json that only bpe reads"
-            ) from None
-        reason = str(error)
-        names = beam_bpe.write_names(tokenizer)
-        entries = beam_bpe.write_entries(tokenizer)
+    names, entries, reason = _contents(tokenizer)
+    if reason is not None and dialect == "huggingface":
+        raise InexpressibleError(
+            f"Hugging Face's tokenizer.json cannot express this tokenizer: {reason}; give "
+            "`dialect` beam-bpe to write a tokenizer.json that only bpe reads"
+        )
     head = {
         "version": beam_bpe.VERSION if reason else _VERSION,
         "truncation": None,
@@ -115,6 +108,19 @@ def to_json_and_reason(
     }
     has_merges = reason is not None or not isinstance(tokenizer.model, WordPiece)
     return _joined(head, names, tokenizer.merges if has_merges else None), reason
+
+
+def why_dialect(tokenizer: Tokenizer) -> str | None:
+    """Why its tokenizer.json must be in the dialect; None if Hugging Face's can express it."""
+    return _contents(tokenizer)[2]
+
+
+def _contents(tokenizer: Tokenizer) -> tuple[dict[int, str], dict[str, Any], str | None]:
+    """The names of the tokens, the entries, and why both are the dialect's, if they are."""
+    try:
+        return token_names(tokenizer), _entries(tokenizer), None
+    except InexpressibleError as error:
+        return beam_bpe.write_names(tokenizer), beam_bpe.write_entries(tokenizer), str(error)
 
 
 def _entries(tokenizer: Tokenizer) -> dict[str, Any]:
