@@ -38,6 +38,8 @@ CompleteWhen = Literal["settled", "marker"]
 COMPLETE_WHEN: tuple[str, ...] = get_args(CompleteWhen)
 PackRemainder = Literal["keep", "drop"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
+ShareOf = Literal["bytes", "pretokens"]
+SHARES_OF: tuple[str, ...] = get_args(ShareOf)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
 MAX_ROW_TOKENS = 1 << 28
 MAX_PACK = 1 << 20
@@ -319,15 +321,22 @@ class CountSettings:
         check_declared(self)
 
 
-_WEIGHTS = "use a whole number (3), a decimal (0.5) or a fraction (1/3)"
+_WEIGHTS = "use a whole number (3), a decimal (0.5), a fraction (1/3) or a share of the mix (60%)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountsInput:
-    """Counts to train on: a directory of ``bpe count``, each count times ``weight``, exactly."""
+    """Counts to train on: a directory of ``bpe count``, each count times ``weight``, exactly.
+
+    Attributes:
+        directory: of the counts.
+        weight: the factor.
+        share: of the mix, from 0 to 1, instead of a weight: `pipelines.train.train` chooses it.
+    """
 
     directory: str
     weight: Fraction | int = 1
+    share: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -336,10 +345,15 @@ class CountsInput:
             raise ConfigError(
                 f"`counts` {self.directory}: the weight {self.weight} is not above 0: {_WEIGHTS}"
             )
+        if self.share is not None and not 0 < self.share <= 1:
+            raise ConfigError(
+                f"`counts` {self.directory}: the share {float(100 * self.share):g}% is not above 0 "
+                "and at most 100%"
+            )
 
     @classmethod
     def parse(cls, text: str) -> CountsInput:
-        """From ``DIR`` or ``DIR:WEIGHT``; a local directory of that whole name is meant first.
+        """From ``DIR``, ``DIR:WEIGHT`` or ``DIR:SHARE%``; a local directory of that name is meant.
 
         Raises:
             ConfigError: the weight is no number above 0.
@@ -348,6 +362,8 @@ class CountsInput:
         if match is None or Path(text).is_dir():
             return cls(directory=text)
         directory, weight = match.groups()
+        if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,19})?%", weight):
+            return cls(directory=directory, share=Fraction(weight.removesuffix("%")) / 100)
         if not re.fullmatch(r"-?[0-9]{1,19}(\.[0-9]{1,19}|/0*[1-9][0-9]{0,18})?", weight):
             raise ConfigError(
                 f"`counts` {text}: the weight {weight!r} is not a number: {_WEIGHTS} "

@@ -55,7 +55,7 @@ from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from bpe.models import Model
     from bpe.pretokenizer import Pretokenizer
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         OutputSettings,
         PretokenSettings,
         RoleSettings,
+        ShareOf,
         TrainSettings,
     )
 
@@ -282,6 +283,50 @@ def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
     return counts
 
 
+def with_weights(
+    sources: Sequence[CountsInput], *, of: ShareOf = "bytes"
+) -> tuple[CountsInput, ...]:
+    """Weights in place of shares: the smallest is 1, the others have up to four decimals.
+
+    So each count is taken once at least, and no share is more than 0.01 % of itself beside what was
+    asked for.
+
+    Args:
+        sources: all with a share, or none.
+        of: what the shares are of: the bytes of all texts, or the pre-tokens.
+
+    Raises:
+        ConfigError: some have no share, or the shares do not add up to 1.
+        InputError: counts cannot be read, or hold nothing to have a share of.
+    """
+    shares = [source.share for source in sources if source.share is not None]
+    if not shares:
+        return tuple(sources)
+    if len(shares) < len(sources):
+        bare = next(source for source in sources if source.share is None)
+        raise ConfigError(
+            f"`counts` {bare.directory} has no share, others have one: give all of them shares, "
+            "or weights"
+        )
+    if sum(shares) != 1:
+        raise ConfigError(
+            f"the shares of `counts` add up to {float(100 * sum(shares)):g}%, not to 100%"
+        )
+    factors = []
+    for source, share in zip(sources, shares, strict=True):
+        complete(source.directory, "counts")
+        manifest = read_counts_manifest(source.directory)
+        size = manifest.totals.bytes if of == "bytes" else manifest.totals.pretokens
+        if size == 0:
+            raise InputError(f"{source.directory}: no {of} were counted: it can have no share")
+        factors.append(share * manifest.scale / size)
+    least = min(factors)
+    return tuple(
+        replace(source, weight=Fraction(round(10_000 * factor / least), 10_000), share=None)
+        for source, factor in zip(sources, factors, strict=True)
+    )
+
+
 def effective_mix(job: TrainRequest) -> tuple[MixedSource, ...]:
     """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
 
@@ -319,8 +364,8 @@ def training_facts(job: TrainRequest) -> dict[str, Any]:
     merges, counts = training["merges"], training["counts"]
     counted = [read_counts_manifest(source.directory).totals for source in job.counts]
     return {
-        "documents": counts["documents"],
-        "bytes": counts["bytes"],
+        "documents": sum(one.documents for one in counted),
+        "bytes": sum(one.bytes for one in counted),
         "pretokens": counts["pretokens"],
         "distinct_pretokens": counts["distinct_pretokens"],
         "failures": sum(one.failures for one in counted),
@@ -401,6 +446,7 @@ def train(
     output: OutputSettings,
     execution: Execution,
     roles: RoleSettings | None = None,
+    share_of: ShareOf = "bytes",
     progress: Progress | None = None,
     then: Literal["encoded"] | None = None,
 ) -> TrainSummary:
@@ -417,6 +463,7 @@ def train(
         output: the directory.
         execution: where the work is done.
         roles: of special tokens, which become special tokens.
+        share_of: what shares of ``counts`` are of.
         progress: told how far it is.
         then: as in `TrainRequest`.
 
@@ -436,7 +483,9 @@ def train(
         counts = counts or (own,)
         request = TrainRequest(
             output=replace(output, directory=directory),
-            counts=tuple(replace(c, directory=storage.located(c.directory)) for c in counts),
+            counts=with_weights(
+                [replace(c, directory=storage.located(c.directory)) for c in counts], of=share_of
+            ),
             paths=tuple(c.directory for c in counts),
             special_tokens=pretokens.special_tokens,
             training=training,

@@ -12,6 +12,7 @@ from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
 from pipelines.settings import (
+    SHARES_OF,
     CountsInput,
     Execution,
     InputSettings,
@@ -34,7 +35,7 @@ _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
     short_help="Train a tokenizer on a corpus or on counts.",
     example="""
 bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
-bpe train --counts english --counts german:3 --output model --vocab-size 32000
+bpe train --counts english:60% --counts german:40% --output model --vocab-size 32000
 """,
 )
 @declared_options(
@@ -48,8 +49,17 @@ bpe train --counts english --counts german:3 --output model --vocab-size 32000
     several=True,
     metavar="DIR[:WEIGHT]",
     help="Counts to train on instead of --input, each multiplied by its weight: a whole number, a "
-    "decimal (0.5) or a fraction (1/3); repeatable. A weight is not a share of the mix: the "
-    "summary gives the share of each directory by bytes and by pre-tokens.",
+    "decimal (0.5) or a fraction (1/3); repeatable. DIR:60% gives it that share of the mix "
+    "instead; the shares of all add up to 100%.",
+)
+@own_option(
+    "share_of",
+    group="Input",
+    choices=SHARES_OF,
+    default="bytes",
+    advanced=True,
+    metavar="UNIT",
+    help="What shares of --counts are of: the bytes of the texts, or their pre-tokens.",
 )
 @options.preset_option()
 @options.config_option()
@@ -91,6 +101,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         output=output,
         execution=execution,
         roles=settings_of(ctx, RoleSettings),
+        share_of=ctx.params["share_of"],
         progress=options.progress(ctx),
     )
     show_summary(ctx, train=summary)

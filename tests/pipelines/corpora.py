@@ -19,6 +19,7 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
     PretokenSettings,
+    ShareOf,
     TrainSettings,
 )
 from tests import jobs
@@ -191,6 +192,7 @@ def train(
     training: TrainSettings | None = None,
     execution: Execution = ONE,
     pretokens: PretokenSettings | None = None,
+    share_of: ShareOf = "bytes",
     overwrite: bool = False,
     resume: bool = False,
 ) -> jobs.TrainSummary:
@@ -199,6 +201,7 @@ def train(
         counts=counts,
         pretokens=pretokens or PretokenSettings(),
         training=training or TrainSettings(vocab_size=300),
+        share_of=share_of,
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
         execution=execution,
     )

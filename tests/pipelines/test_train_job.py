@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import json
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
 import bpe
-from bpe.counts import PretokenCounts
+from bpe.counts import PretokenCounts, combine
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.output.lock import locked
 from pipelines.progress import NoProgress, SlotWriter
 from pipelines.progress.steps import LiveStage
-from pipelines.settings import CountsInput, OutputSettings, PretokenSettings, TrainSettings
+from pipelines.settings import (
+    SHARES_OF,
+    CountsInput,
+    OutputSettings,
+    PretokenSettings,
+    ShareOf,
+    TrainSettings,
+)
 from tests import jobs
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
 
@@ -145,6 +153,58 @@ def test_counts_of_several_corpora_train_together(tmp_path: Path) -> None:
     expected = bpe.train(counts, vocab_size=270)
     assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
     assert not (tmp_path / "model" / "counts").exists()
+
+
+@pytest.mark.parametrize("share_of", SHARES_OF)
+def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> None:
+    sources = []
+    for name, text in (("c1", "low low lower lowest"), ("c2", "newest " * 700), ("c3", "wide ok")):
+        source = write_jsonl(tmp_path / "in" / name / "a.jsonl", [text])
+        count(source.inputs(), tmp_path / name)
+        share = "33.4%" if name == "c1" else "33.3%"
+        sources.append(CountsInput.parse(f"{tmp_path / name}:{share}"))
+    summary = train(
+        tmp_path / "model",
+        counts=tuple(sources),
+        training=TrainSettings(vocab_size=262),
+        share_of=share_of,
+    )
+    assert summary.documents == 3
+    training = bpe.Training.load(tmp_path / "model" / "training.json")
+    shares = [getattr(source, f"{share_of}_share") for source in training.mix]
+    assert shares == pytest.approx([0.334, 0.333, 0.333], rel=1e-4)
+    weights = [Fraction(source.weight) for source in training.mix]
+    assert min(weights) == 1
+    assert all((10_000 * weight).denominator == 1 for weight in weights)
+    counts = combine(
+        (PretokenCounts.load(tmp_path / f"c{i + 1}"), weight) for i, weight in enumerate(weights)
+    )
+    expected = bpe.train(counts, vocab_size=262)
+    assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (("c1:60%", "c2:30%"), "add up to 90%, not to 100%"),
+        (("c1:60%", "c2"), "c2 has no share, others have one"),
+        (("c1:60%", "c2:2"), "c2 has no share, others have one"),
+        (("c1:60%", "empty:40%"), "empty: no bytes were counted"),
+        (("c1:0%", "c2:100%"), "the share 0% is not above 0"),
+        (("c1:160%", "c2:1"), "the share 160% is not above 0 and at most 100%"),
+    ],
+)
+def test_shares_that_make_no_mix_are_refused(
+    tmp_path: Path, asked: tuple[str, ...], reason: str
+) -> None:
+    for name, text in (("c1", "low lower"), ("c2", "new newer"), ("empty", "")):
+        count(write_jsonl(tmp_path / "in" / name / "a.jsonl", [text]).inputs(), tmp_path / name)
+    with pytest.raises((ConfigError, InputError), match=reason):
+        train(
+            tmp_path / "model",
+            counts=tuple(CountsInput.parse(f"{tmp_path}/{source}") for source in asked),
+        )
+    assert not (tmp_path / "model").exists()
 
 
 def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) -> None:
