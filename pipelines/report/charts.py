@@ -57,6 +57,7 @@ def line(
         spell: how x and y are written in the table.
     """
     some = thinned(points, _MOST_POINTS, logarithmic=logarithmic[0])
+    scales = [" (log scale)" if one else "" for one in logarithmic]
 
     def draw(ax: Any) -> None:
         xs, ys = zip(*some, strict=True)
@@ -71,7 +72,12 @@ def line(
     write_x, write_y = spell or (number, number)
     rows = thinned(points, _TABLE_ROWS, logarithmic=logarithmic[0])
     return _chart(
-        name, draw, axes=axes, rows=[(write_x(x), write_y(y)) for x, y in rows], points=len(some)
+        name,
+        draw,
+        axes=(axes[0] + scales[0], axes[1] + scales[1]),
+        rows=[(write_x(x), write_y(y)) for x, y in rows],
+        points=len(some),
+        heads=axes,
     )
 
 

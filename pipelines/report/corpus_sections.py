@@ -117,7 +117,7 @@ def pretoken_kinds(facts: CountedFacts) -> Section:
             axis="percent of its bytes",
         ),
         table(
-            ("of", "distinct pre-tokens", "occurrences", "bytes", "of the text"),
+            ("script", "distinct pre-tokens", "occurrences", "bytes", "share of the bytes"),
             ((kind, *facts.kinds[kind], f"{facts.kinds[kind][2] / total:.2%}") for kind in order),
         ),
     )
@@ -125,8 +125,15 @@ def pretoken_kinds(facts: CountedFacts) -> Section:
 
 
 def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled: bool) -> Section:
-    """How many tokens documents, or rows, have."""
-    whole = manifest.rows.pack is None and manifest.rows.max_tokens is None
+    """How many tokens documents, or rows, have; packed rows have as many as was asked for."""
+    if manifest.rows.pack is not None:
+        body = paragraph(
+            f"{manifest.totals.rows:,} rows of {manifest.rows.pack:,} tokens, filled with "
+            f"consecutive documents: {manifest.totals.documents:,} documents, "
+            f"{manifest.totals.tokens:,} tokens. How long documents are, rows do not show."
+        )
+        return Section(key="tokens-per-document", title="Tokens per row", body=body)
+    whole = manifest.rows.max_tokens is None
     noun = "document" if whole else "row"
     bins: dict[int, int] = {}
     for size, rows in enumerate(facts.lengths.tolist()):
@@ -143,7 +150,7 @@ def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled:
     body = joined(
         explanation(
             f"How many tokens a {noun} has; each bar is twice as wide as the one before it."
-            + ("" if whole else " Documents were cut or packed into rows for training a model.")
+            + ("" if whole else " Longer documents were cut into rows for training a model.")
         ),
         charts.bars(
             f"Tokens per {noun}",

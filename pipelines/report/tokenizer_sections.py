@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _LONGEST = 30
 _EXAMPLES = 12
 _WIDEST = 24  # bytes: longer tokens share a bar
+_WORTH = 0.05  # of the tokens, which a vocabulary twice as large should save
 
 
 class Tie(NamedTuple):
@@ -124,8 +126,36 @@ def compression(training: Training) -> Section:
             f"learnt from, {training.initial_bytes:,} bytes in {training.initial_words:,} "
             f"pre-tokens, is {training.tokens:,} tokens of the whole vocabulary."
         ),
+        *_doublings(training),
     )
     return Section(key="compression", title="Compression", body=body)
+
+
+def _doublings(training: Training) -> list[Html]:
+    """What each doubling of the vocabulary saves, and the size that this speaks for."""
+    sizes = [training.initial_vocab + len(training.merges)]
+    while sizes[-1] // 2 > training.initial_vocab:
+        sizes.append(sizes[-1] // 2)
+    points = training.curve(reversed(sizes))
+    if len(points) == 1 or not training.tokens:
+        return []
+    saved = [1 - after.tokens / before.tokens for before, after in pairwise(points)]
+    doubled = zip(points[:-1], saved, strict=True)
+    enough = next((point for point, share in doubled if share < _WORTH), None)
+    advice = (
+        f"The last doubling still saves {saved[-1]:.1%} of the tokens: a larger vocabulary may "
+        "pay. Train one and look at its curve."
+        if enough is None
+        else "A doubling of the vocabulary doubles a model's embeddings. If it is to save at "
+        f"least {_WORTH:.0%} of the tokens in return, {enough.vocab_size:,} tokens are enough for "
+        "this text."
+    )
+    rows = [
+        (f"{point.vocab_size:,}", f"{point.tokens:,}", f"{share:.1%}" if share else DASH)
+        for point, share in zip(points, [None, *saved], strict=True)
+    ]
+    heads = ("tokens in the vocabulary", "tokens of the text", "saved by the doubling")
+    return [paragraph(advice), folded("What each doubling saves", table(heads, rows))]
 
 
 def merge_counts(training: Training) -> Section:
@@ -290,9 +320,9 @@ def kinds(tokenizer: Tokenizer, facts: EncodedFacts | None) -> Section:
             bytes_[kind] += count * len(plain(tokenizer, data))
     total, every = max(tokens.total(), 1), max(times.total(), 1)
     order = sorted(tokens, key=lambda kind: (-times[kind], -tokens[kind], kind))
-    heads: tuple[str, ...] = ("of", "tokens", "of the vocabulary")
+    heads: tuple[str, ...] = ("script", "tokens", "share of the vocabulary")
     if facts is not None:
-        heads = (*heads, "never used", "of the corpus", "bytes per token")
+        heads = (*heads, "never used", "share of the corpus", "bytes per token")
     rows = []
     for kind in order:
         row: tuple[object, ...] = (kind, tokens[kind], f"{tokens[kind] / total:.1%}")

@@ -22,7 +22,7 @@ from pipelines.settings import EncodeSettings, InputSettings, PretokenSettings, 
 from tests.browser import element, shown
 from tests.cli.conftest import EVIL
 from tests.cli.process import bpe, environment
-from tests.cli.reports import sections, text
+from tests.cli.reports import section, sections, text
 from tests.pipelines.corpora import encode, train
 
 if TYPE_CHECKING:
@@ -182,7 +182,13 @@ def test_packed_rows_are_called_rows(work: Path, tmp_path: Path) -> None:
     inputs = InputSettings(patterns=(f"{work}/corpus/*.jsonl",))
     encode(inputs, work / "model" / "tokenizer.json", tmp_path / "ids", encoding=rows)
     report(str(tmp_path / "ids"))
-    assert "Tokens per row" in text((tmp_path / "ids" / "report.html").read_text("utf-8"))
+    page = section(tmp_path / "ids" / "report.html", "tokens-per-document")
+    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_text())
+    totals = manifest["totals"]
+    assert "Tokens per row" in page
+    assert f"{totals['rows']:,} rows of 64 tokens" in page
+    assert f"{totals['documents']:,} documents, {totals['tokens']:,} tokens" in page
+    assert "<svg" not in page
 
 
 def test_without_matplotlib_there_are_tables_and_advice(work: Path, tmp_path: Path) -> None:

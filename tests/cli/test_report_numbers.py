@@ -17,10 +17,11 @@ import pytest
 import regex
 
 import bpe as library
-from pipelines.report.tokenizer_sections import proven_ties
+from pipelines.report.tokenizer_sections import compression, proven_ties
 from pipelines.report.writing_systems import kind_of
 from tests.cli.conftest import EVIL
 from tests.cli.reports import section, table, text
+from tests.pipelines.corpora import sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +181,34 @@ def test_the_curve_is_that_of_the_merges_one_after_the_other(material: Material)
     assert said in text(found)
 
 
+@pytest.mark.parametrize("vocab_size", [300, 700, 4000])
+def test_what_doublings_of_the_vocabulary_save(vocab_size: int) -> None:
+    counts = library.count_pretokens([sentence(number, 40) for number in range(500)])
+    training = library.train(counts, vocab_size=vocab_size).training
+    assert training is not None
+    found = str(compression(training).body)
+    sizes = [256 + len(training.merges)]
+    while sizes[0] // 2 > 256:
+        sizes.insert(0, sizes[0] // 2)
+    lengths = []
+    for size in sizes:
+        smaller = library.train(counts, vocab_size=size).training
+        assert smaller is not None
+        lengths.append(smaller.tokens)
+    saved = [1 - after / before for before, after in pairwise(lengths)]
+    if not saved:
+        assert "doubling" not in text(found)
+        return
+    asked = ("tokens in the vocabulary", "tokens of the text", "saved by the doubling")
+    rows = table(found, *asked)
+    assert [int(row[0].replace(",", "")) for row in rows] == sizes
+    assert [int(row[1].replace(",", "")) for row in rows] == lengths
+    assert [row[2] for row in rows[1:]] == [f"{share:.1%}" for share in saved]
+    enough = [size for size, share in zip(sizes[:-1], saved, strict=True) if share < 0.05]
+    said = f"{enough[0]:,} tokens are enough" if enough else "The last doubling still saves"
+    assert said in text(found)
+
+
 def test_shares_of_lengths(material: Material) -> None:
     heads = ("bytes of the token", "of the vocabulary", "of the corpus")
     rows = table(material.section("lengths"), *heads)
@@ -256,7 +285,10 @@ def slow_kind(data: bytes) -> str:
 
 
 def test_coverage_by_script(material: Material) -> None:
-    heads = ("of", "tokens", "of the vocabulary", "never used", "of the corpus", "bytes per token")
+    heads = (
+        *("script", "tokens", "share of the vocabulary"),
+        *("never used", "share of the corpus", "bytes per token"),
+    )
     found = material.section("scripts")
     rows = {row[0]: row[1:] for row in table(found, *heads)}
     kinds: dict[str, list[int]] = {}
@@ -307,7 +339,8 @@ def test_pre_tokens_and_their_scripts(material: Material) -> None:
     for word in counts:
         kinds.setdefault(slow_kind(word), []).append(word)
     scripts = material.section("text-scripts")
-    rows = table(scripts, "of", "distinct pre-tokens", "occurrences", "bytes", "of the text")
+    columns = ("script", "distinct pre-tokens", "occurrences", "bytes", "share of the bytes")
+    rows = table(scripts, *columns)
     every = sum(len(word) * times for word, times in counts.items())
     for kind, *row in rows:
         words = kinds.pop(kind)
