@@ -36,7 +36,7 @@ Staging = Literal["auto", "none"]
 STAGINGS: tuple[str, ...] = get_args(Staging)
 CompleteWhen = Literal["settled", "marker"]
 COMPLETE_WHEN: tuple[str, ...] = get_args(CompleteWhen)
-PackRemainder = Literal["keep", "drop"]
+PackRemainder = Literal["keep", "drop", "pad"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
 ShareOf = Literal["bytes", "pretokens"]
 SHARES_OF: tuple[str, ...] = get_args(ShareOf)
@@ -620,7 +620,18 @@ class RowSettings:
             metavar="RULE",
             advanced=True,
             help="What to do with the ids of a split that do not fill a row. keep: write a shorter "
-            "last row; drop: leave them out, and count them in the manifest.",
+            "last row; drop: leave them out, and count them in the manifest; pad: fill the last "
+            "row with --pad-token.",
+        ),
+    )
+    pad_token: str | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            metavar="TOKEN",
+            default_is="the role pad of the tokenizer's tokenizer_config.json",
+            advanced=True,
+            help="With --pack-remainder pad: special token, or role, that fills the last row.",
         ),
     )
     allow_special: tuple[str, ...] = field(
@@ -670,6 +681,8 @@ class RowSettings:
                 f"`pack_remainder` {self.pack_remainder} goes with `pack` N: without it, nothing "
                 "remains"
             )
+        if self.pad_token is not None and self.pack_remainder != "pad":
+            raise ConfigError("`pad_token` goes with `pack_remainder` pad: nothing else is padded")
         if self.dropout_seed and not self.dropout:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 

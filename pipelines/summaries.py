@@ -116,6 +116,8 @@ class EncodeSummary(_Summary):
         unknown_tokens: of these, ids of the unknown token.
         dropped_tokens: ids that are in no row.
         dropped_documents: documents of which nothing is in a row.
+        padding_tokens: ids of the pad token that fill rows; they are none of the ``tokens``.
+        short_rows: packed rows that are not full.
         parts: Parquet files.
         resumed_parts: of these, how many an earlier run had finished.
         output_bytes: the size of the Parquet files.
@@ -129,6 +131,8 @@ class EncodeSummary(_Summary):
     unknown_tokens: int
     dropped_tokens: int
     dropped_documents: int
+    padding_tokens: int
+    short_rows: int
     parts: int
     resumed_parts: int
     output_bytes: int

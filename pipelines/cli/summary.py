@@ -126,6 +126,8 @@ def _encoded(summary: EncodeSummary) -> list[str]:
         f"{_corpus(summary)}: {tokens}",
         f"{near(summary.output)}: {files}, {done}",
         *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
+        *([f"padded with {many(padding, 'token')}"] if (padding := summary.padding_tokens) else []),
+        *([f"{many(short, 'row')} not full"] if (short := summary.short_rows) else []),
         *_unknown(summary),
     ]
 

@@ -348,6 +348,8 @@ def encode(
         unknown_tokens=totals.unknown,
         dropped_tokens=totals.dropped.tokens,
         dropped_documents=totals.dropped.documents,
+        padding_tokens=totals.padding,
+        short_rows=manifest.short_rows,
         failures=totals.failures,
         formats=manifest.formats,
         passed_over=planned.passed_over,

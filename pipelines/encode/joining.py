@@ -22,6 +22,7 @@ from pipelines.encode.rows import (
     OFFSET,
     flat,
     lists_of,
+    without_padding,
 )
 from pipelines.settings import MAX_ROW_TOKENS
 
@@ -78,9 +79,18 @@ class Joiner:
             ValueError: the rows contradict themselves or each other.
         """
         batch = rows.combine_chunks() if isinstance(rows, pa.Table) else rows
-        values, bounds = flat(_column(batch, INPUT_IDS))
+        input_ids, stated = _column(batch, INPUT_IDS), _column(batch, NUM_TOKENS)
+        values, bounds = flat(input_ids)
+        if self._layout.pad is not None:
+            self._check_filled(np.diff(bounds))
+            values, bounds, padding = without_padding(input_ids, stated)
+            if (padding != self._layout.pad).any():
+                raise ValueError(
+                    f"a row from row {self._rows} on is not filled with the id {self._layout.pad}, "
+                    "that of the pad token"
+                )
         lengths = np.diff(bounds)
-        self._check_lengths(_column(batch, NUM_TOKENS), lengths)
+        self._check_lengths(stated, lengths)
         pieces = self._pieces(batch, lengths)
         self._rows += len(lengths)
         return self._join(pieces, values)
@@ -92,6 +102,11 @@ class Joiner:
         ids, values = pa.array([self._open], pa.string()), np.concatenate(self._held)
         self._open, self._held = None, []
         return self._documents(ids, values, np.array([0, len(values)]), last=True)
+
+    def _check_filled(self, sizes: Numbers) -> None:
+        size = self._layout.settings.pack
+        if (wrong := sizes != size).any():
+            raise ValueError(f"row {self._rows + _first(wrong)} is not filled to {size} ids")
 
     def _check_lengths(self, stated: pa.Array, lengths: Numbers) -> None:
         if not np.array_equal(stated.to_numpy(), lengths):

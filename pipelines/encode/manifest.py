@@ -76,6 +76,7 @@ class Part:
     unknown: int
     text_bytes: int
     dropped: Dropped
+    padding: int = 0
     bytes: int
     sha256: str
     inputs: tuple[SourceRange, ...]
@@ -87,7 +88,7 @@ class Totals:
 
     ``documents`` were encoded; all but ``dropped.documents`` are in ``rows``, and all their ids
     but ``dropped.tokens`` are the ``tokens`` of these rows. ``unknown`` of them are ids of the
-    unknown token.
+    unknown token. ``padding`` ids of the pad token fill rows; they are none of the ``tokens``.
     """
 
     documents: int
@@ -96,13 +97,14 @@ class Totals:
     unknown: int
     text_bytes: int
     dropped: Dropped
+    padding: int = 0
     bytes: int
     failures: int
 
     @classmethod
     def of(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
         """The sums over these parts, and over these files of bad records."""
-        names = ("documents", "rows", "tokens", "unknown", "text_bytes", "bytes")
+        names = ("documents", "rows", "tokens", "unknown", "text_bytes", "padding", "bytes")
         return cls(
             **{name: sum(getattr(part, name) for part in parts) for name in names},
             dropped=sum((part.dropped for part in parts), Dropped()),
@@ -160,6 +162,13 @@ class EncodedManifest:
         if self.watch is None:
             return None
         return tuple(one.name for one in self.watch.inputs if one.failed is not None)
+
+    @property
+    def short_rows(self) -> int:
+        """Packed rows that are not full: in each part, the last one at most."""
+        if (size := self.rows.pack) is None or self.rows.pack_remainder == "pad":
+            return 0
+        return sum(part.tokens < part.rows * size for part in self.parts)
 
     @property
     def formats(self) -> dict[str, int]:
@@ -242,6 +251,7 @@ def part_of(part: FinishedPart) -> Part:
         unknown=part.contents.unknown,
         text_bytes=part.contents.text_bytes,
         dropped=part.contents.dropped,
+        padding=part.contents.padding,
         bytes=part.written.bytes,
         sha256=part.written.sha256,
         inputs=tuple(

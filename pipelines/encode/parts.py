@@ -15,14 +15,21 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bpe._codec import decode
 from bpe.counts.manifest import DeadLetters
 from pipelines import storage
-from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, Dropped
+from pipelines.encode.rows import (
+    CHUNK_INDEX,
+    ID,
+    INPUT_IDS,
+    NUM_TOKENS,
+    Dropped,
+    without_padding,
+)
 from pipelines.errors import InputError
 from pipelines.storage import Written, join
 
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from pipelines.corpus.splits import Split
-    from pipelines.encode.rows import RowLayout
+    from pipelines.encode.rows import Ids, RowLayout
     from pipelines.storage import HashingFile
 
 META = b"bpe.part"
@@ -55,10 +62,11 @@ class Contents:
         fingerprint: SHA-256 of the split, the options and the tokenizer it was made from.
         documents: that were encoded.
         rows: that were made of them.
-        tokens: token ids, over all rows.
+        tokens: token ids of documents, over all rows.
         unknown: of these, ids of the unknown token.
         text_bytes: bytes of UTF-8 text that were encoded.
         dropped: what of the documents is in no row.
+        padding: ids of the pad token that fill the last row; they are none of the ``tokens``.
         dead_letters: where the split's bad records are; None where there was none.
     """
 
@@ -70,6 +78,14 @@ class Contents:
     text_bytes: int
     dropped: Dropped
     dead_letters: DeadLetters | None
+    padding: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; a part without padding says nothing of it, as before there was any."""
+        value = asdict(self)
+        if not self.padding:
+            del value["padding"]
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +152,7 @@ class PartWriter:
         self.rows = 0
         self.tokens = 0
         self.unknown = 0
+        self.padding = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Append rows."""
@@ -143,9 +160,11 @@ class PartWriter:
             return
         self._pending.append(rows)
         self._pending_rows += len(rows)
-        self._pending_tokens += pc.sum(rows.column(NUM_TOKENS)).as_py()
+        values, _, padding = without_padding(rows.column(INPUT_IDS), rows.column(NUM_TOKENS))
+        self._pending_tokens += len(values)
         self._pending_bytes += rows.nbytes
-        self.unknown += count_id(rows.column(INPUT_IDS).flatten(), self._unknown)
+        self.unknown += count_id(values, self._unknown)
+        self.padding += len(padding)
         if (
             self._pending_tokens >= ROW_GROUP_TOKENS
             or self._pending_rows >= ROW_GROUP_ROWS
@@ -190,8 +209,9 @@ class PartWriter:
             text_bytes=text_bytes,
             dropped=dropped,
             dead_letters=dead_letters,
+            padding=self.padding,
         )
-        meta = _SELF + _ZEROS + b'", ' + json.dumps(asdict(contents)).encode()[1:]
+        meta = _SELF + _ZEROS + b'", ' + json.dumps(contents.to_json()).encode()[1:]
         self._writer.add_key_value_metadata({META: meta})
         self._footer.kept = bytearray()
         self._writer.close()
@@ -202,11 +222,9 @@ class PartWriter:
         return contents
 
 
-def count_id(ids: pa.Array, wanted: int | None) -> int:
+def count_id(ids: Ids, wanted: int | None) -> int:
     """How many of ``ids`` are ``wanted``; 0 where that is None."""
-    if wanted is None:
-        return 0
-    return pc.sum(pc.equal(ids, pa.scalar(wanted, ids.type))).as_py() or 0
+    return 0 if wanted is None else int(np.count_nonzero(ids == wanted))
 
 
 def read_contents(file: pq.ParquetFile) -> Contents:

@@ -38,6 +38,7 @@ class RowLayout:
         kept: the columns that pass through.
         prepend: the id before those of each document, or None.
         append: the id behind them, or None.
+        pad: the id that fills the last packed row, or None.
     """
 
     settings: RowSettings
@@ -45,6 +46,7 @@ class RowLayout:
     kept: tuple[pa.Field, ...] = ()
     prepend: int | None = None
     append: int | None = None
+    pad: int | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -256,7 +258,7 @@ class _PackedRows:
         if not self._held_pieces:
             return _no_rows(self._layout)
         pieces = pa.concat_arrays(self._pieces)
-        if full or self._layout.settings.pack_remainder == "keep":
+        if full or self._layout.settings.pack_remainder != "drop":
             return self._rows(
                 np.concatenate(self._values), pieces, np.array([0, self._held_pieces])
             )
@@ -287,13 +289,34 @@ class _PackedRows:
         documents = pa.ListArray.from_arrays(
             pa.array(bounds, pa.int32()), pieces, type=self._pieces_type
         )
-        return _batch(self._layout, {DOCUMENTS: documents}, lists_of(pa.array(values), ends))
+        lengths, pad = np.diff(ends), self._layout.pad
+        if pad is not None and (padding := rows * self._size - len(values)):
+            values = np.append(values, np.full(padding, pad, values.dtype))
+            ends[-1] = len(values)
+        columns = {DOCUMENTS: documents, NUM_TOKENS: pa.array(lengths, pa.uint32())}
+        return _batch(self._layout, columns, lists_of(pa.array(values), ends))
 
 
 def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
     """The ids of all lists, and where in them each list begins and the last one ends."""
     offsets = lists.offsets.to_numpy().astype(np.int64)
     return lists.flatten().to_numpy(), offsets - offsets[0]
+
+
+def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids, Numbers, Ids]:
+    """The ids of documents, where in them each row begins and the last one ends; and the padding.
+
+    Args:
+        input_ids: of rows.
+        num_tokens: how many ids of each are of documents; those behind them are padding.
+    """
+    values, bounds = flat(input_ids)
+    sizes, lengths = np.diff(bounds), num_tokens.to_numpy().astype(np.int64)
+    if np.array_equal(sizes, lengths):
+        return values, bounds, values[:0]
+    of_documents = np.arange(len(values)) < np.repeat(bounds[:-1] + lengths, sizes)
+    ends = np.cumsum(np.minimum(sizes, lengths))
+    return values[of_documents], np.append(0, ends), values[~of_documents]
 
 
 def lists_of(values: pa.Array, offsets: Numbers) -> pa.ListArray:
@@ -326,7 +349,7 @@ def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:
 def _batch(
     layout: RowLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
 ) -> pa.RecordBatch:
-    """Rows of the layout: ``columns`` by name, the ids, and how many there are."""
+    """Rows of the layout: the ids, ``columns`` by name; the lengths of the ids, if not given."""
     schema = layout.schema
     values, offsets = flat(input_ids)
     kind = schema.field(INPUT_IDS).type
@@ -334,7 +357,7 @@ def _batch(
         pa.array(offsets, pa.int32()), pa.array(values).cast(kind.value_type), type=kind
     )
     lengths = pa.array(np.diff(offsets), pa.uint32())
-    columns = {**columns, INPUT_IDS: ids, NUM_TOKENS: lengths}
+    columns = {NUM_TOKENS: lengths, **columns, INPUT_IDS: ids}
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 

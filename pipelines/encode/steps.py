@@ -106,10 +106,13 @@ class EncodeJob:
         """
         rows, special_tokens = self.rows, tokenizer.special_tokens
         check_special_tokens(tuple(special_tokens), rows)
+        if rows.pack_remainder == "pad" and rows.pad_token is None:
+            raise ConfigError("`pack_remainder` pad: no `pad_token` is named")
         return replace(
             self._layout,
             prepend=None if rows.prepend_token is None else special_tokens[rows.prepend_token],
             append=None if rows.append_token is None else special_tokens[rows.append_token],
+            pad=None if rows.pad_token is None else special_tokens[rows.pad_token],
         )
 
     def manifest(
@@ -322,6 +325,8 @@ def encode_job(
 def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Rows:
     """The settings with tokens in place of roles: in place of ``eos``, what ends a text.
 
+    What pads rows is the token of the role ``pad``, where no other is named.
+
     Args:
         rows: the settings.
         special_tokens: of the tokenizer; one that is called like a role is meant first.
@@ -334,7 +339,15 @@ def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Ro
         token_of_role(getattr(rows, name), special_tokens, roles, option=f"`{name}`")
         for name in ("prepend_token", "append_token")
     )
-    return replace(rows, prepend_token=prepend, append_token=append)
+    pad = rows.pad_token
+    if rows.pack_remainder == "pad":
+        if pad is None and roles.pad is None:
+            raise ConfigError(
+                "`pack_remainder` pad: the tokenizer has no token for the role pad: name a special "
+                "token with `pad_token`, or train it with `pad` TOKEN"
+            )
+        pad = token_of_role(pad or roles.pad, special_tokens, roles, option="`pad_token`")
+    return replace(rows, prepend_token=prepend, append_token=append, pad_token=pad)
 
 
 def token_of_role(
@@ -378,6 +391,7 @@ def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
     asked = [
         ("`prepend_token`", rows.prepend_token),
         ("`append_token`", rows.append_token),
+        ("`pad_token`", rows.pad_token),
         *(("`allow_special`", name) for name in rows.allow_special if name != "all"),
     ]
     check_named_tokens([(option, token) for option, token in asked if token is not None], there)

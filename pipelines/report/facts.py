@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from pipelines import storage
 from pipelines.encode.parts import open_part
+from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS, without_padding
 from pipelines.errors import InputError
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.report.writing_systems import kind_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _COUNT_ROWS = 65536  # read at a time
 _ID_ROWS = 4096
+_IDS = [INPUT_IDS, NUM_TOKENS]
 _TOP = 40
 _LONGEST_ROW = 1 << 20  # tokens: rows of more are counted as if they had so many
 MOST_READ = 10_000  # bad records
@@ -179,8 +181,8 @@ def read_encoded_facts(
         path = join(directory, manifest.parts[number].file)
         try:
             with storage.open_binary(path) as source:
-                for batch in open_part(source).iter_batches(_ID_ROWS, columns=["input_ids"]):
-                    _add_rows(batch.column(0), tokens, lengths)
+                for batch in open_part(source).iter_batches(_ID_ROWS, columns=_IDS):
+                    _add_rows(batch, tokens, lengths)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             said = " ".join(str(error).split())
             raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
@@ -196,14 +198,14 @@ def _spread(parts: int, most: int | None) -> list[int]:
     return [i * parts // most for i in range(most)]
 
 
-def _add_rows(rows: pa.Array, tokens: Numbers, lengths: Numbers) -> None:
-    ids = rows.flatten().to_numpy(zero_copy_only=False)
+def _add_rows(rows: pa.RecordBatch, tokens: Numbers, lengths: Numbers) -> None:
+    ids, bounds, _ = without_padding(*(rows.column(name) for name in _IDS))
     found = np.bincount(ids, minlength=len(tokens))
     if len(found) > len(tokens):
         raise ValueError(f"id {ids.max()} is not below {len(tokens)}, the size of the vocabulary")
     tokens += found
-    sizes = rows.value_lengths().to_numpy(zero_copy_only=False)
-    lengths += np.bincount(np.minimum(sizes, _LONGEST_ROW), minlength=len(lengths))
+    sizes = np.minimum(np.diff(bounds), _LONGEST_ROW)
+    lengths += np.bincount(sizes, minlength=len(lengths))
 
 
 @dataclass

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings
 
 
+_STATED = ("documents", "rows", "tokens", "unknown", "text_bytes", "dropped", "padding")
+
+
 @dataclass(frozen=True, kw_only=True)
 class VerifyEncodedJob:
     """Everything a worker must know to check parts; small, and picklable.
@@ -270,7 +273,7 @@ def _check_part(
         ):
             file = open_part(source)
             contents = read_contents(file)
-            for name in ("documents", "rows", "tokens", "unknown", "text_bytes", "dropped"):
+            for name in _STATED:
                 if getattr(contents, name) != getattr(part, name):
                     raise VerificationError(
                         f"{path}: its footer says {name} {getattr(contents, name)}, the manifest "

@@ -14,7 +14,15 @@ from pipelines.corpus.reading import text_bytes
 from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.joining import Joiner
 from pipelines.encode.parts import count_id, read_rows
-from pipelines.encode.rows import CHUNK_INDEX, DOCUMENTS, ID, INPUT_IDS, row_maker
+from pipelines.encode.rows import (
+    CHUNK_INDEX,
+    DOCUMENTS,
+    ID,
+    INPUT_IDS,
+    NUM_TOKENS,
+    row_maker,
+    without_padding,
+)
 from pipelines.errors import StoppedError, VerificationError
 
 if TYPE_CHECKING:
@@ -98,21 +106,24 @@ class PartRows:
         return table
 
     def _checked(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        row = tokens = unknown = 0
+        row = tokens = unknown = padding = 0
         for table in tables:
-            values = table[INPUT_IDS].combine_chunks().flatten()
-            if len(values) and pc.max(values).as_py() >= self._vocab_size:
+            input_ids = table[INPUT_IDS].combine_chunks()
+            if (pc.max(input_ids.flatten()).as_py() or 0) >= self._vocab_size:
                 raise self._no_such_id(table, row)
             self._joiner.add(table)
+            values, _, filling = without_padding(input_ids, table[NUM_TOKENS].combine_chunks())
             row += len(table)
             tokens += len(values)
             unknown += count_id(values, self._unknown)
+            padding += len(filling)
             yield table
         self._joiner.finish()
         part = self._part
         for name, found, stated in (
             ("tokens", tokens, part.tokens),
             ("unknown tokens", unknown, part.unknown),
+            ("ids of padding", padding, part.padding),
             ("documents", self.documents, part.documents - part.dropped.documents),
         ):
             if found != stated:

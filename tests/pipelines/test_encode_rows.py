@@ -84,7 +84,18 @@ def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mod
     parts = manifest(ids)["parts"]
     assert totals["documents"] == len(corpus.documents) == sum(p["documents"] for p in parts)
     assert totals["rows"] == summary.rows == len(table) == sum(p["rows"] for p in parts)
-    assert totals["tokens"] == sum(map(len, table["input_ids"].to_pylist()))
+    assert totals["tokens"] == sum(table["num_tokens"].to_pylist())
+    ids_of_rows = sum(map(len, table["input_ids"].to_pylist()))
+    assert totals["tokens"] + totals["padding"] == ids_of_rows
+    if settings.pack_remainder == "pad":
+        assert summary.padding_tokens == totals["padding"] > 0
+        assert summary.short_rows == 0
+        assert ids_of_rows == len(table) * (settings.pack or 0)
+    elif settings.pack is None or settings.pack_remainder == "drop":
+        assert summary.short_rows == summary.padding_tokens == 0
+    else:
+        lengths = table["num_tokens"].to_pylist()
+        assert summary.short_rows == sum(length < settings.pack for length in lengths) > 0
     ends = (settings.prepend_token is not None) + (settings.append_token is not None)
     tokenizer = bpe.Tokenizer.load(model)
     expected = sum(len(tokenizer.encode(text)) + ends for text in corpus.texts)
@@ -250,7 +261,8 @@ def test_a_document_longer_than_any_row_is_cut(
         ({"pack": 1 << 21}, "`pack` 2097152 is not between 1 and 1,048,576"),
         ({"pack": 8, "max_tokens": 8}, "`pack` and `max_tokens` exclude each other"),
         ({"pack_remainder": "drop"}, "goes with `pack`"),
-        ({"pack": 8, "pack_remainder": "pad"}, "use one of keep, drop"),
+        ({"pack": 8, "pack_remainder": "fill"}, "use one of keep, drop, pad"),
+        ({"pack": 8, "pad_token": END}, "goes with `pack_remainder` pad"),
         ({"dropout": 1.5}, "`dropout` 1.5 is not between 0 and 1"),
         ({"dropout": float("nan")}, "`dropout` nan is not between 0 and 1"),
         ({"dropout_seed": 3}, "`dropout_seed` goes with `dropout`"),
@@ -270,6 +282,11 @@ def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message:
     [
         ({"append_token": "<eos>"}, r"`append_token`: '<eos>' is not a special.* has '<\|end\|>'"),
         ({"prepend_token": "<bos>"}, "`prepend_token`: '<bos>' is not a special token"),
+        (
+            {"pack": 8, "pack_remainder": "pad", "pad_token": "<pad>"},
+            "`pad_token`: '<pad>' is not a special token",
+        ),
+        ({"pack": 8, "pack_remainder": "pad"}, "no token for the role pad: name a special token"),
         ({"allow_special": ("all", "x")}, "`allow_special`: 'x' is not a special token"),
     ],
 )

@@ -22,13 +22,19 @@ lists_of_ids = st.lists(st.lists(st.integers(0, 99), max_size=9), max_size=12)
 portions = st.integers(1, 5)
 
 
-def layout(prepend: int | None = None, append: int | None = None, **settings: Any) -> RowLayout:
+def layout(
+    prepend: int | None = None,
+    append: int | None = None,
+    pad: int | None = None,
+    **settings: Any,
+) -> RowLayout:
     return RowLayout(
         settings=RowSettings(**settings),
         id_type="uint16",
         kept=KEPT,
         prepend=prepend,
         append=append,
+        pad=pad,
     )
 
 
@@ -110,6 +116,16 @@ def test_what_is_dropped_is_counted() -> None:
     assert (maker.dropped.tokens, maker.dropped.documents) == (0, 0)
 
 
+def test_the_last_row_is_filled_up() -> None:
+    pad = layout(pack=4, pack_remainder="pad", pad=9)
+    table, _ = made(pad, [[1, 2, 3, 4, 5], [9], []])
+    assert table["input_ids"].to_pylist() == [[1, 2, 3, 4], [5, 9, 9, 9]]
+    assert table["num_tokens"].to_pylist() == [4, 2]
+    only_empty, _ = made(pad, [[], []])
+    assert only_empty["input_ids"].to_pylist() == [[9] * 4]
+    assert made(pad, [[1, 2, 3, 4]])[0]["input_ids"].to_pylist() == [[1, 2, 3, 4]]
+
+
 def test_what_was_dropped_before_the_end_counts_too() -> None:
     maker = row_maker(layout(pack=4, pack_remainder="drop"))
     maker.dropped += Dropped(tokens=3, documents=1)
@@ -152,6 +168,7 @@ LAYOUTS = [
     layout(pack=4),
     layout(pack=3, prepend=1),
     layout(pack=2, append=2),
+    layout(pack=5, pack_remainder="pad", pad=9, append=2),
 ]
 
 
@@ -191,6 +208,7 @@ def changed(table: pa.Table, row: int, **values: Any) -> pa.Table:
 
 
 TWO = [[1, 2, 3, 4, 5], [6]]
+PADDED = layout(pack=4, pack_remainder="pad", pad=9)
 WRONG: dict[str, tuple[RowLayout, Lists, Any, str]] = {
     "number of tokens": (layout(), TWO, {"num_tokens": 4}, "row 0: num_tokens is not the length"),
     "chunk of another": (layout(max_tokens=2), TWO, {"id": "x"}, "goes on with document 'd0' "),
@@ -223,6 +241,15 @@ WRONG: dict[str, tuple[RowLayout, Lists, Any, str]] = {
         "row 0 goes on with",
     ),
     "no id": (layout(pack=2), TWO, {"documents": [{**piece(0, 0, 2), "id": None}]}, "nulls"),
+    "not padded": (PADDED, TWO, {"input_ids": [1, 2, 3]}, "row 0 is not filled to 4 ids"),
+    "other padding": (PADDED, [[1]], {"input_ids": [1, 9, 8, 9]}, "is not filled with the id 9"),
+    "padding before the end": (
+        PADDED,
+        TWO,
+        {"input_ids": [1, 2, 9, 9], "num_tokens": 2, "documents": [piece(0, 0, 2)]},
+        "row 0 has fewer than the 4 ids",
+    ),
+    "more than there is": (PADDED, TWO, {"num_tokens": 5}, "is not the length"),
     "no end": (layout(append=2), TWO, {"input_ids": [1, 2, 3, 4, 5, 9]}, "does not end with"),
 }
 
