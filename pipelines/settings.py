@@ -38,6 +38,8 @@ CompleteWhen = Literal["settled", "marker"]
 COMPLETE_WHEN: tuple[str, ...] = get_args(CompleteWhen)
 PackRemainder = Literal["keep", "drop", "pad"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
+AddedColumn = Literal["document_ids", "position_ids", "cu_seqlens"]
+ADDED_COLUMNS: tuple[AddedColumn, ...] = get_args(AddedColumn)
 ShareOf = Literal["bytes", "pretokens"]
 SHARES_OF: tuple[str, ...] = get_args(ShareOf)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
@@ -634,6 +636,20 @@ class RowSettings:
             help="With --pack-remainder pad: special token, or role, that fills the last row.",
         ),
     )
+    add_column: tuple[AddedColumn, ...] = field(
+        default=(),
+        metadata=option(
+            group="Rows",
+            several=True,
+            choices=ADDED_COLUMNS,
+            metavar="NAME",
+            advanced=True,
+            help="With --pack: column to add, for attention that ends at documents; repeatable. "
+            "document_ids: for each id, the number of its document in the row; position_ids: its "
+            "position in the document, from 0 in each row; cu_seqlens: where in the row documents "
+            "begin, and the length of the row.",
+        ),
+    )
     allow_special: tuple[str, ...] = field(
         default=(),
         metadata=option(
@@ -683,6 +699,13 @@ class RowSettings:
             )
         if self.pad_token is not None and self.pack_remainder != "pad":
             raise ConfigError("`pad_token` goes with `pack_remainder` pad: nothing else is padded")
+        if self.add_column and self.pack is None:
+            raise ConfigError(
+                f"`add_column` {self.add_column[0]} goes with `pack` N: other rows are of one "
+                "document"
+            )
+        if len(set(self.add_column)) < len(self.add_column):
+            raise ConfigError("`add_column`: a column is named twice: once is enough")
         if self.dropout_seed and not self.dropout:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pipelines.encode.columns import LIST, added_columns
 from pipelines.errors import RecordError
 from pipelines.settings import MAX_PACK
 
@@ -54,7 +55,8 @@ class RowLayout:
         document = [*_document_columns(self.settings), *self.kept]
         if self.settings.pack is not None:
             document = [pa.field(DOCUMENTS, pa.list_(pa.struct(document)))]
-        return pa.schema([*document, *_id_columns(self.id_type)])
+        added = [pa.field(name, LIST) for name in self.settings.add_column]
+        return pa.schema([*document, *_id_columns(self.id_type), *added])
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -294,7 +296,17 @@ class _PackedRows:
             values = np.append(values, np.full(padding, pad, values.dtype))
             ends[-1] = len(values)
         columns = {DOCUMENTS: documents, NUM_TOKENS: pa.array(lengths, pa.uint32())}
+        columns |= columns_of(documents, np.diff(ends), self._layout.settings.add_column)
         return _batch(self._layout, columns, lists_of(pa.array(values), ends))
+
+
+def columns_of(
+    documents: pa.ListArray, sizes: Numbers, names: tuple[str, ...]
+) -> dict[str, pa.ListArray]:
+    """The columns ``add_column`` of packed rows with these ``documents`` and numbers of ids."""
+    bounds = documents.offsets.to_numpy().astype(np.int64)
+    lengths = documents.flatten().field(LENGTH).to_numpy().astype(np.int64)
+    return added_columns(names, lengths=lengths, bounds=bounds - bounds[0], sizes=sizes)
 
 
 def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:

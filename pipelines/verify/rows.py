@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from pipelines.encode.rows import (
     ID,
     INPUT_IDS,
     NUM_TOKENS,
+    columns_of,
     row_maker,
     without_padding,
 )
@@ -112,6 +114,7 @@ class PartRows:
             if (pc.max(input_ids.flatten()).as_py() or 0) >= self._vocab_size:
                 raise self._no_such_id(table, row)
             self._joiner.add(table)
+            self._check_added(table, row)
             values, _, filling = without_padding(input_ids, table[NUM_TOKENS].combine_chunks())
             row += len(table)
             tokens += len(values)
@@ -129,6 +132,19 @@ class PartRows:
             if found != stated:
                 raise VerificationError(
                     f"{self.path} holds {found} {name}, the manifest says {stated}"
+                )
+
+    def _check_added(self, table: pa.Table, row: int) -> None:
+        """Columns that follow from others do."""
+        if not (names := self._layout.settings.add_column):
+            return
+        columns = {name: table[name].combine_chunks() for name in (DOCUMENTS, INPUT_IDS, *names)}
+        sizes = np.diff(columns[INPUT_IDS].offsets.to_numpy().astype(np.int64))
+        for name, expected in columns_of(columns[DOCUMENTS], sizes, names).items():
+            if (at := first_difference(columns[name], expected)) is not None:
+                raise VerificationError(
+                    f"{self.path}, row {row + at}, {self.described(table, at)}: its {name} is not "
+                    f"what its {DOCUMENTS} say"
                 )
 
     def _no_such_id(self, table: pa.Table, first: int) -> VerificationError:

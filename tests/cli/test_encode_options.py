@@ -24,6 +24,7 @@ prepend_token: <|end|>
 keep: [lang, "score:float"]
 pack: 12
 pack_remainder: drop
+add_column: [position_ids, cu_seqlens]
 allow_special: all
 dropout: 0.25
 dropout_seed: 9
@@ -52,6 +53,7 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
         *("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json"),
         *("--output", "typed", "--append-token", END, "--prepend-token", END, "--keep", "lang"),
         *("--keep", "score:float", "--pack", "12", "--pack-remainder", "drop"),
+        *("--add-column", "position_ids", "--add-column", "cu_seqlens"),
         *("--allow-special", "all", "--dropout", "0.25", "--dropout-seed", "9"),
         *("--id-type", "uint32"),
         cwd=folder,
@@ -62,6 +64,7 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
     assert parts[0].schema.field("input_ids").type == pa.list_(pa.uint32())
     piece = parts[0].schema.field("documents").type.value_type
     assert [field.name for field in piece] == ["id", "offset", "length", "lang", "score"]
+    assert parts[0].schema.names[-2:] == ["position_ids", "cu_seqlens"]
     assert piece.field("score").type == pa.float32()
     assert summary["documents"] == 9
     assert summary["rows"] == len(parts[0])

@@ -37,7 +37,12 @@ MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows 
     "chunks with ends": EncodeSettings(max_tokens=7, prepend_token=END, append_token=END),
     "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
     "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
-    "packed, padded": EncodeSettings(pack=33, pack_remainder="pad", pad_token=END),
+    "packed, padded": EncodeSettings(
+        pack=33,
+        pack_remainder="pad",
+        pad_token=END,
+        add_column=("position_ids", "cu_seqlens", "document_ids"),
+    ),
     "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
     "dropout in chunks": EncodeSettings(dropout=0.2, dropout_seed=3, max_tokens=9),
     "special, packed": EncodeSettings(allow_special=("all",), pack=7, id_type="uint32"),

@@ -17,11 +17,14 @@ import bpe
 from pipelines.corpus.documents import ReadOptions, read_blocks
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
+from pipelines.encode.manifest import read_encoded
+from pipelines.encode.parts import open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.encode.steps import check_tokens
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.output.names import manifest_bytes
-from pipelines.settings import EncodeSettings, RowSettings
+from pipelines.settings import ADDED_COLUMNS, EncodeSettings, RowSettings
+from pipelines.verify.rows import PartRows
 from tests import jobs
 from tests.pipelines.corpora import (
     END,
@@ -263,6 +266,9 @@ def test_a_document_longer_than_any_row_is_cut(
         ({"pack_remainder": "drop"}, "goes with `pack`"),
         ({"pack": 8, "pack_remainder": "fill"}, "use one of keep, drop, pad"),
         ({"pack": 8, "pad_token": END}, "goes with `pack_remainder` pad"),
+        ({"add_column": ("cu_seqlens",)}, "`add_column` cu_seqlens goes with `pack` N"),
+        ({"pack": 8, "add_column": ("cu_seqlens",) * 2}, "`add_column`: a column is named twice"),
+        ({"pack": 8, "add_column": ("mask",)}, "use one of document_ids, position_ids, cu_seqlens"),
         ({"dropout": 1.5}, "`dropout` 1.5 is not between 0 and 1"),
         ({"dropout": float("nan")}, "`dropout` nan is not between 0 and 1"),
         ({"dropout_seed": 3}, "`dropout_seed` goes with `dropout`"),
@@ -332,6 +338,33 @@ def test_only_what_is_given_tells_jobs_apart() -> None:
         "pack": 16,
         "allow_special": ["all"],
     }
+
+
+@pytest.mark.parametrize("name", ["document_ids", "position_ids", "cu_seqlens"])
+def test_a_column_that_does_not_follow_is_found(
+    corpus: Corpus, model: Path, tmp_path: Path, name: str
+) -> None:
+    settings = EncodeSettings(pack=16, add_column=ADDED_COLUMNS)
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=settings)
+    path = sorted(tmp_path.glob("ids/data/train-*"))[1]
+    file = open_part(path)
+    layout = RowLayout(settings=settings.rows, id_type="uint16")
+    rows = file.read().to_pylist()
+    rows[2][name][1] += 1
+    part = next(
+        one for one in read_encoded(str(tmp_path / "ids")).parts if one.file.endswith(path.name)
+    )
+    pq.write_table(pa.Table.from_pylist(rows, layout.schema), tmp_path / "changed.parquet")
+    checked = PartRows(
+        pq.ParquetFile(tmp_path / "changed.parquet"),
+        path="x",
+        part=part,
+        layout=layout,
+        vocab_size=1 << 16,
+        unknown=None,
+    )
+    with pytest.raises(VerificationError, match=f"row 2, document.*: its {name} is not what"):
+        checked.rest()
 
 
 def edit_manifest(ids: Path, *where: str, value: object) -> None:

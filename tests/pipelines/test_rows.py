@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 
 from pipelines.encode import rows as rows_module
 from pipelines.encode.joining import Joiner, joined, without_ends
-from pipelines.encode.rows import Documents, Dropped, RowLayout, RowMaker, row_maker, with_ends
+from pipelines.encode.rows import (
+    Documents,
+    Dropped,
+    RowLayout,
+    RowMaker,
+    columns_of,
+    row_maker,
+    with_ends,
+)
 from pipelines.errors import RecordError
 from pipelines.settings import RowSettings
 
@@ -158,6 +167,37 @@ def test_packing_is_what_the_book_says(lists: Lists, size: int, portion: int) ->
         assert found == packed_by_the_book(lists, size)
     begun = [p["id"] for row in table["documents"].to_pylist() for p in row if p["offset"] == 0]
     assert begun == [f"d{i}" for i in range(len(lists))]
+
+
+def added_by_the_book(row: dict[str, Any]) -> dict[str, list[int]]:
+    """The columns on demand of a row, one id after the other."""
+    size = len(row["input_ids"])
+    lengths = [(number, piece["length"]) for number, piece in enumerate(row["documents"])]
+    lengths.append((-1, size - row["num_tokens"]))
+    borders = {sum(length for _, length in lengths[:end]) for end in range(len(lengths) + 1)}
+    return {
+        "cu_seqlens": sorted(borders),
+        "document_ids": [number for number, length in lengths for _ in range(length)],
+        "position_ids": [place for _, length in lengths for place in range(length)],
+    }
+
+
+@given(lists_of_ids, st.integers(1, 7), portions, st.sampled_from(["keep", "drop", "pad"]))
+def test_added_columns_are_what_the_book_says(
+    lists: Lists, size: int, portion: int, remainder: str
+) -> None:
+    names = ("cu_seqlens", "document_ids", "position_ids")
+    pad = 9 if remainder == "pad" else None
+    how = layout(pack=size, pack_remainder=remainder, pad=pad, add_column=names)
+    table, _ = made(how, lists, portion)
+    for row in table.to_pylist():
+        assert {name: row[name] for name in names} == added_by_the_book(row)
+    pieces = [table.slice(first, 2) for first in range(0, len(table), 2)]
+    for some in pieces:
+        columns = {name: some[name].combine_chunks() for name in ("documents", "input_ids")}
+        sizes = np.array([len(ids) for ids in some["input_ids"].to_pylist()])
+        for name, column in columns_of(columns["documents"], sizes, names).items():
+            assert column.equals(some[name].combine_chunks())
 
 
 LAYOUTS = [

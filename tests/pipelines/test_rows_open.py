@@ -24,7 +24,12 @@ END = "<|end|>"
 MODES = {
     "documents": EncodeSettings(keep=("lang", "score", "tags")),
     "chunks": EncodeSettings(max_tokens=8, keep=("lang", "score", "tags"), id_type="uint32"),
-    "packed": EncodeSettings(pack=16, append_token=END, keep=("lang", "score", "tags")),
+    "packed": EncodeSettings(
+        pack=16,
+        append_token=END,
+        keep=("lang", "score", "tags"),
+        add_column=("document_ids", "position_ids", "cu_seqlens"),
+    ),
 }
 Rows = list[dict[str, Any]]
 
