@@ -96,6 +96,7 @@ class Trainer:
         forbidden: list[bytes],
         whole_words: list[tuple[bytes, int]] = ...,
         pruned: int = 0,
+        known: Readable | None = None,
     ) -> None:
         """Begin with words yet to be added.
 
@@ -110,12 +111,19 @@ class Trainer:
             whole_words: tokens with their counts, the most frequent first: each gets an id
                 before the first merge that is not more frequent.
             pruned: what words that are not added can add to the count of any pair.
+            known: merges of a tokenizer that is extended, as uint32 triples of symbols, by rank.
+                No word to be added has a pair of these.
         """
 
     def add_words(
         self, *, data: Readable, offsets: Readable, counts: Readable, symbol_of_byte: Readable
     ) -> None:
         """Add words of bytes, int64 offsets and counts, and 256 symbols of one byte each."""
+
+    def add_token_words(
+        self, *, ids: Readable, offsets: Readable, counts: Readable, symbol_of_id: Readable
+    ) -> None:
+        """Add words of uint32 token ids, int64 offsets and counts, and the symbol of each id."""
 
     def add_character_words(
         self,

@@ -433,21 +433,25 @@ def truncated(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
     if training is None:
         count = _merges_needed(tokenizer, vocab_size)
     else:
-        if not isinstance(tokenizer.model, WordPiece) and len(training.merges) != len(merges):
+        before = training.extends.merges if training.extends else 0
+        trained = before + len(training.merges)
+        if not isinstance(tokenizer.model, WordPiece) and trained != len(merges):
             raise TokenizerError(
-                f"the training has {len(training.merges):,} merges, the tokenizer {len(merges):,}: "
+                f"the training has {trained:,} merges, the tokenizer {len(merges):,}: "
                 "it is the training of another tokenizer"
             )
         training = training.truncated(vocab_size)
-        count = len(training.merges)
+        count = before + len(training.merges)
+    # The ids that an extended tokenizer left free come before all that were trained.
+    end = vocab_size + tokenizer.max_id + 1 - len(tokenizer)
     for content, id_ in (*tokenizer.special_tokens.items(), *tokenizer.added_tokens.items()):
-        if id_ >= vocab_size:
+        if id_ >= end:
             raise TokenizerError(
                 f"a vocabulary of {vocab_size:,} tokens does not hold {content!r}, which has the "
                 f"id {id_}: only tokenizers whose special tokens come first can be truncated"
             )
     return {
-        "tokens": tokenizer.tokens[:vocab_size],
+        "tokens": tokenizer.tokens[:end],
         "merges": merges[:count],
         "training": training,
     }

@@ -7,8 +7,9 @@ rule ``huggingface``, that of ``bpe.reference.huggingface``.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bpe import extension
 from bpe._native import Trainer
 from bpe.byte_alphabet import BYTE_OF_CHAR, from_text
 from bpe.counts import PretokenCounts
@@ -18,13 +19,13 @@ from bpe.special_tokens import check_special_tokens
 from bpe.symbols import Alphabet, TrainingWords, make_alphabet
 from bpe.ties import check_ties
 from bpe.tokenizer import Tokenizer
-from bpe.training_report import Stopped, TrainedMerge, Training, WholeWord
+from bpe.training_report import Extended, Stopped, TrainedMerge, Training, WholeWord
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bpe.counts.pruning import Pruned
-    from bpe.pretokenizer import Pretokenizer
 
 
 _MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
@@ -43,6 +44,7 @@ def train(
     prune_below: int = 1,
     model: Model = ByteLevel(),  # noqa: B008  # immutable
     initial_alphabet: Iterable[str] = (),
+    extend: Tokenizer | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Tokenizer:
     """Train a tokenizer on counts.
@@ -64,13 +66,18 @@ def train(
     alphabet is the 256 bytes. For models of characters, it is the sorted characters of the words,
     of ``initial_alphabet``, and the end of a word.
 
+    With ``extend``, every token, id and merge of that tokenizer stays: its merges come first, each
+    pre-token begins as the tokens that it encodes to, and new tokens get the ids after the
+    greatest. So ids of a text change only where a new merge applies.
+
     Args:
         counts: pre-tokens with their counts; or a function that returns them, so that they can be
             freed before the merges, which need as much memory again. Ties ``first-seen`` needs
             counts that track order.
         vocab_size: tokens in the vocabulary, special tokens and alphabet included. If a model's
             characters do not fit, nothing is merged.
-        max_merges: merges at most. At least one of these two limits is required.
+        max_merges: merges at most, those of ``extend`` not counted. At least one of these two
+            limits is required.
         ties: which of several equally frequent pairs is merged. ``bytes-min`` (``bytes-max``): the
             smallest (greatest) pair of byte strings. ``id-min``: the smallest pair of ids, bytes
             in byte order. ``huggingface``: the same with Hugging Face's ids, and its merges
@@ -83,6 +90,8 @@ def train(
         model: what a pre-token consists of.
         initial_alphabet: characters that get tokens even if no word has them (for WordPiece, with
             and without the prefix).
+        extend: a byte-level tokenizer to learn more merges for. Counts must be cut as it cuts text;
+            its special tokens are those of the result. Not with ties ``huggingface``.
         progress: called with (merges done, merges at most) at least every 256 merges.
 
     Returns:
@@ -103,11 +112,14 @@ def train(
         prune_below=prune_below,
         model=model,
     )
+    if extend is not None:
+        extension.check_extended(extend, vocab_size=vocab_size, ties=ties, model=model)
     run = _begin(
         counts() if callable(counts) else counts,
         settings,
         special_tokens=special_tokens,
         initial_alphabet=initial_alphabet,
+        extend=extend,
     )
     run.merge(progress)
     return run.tokenizer()
@@ -158,12 +170,82 @@ class _Settings:
         return self.vocab_size or _MAX_VOCAB
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """The vocabulary before the first merge.
+
+    Attributes:
+        alphabet: the symbols that words consist of.
+        ids: of these.
+        parts: arguments of the tokenizer that has no more than this.
+        forbidden: the special tokens, whose strings no merge makes.
+        known: the merges of a tokenizer that is extended, as triples of symbols.
+    """
+
+    alphabet: Alphabet
+    ids: Sequence[int]
+    parts: Mapping[str, Any]
+    forbidden: Sequence[str]
+    known: array[int] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of tokens."""
+        return sum(token is not None for token in self.parts["tokens"])
+
+
+def _fresh(
+    counts: PretokenCounts,
+    words: TrainingWords,
+    settings: _Settings,
+    *,
+    specials: Sequence[str],
+    initial_alphabet: Iterable[str],
+) -> _Start:
+    """A vocabulary of special tokens and the alphabet."""
+    model = settings.model
+    alphabet = make_alphabet(words, model=model, ties=settings.ties, initial=initial_alphabet)
+    _check_alphabet(alphabet, specials)
+    if not alphabet.symbols and not specials:
+        raise TrainingError(
+            "nothing to train on: no pre-token is left to split, and there are no special tokens, "
+            "so the vocabulary would be empty"
+        )
+    return _Start(
+        alphabet=alphabet,
+        ids=range(len(specials), len(specials) + len(alphabet.symbols)),
+        parts={
+            "tokens": [*(special.encode() for special in specials), *alphabet.symbols],
+            "merges": [],
+            "special_tokens": {special: i for i, special in enumerate(specials)},
+            "pretokenizer": counts.pretokenizer,
+            "model": model,
+        },
+        forbidden=specials,
+    )
+
+
+def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Start:
+    """The vocabulary of a tokenizer that is extended."""
+    if tuple(initial_alphabet):
+        raise TrainingError("initial_alphabet cannot be added to: the tokenizer has all 256 bytes")
+    alphabet, ids = extension.token_alphabet(tokenizer)
+    return _Start(
+        alphabet=alphabet,
+        ids=ids,
+        parts=tokenizer.__getstate__() | {"tokens": tokenizer.tokens, "merges": tokenizer.merges},
+        forbidden=tuple(extension.atomic_tokens(tokenizer)),
+        known=extension.known_merges(tokenizer, ids),
+    )
+
+
 def _begin(
     counts: PretokenCounts,
     settings: _Settings,
     *,
     special_tokens: Sequence[str],
     initial_alphabet: Iterable[str],
+    extend: Tokenizer | None,
 ) -> _Run:
     """Give the words of counts to a trainer, and forget the counts: it needs their memory."""
     if not isinstance(counts, PretokenCounts):
@@ -172,45 +254,50 @@ def _begin(
             "bpe.train(bpe.count_pretokens(texts), ...)"
         )
     model = settings.model
-    specials = _special_tokens(counts, special_tokens, model)
-    if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
-        raise TrainingError(
-            f"`vocab_size` {settings.vocab_size:,} cannot be trained: it holds {len(specials)} "
-            f"special tokens and the 256 bytes, so it is at least {len(specials) + 256:,} (and at "
-            f"most {_MAX_VOCAB:,})"
-        )
+    specials: tuple[str, ...] = ()
+    if extend is not None:
+        extension.check_counts(extend, counts, check_special_tokens(special_tokens))
+    else:
+        specials = _special_tokens(counts, special_tokens, model)
+        if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
+            raise TrainingError(
+                f"`vocab_size` {settings.vocab_size:,} cannot be trained: it holds {len(specials)} "
+                f"special tokens and the 256 bytes, so it is at least {len(specials) + 256:,} (and "
+                f"at most {_MAX_VOCAB:,})"
+            )
     if settings.prune_below > 1:
         counts = counts.pruned(settings.prune_below)
     words = TrainingWords.of(counts, model=model, ties=settings.ties)
-    alphabet = make_alphabet(words, model=model, ties=settings.ties, initial=initial_alphabet)
-    _check_alphabet(alphabet, specials)
-    if not alphabet.symbols and not specials:
-        raise TrainingError(
-            "nothing to train on: no pre-token is left to split, and there are no special tokens, "
-            "so the vocabulary would be empty"
-        )
+    start = (
+        _fresh(counts, words, settings, specials=specials, initial_alphabet=initial_alphabet)
+        if extend is None
+        else _extended(extend, initial_alphabet=initial_alphabet)
+    )
+    symbols = start.alphabet.symbols
     trainer = Trainer(
-        alphabet=alphabet.symbols,
+        alphabet=symbols,
         ties=settings.ties,
         by_score=isinstance(model, WordPiece),
         prefix=model.prefix.encode() if isinstance(model, WordPiece) else b"",
-        max_tokens=max(settings.most_tokens - len(specials), 0),
+        max_tokens=max(settings.most_tokens - (start.size - len(symbols)), 0),
         min_frequency=min(settings.min_frequency * counts.scale, _MAX_FREQUENCY),
-        forbidden=_forbidden(specials, model),
+        forbidden=_forbidden(start.forbidden, model),
         whole_words=words.never_split,
         pruned=_most_pruned(counts, model),
+        known=start.known,
     )
     if len(words.pretokens):
         try:
-            alphabet.add(trainer, words)
+            start.alphabet.add(trainer, words)
         except (OverflowError, ValueError) as error:
             raise TrainingError(f"cannot train on these counts: {error}") from error
     return _Run(
         trainer=trainer,
         settings=settings,
-        specials=specials,
-        initial_vocab=len(specials) + len(alphabet.symbols),
-        pretokenizer=counts.pretokenizer,
+        start=start,
+        extends=None
+        if extend is None
+        else Extended(sha256=extend.sha256, vocab_size=len(extend), merges=len(extend.merges)),
         counts={
             **counts.pretokenizer.settings,
             "special_tokens": list(counts.special_tokens),
@@ -233,9 +320,8 @@ class _Run:
     Attributes:
         trainer: the core's.
         settings: as asked for.
-        specials: the special tokens, by id.
-        initial_vocab: tokens before the first merge.
-        pretokenizer: how text was cut.
+        start: the vocabulary before the first merge.
+        extends: the tokenizer that this is from, for the report.
         counts: for the report: how the corpus was counted, and totals.
         prune: what was dropped for being rare.
         word_count: occurrences of the words trained on.
@@ -244,9 +330,8 @@ class _Run:
 
     trainer: Trainer
     settings: _Settings
-    specials: tuple[str, ...]
-    initial_vocab: int
-    pretokenizer: Pretokenizer
+    start: _Start
+    extends: Extended | None
     counts: Mapping[str, object]
     prune: Pruned | None
     word_count: int
@@ -255,7 +340,7 @@ class _Run:
     def merge(self, progress: Callable[[int, int], object] | None) -> None:
         """Make all merges."""
         trainer, limit = self.trainer, self.settings.max_merges
-        room = max(self.settings.most_tokens - self.initial_vocab, 0)
+        room = max(self.settings.most_tokens - self.start.size, 0)
         most = room if limit is None else min(room, limit)
         more = True
         while more and trainer.merge_count != limit:
@@ -270,24 +355,23 @@ class _Run:
 
     def tokenizer(self) -> Tokenizer:
         """The tokenizer, with its report."""
-        strings, first_id = self.trainer.tokens(), len(self.specials)
-        trainer = self.trainer
-        ids = (trainer.left(), trainer.right(), trainer.token())
-        triples = list(zip(*(memoryview(column).cast("I") for column in ids), strict=True))
-        is_word_piece = isinstance(self.settings.model, WordPiece)
-        return Tokenizer(
-            tokens=[*(special.encode() for special in self.specials), *strings],
-            merges=[]
-            if is_word_piece
-            else [
-                (first_id + left, first_id + right, first_id + token)
-                for left, right, token in triples
-            ],
-            special_tokens={special: i for i, special in enumerate(self.specials)},
-            pretokenizer=self.pretokenizer,
-            model=self.settings.model,
-            training=self._report(strings, triples),
+        strings, trainer, parts = self.trainer.tokens(), self.trainer, self.start.parts
+        learnt = strings[len(self.start.ids) :]
+        first = len(parts["tokens"])
+        ids = [*self.start.ids, *range(first, first + len(learnt))]
+        columns = (trainer.left(), trainer.right(), trainer.token())
+        triples = list(zip(*(memoryview(column).cast("I") for column in columns), strict=True))
+        merges = (
+            []
+            if isinstance(self.settings.model, WordPiece)
+            else [(ids[left], ids[right], ids[token]) for left, right, token in triples]
         )
+        changes = {
+            "tokens": [*parts["tokens"], *learnt],
+            "merges": [*parts["merges"], *merges],
+            "training": self._report(strings, triples),
+        }
+        return Tokenizer(**{**parts, **changes})
 
     def _report(
         self, strings: Sequence[bytes], triples: Iterable[tuple[int, int, int]]
@@ -311,7 +395,8 @@ class _Run:
             initial_tokens=trainer.initial_tokens,
             initial_words=self.word_count,
             initial_bytes=self.word_bytes,
-            initial_vocab=self.initial_vocab,
+            initial_vocab=self.start.size,
+            extends=self.extends,
             **vars(self.settings),
             stopped=stopped,
             repeated=tuple(memoryview(trainer.repeated()).cast("I")),

@@ -71,6 +71,21 @@ class MixedSource:
     pretokens_share: float
 
 
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """The tokenizer that a training began with.
+
+    Attributes:
+        sha256: of its tokenizer.json (``Tokenizer.sha256``).
+        vocab_size: its tokens.
+        merges: their number; none of them is among those of the training.
+    """
+
+    sha256: str
+    vocab_size: int
+    merges: int
+
+
 class CurvePoint(NamedTuple):
     """How well a vocabulary compresses the corpus it was trained on.
 
@@ -97,10 +112,12 @@ class Training:
 
     Attributes:
         merges: the merges in the order of their ranks.
-        initial_tokens: the length of the corpus in single symbols, before the first merge.
+        initial_tokens: the length of the corpus before the first merge: in single symbols, or in
+            tokens of the tokenizer that was extended.
         initial_words: the length of the corpus in words.
         initial_bytes: the length of the corpus in bytes.
-        initial_vocab: tokens before the first merge: special tokens and the alphabet.
+        initial_vocab: tokens before the first merge: special tokens and the alphabet, or those of
+            the tokenizer that was extended.
         ties: the tie rule.
         vocab_size: as requested, or None.
         max_merges: as requested, or None.
@@ -119,6 +136,7 @@ class Training:
         counts: where the counts come from: pre-tokenizer, special tokens, totals.
         mix: the counts that were added up, with weights and shares; empty where one set of counts
             is all, without a weight.
+        extends: the tokenizer that was extended; None where training began with the alphabet.
     """
 
     model: Model
@@ -134,6 +152,7 @@ class Training:
     initial_tokens: int
     counts: Mapping[str, Any]
     mix: tuple[MixedSource, ...] = ()
+    extends: Extended | None = None
     pruned: Mapping[str, int | None] | None
     repeated: tuple[int, ...]
     whole_words: tuple[WholeWord, ...]

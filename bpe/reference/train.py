@@ -50,6 +50,8 @@ def train(
     whole: Whole | None = None,
     prefix: bytes | None = None,
     pruned: int = 0,
+    known: Sequence[Pair] = (),
+    look_up: bool = False,
 ) -> Learnt:
     """Learn merges from words and their counts.
 
@@ -65,10 +67,21 @@ def train(
             frequent.
         prefix: of WordPiece, which merges the pair with the greatest score.
         pruned: the greatest count that any pair can have lost to pruning.
+        known: the merges of a tokenizer that is extended, by rank; its tokens are the alphabet.
+        look_up: whether a word that is a token is encoded as it, whatever the merges.
     """
+
+    def encoded(symbols: Symbols) -> Symbols:
+        if look_up and (word := b"".join(symbols)) in ids and word not in forbidden:
+            return (word,)
+        return apply_merges(symbols, ranks, prefix=prefix or b"")
+
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
     waiting = list(whole or [])
     ranks: dict[Pair, int] = {}
+    for pair in known:
+        ranks.setdefault(pair, len(ranks))
+    words = [(encoded(symbols), count) for symbols, count in words] if known or look_up else words
     merges: list[TrainedMerge] = []
     several: list[int] = []
     first_affected = None
@@ -100,9 +113,7 @@ def train(
         ranks[chosen] = len(ranks)
         # A merge that makes an existing string may bring an older pair back. Applying all ranks,
         # not the new pair alone, keeps training equal to encoding.
-        words = [
-            (apply_merges(symbols, ranks, prefix=prefix or b""), count) for symbols, count in words
-        ]
+        words = [(encoded(symbols), count) for symbols, count in words]
         merges.append(TrainedMerge(*chosen, counts[chosen], tokens(words)))
     admit(waiting, ids, least=min_frequency, vocab_size=vocab_size, forbidden=forbidden)
     return Learnt(merges, list(ids), first_affected, tuple(several))

@@ -25,7 +25,7 @@ std::unique_ptr<Trainer> make_trainer(const std::vector<py::bytes>& alphabet,
                                       int64_t min_frequency,
                                       const std::vector<py::bytes>& forbidden,
                                       const std::vector<std::pair<py::bytes, int64_t>>& whole_words,
-                                      int64_t pruned) {
+                                      int64_t pruned, const std::optional<py::buffer>& known) {
   TrainerOptions options;
   options.ties = tie_rule(ties);
   options.by_score = by_score;
@@ -35,6 +35,12 @@ std::unique_ptr<Trainer> make_trainer(const std::vector<py::bytes>& alphabet,
   options.forbidden.assign(forbidden.begin(), forbidden.end());
   for (const auto& [token, count] : whole_words) options.whole_words.push_back({token, count});
   options.pruned = pruned;
+  if (known) {
+    const View<uint32_t> triples(*known);
+    if (triples.size() % 3 != 0) throw std::invalid_argument("known merges are no triples");
+    for (size_t i = 0; i < triples.size(); i += 3)
+      options.known.push_back({{triples[i], triples[i + 1]}, triples[i + 2]});
+  }
   return std::make_unique<Trainer>(std::vector<std::string>(alphabet.begin(), alphabet.end()),
                                    std::move(options));
 }
@@ -86,6 +92,29 @@ void add_character_words(Trainer& trainer, const py::buffer& data_object,
   }
 }
 
+// Words of token ids; symbol_of_id[id] is the symbol of a token.
+void add_token_words(Trainer& trainer, const py::buffer& ids_object,
+                     const py::buffer& offsets_object, const py::buffer& counts_object,
+                     const py::buffer& symbols_object) {
+  const View<uint32_t> ids(ids_object), symbol_of_id(symbols_object);
+  const View<int64_t> offsets(offsets_object), counts(counts_object);
+  py::gil_scoped_release release;
+  if (offsets.size() != counts.size() + 1) throw std::invalid_argument("need words + 1 offsets");
+  for (size_t word = 0; word < counts.size(); ++word)
+    if (counts[word] < 0 || offsets[word] < 0 || offsets[word + 1] < offsets[word] ||
+        static_cast<size_t>(offsets[word + 1]) > ids.size())
+      throw std::invalid_argument("word " + std::to_string(word) +
+                                  " lies outside the ids, or has a negative count");
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] >= symbol_of_id.size() || symbol_of_id[ids[i]] >= trainer.tokens().size())
+      throw std::invalid_argument("no such symbol");
+  for (size_t word = 0; word < counts.size(); ++word) {
+    const auto begin = static_cast<size_t>(offsets[word]);
+    trainer.add_word(static_cast<size_t>(offsets[word + 1]) - begin, counts[word],
+                     [&](size_t i) { return symbol_of_id[ids[begin + i]]; });
+  }
+}
+
 py::tuple word_characters(const py::buffer& data_object, const py::buffer& offsets_object) {
   const View<uint8_t> data(data_object);
   const View<int64_t> offsets(offsets_object);
@@ -129,11 +158,13 @@ void bind_trainer(py::module_& module) {
            py::arg("by_score") = false, py::arg("prefix") = py::bytes(), py::arg("max_tokens"),
            py::arg("min_frequency"), py::arg("forbidden"),
            py::arg("whole_words") = std::vector<std::pair<py::bytes, int64_t>>(),
-           py::arg("pruned") = 0)
+           py::arg("pruned") = 0, py::arg("known") = py::none())
       .def("add_words", &add_words, py::kw_only(), py::arg("data"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_byte"))
       .def("add_character_words", &add_character_words, py::kw_only(), py::arg("data"),
            py::arg("offsets"), py::arg("counts"), py::arg("first"), py::arg("rest"), py::arg("end"))
+      .def("add_token_words", &add_token_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
+           py::arg("counts"), py::arg("symbol_of_id"))
       .def("step", &Trainer::step, py::arg("merges"), py::call_guard<py::gil_scoped_release>())
       .def("finish", &Trainer::finish)
       .def_property_readonly("merge_count", [](const Trainer& t) { return t.merges().size(); })

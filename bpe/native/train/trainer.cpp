@@ -32,6 +32,14 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
   if (options_.by_score && (policy_.queues_occurrences || options_.pruned > 0))
     throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
+  if (!options_.known.empty() && (options_.by_score || policy_.delays_known_merges))
+    throw std::invalid_argument("known merges go neither with scores nor with huggingface");
+  for (size_t rank = 0; rank < options_.known.size(); ++rank) {
+    const KnownMerge& merge = options_.known[rank];
+    if (std::max({merge.pair.left, merge.pair.right, merge.token}) >= tokens_.size())
+      throw std::invalid_argument("a known merge is of symbols that are not in the alphabet");
+    merge_of_.try_emplace(pairs_.find_or_add(merge.pair), rank);
+  }
 }
 
 bool Trainer::step(size_t merges) {
@@ -176,7 +184,7 @@ void Trainer::merge(const Candidate& chosen) {
   const uint32_t token = token_for(pair);
   collect_positions(chosen);
   if (!policy_.queues_occurrences) pairs_.drop_postings(chosen.pair);
-  merge_of_[chosen.pair] = merges_.size();
+  merge_of_[chosen.pair] = options_.known.size() + merges_.size();
   merges_.push_back({pair, token, chosen.count, 0});
   if (repeats_string_)
     merge_one_by_one(pair, chosen.pair, token);
@@ -290,7 +298,14 @@ void Trainer::used_up(SymbolPair pair, uint32_t chosen, uint32_t token, int64_t 
   }
 }
 
-// The number of the merge that two symbols side by side became before, if any.
+// A merge by its rank: those that were known come first.
+KnownMerge Trainer::ranked(size_t rank) const {
+  if (rank < options_.known.size()) return options_.known[rank];
+  const Merge& merge = merges_[rank - options_.known.size()];
+  return {merge.pair, merge.token};
+}
+
+// The rank of the merge that two symbols side by side became before, if any.
 size_t Trainer::known_merge(Position left, Position right) const {
   if (left == WordArray::kNone || right == WordArray::kNone) return kNever;
   const auto found = merge_of_.find(pairs_.find({words_.at(left), words_.at(right)}));
@@ -304,12 +319,13 @@ void Trainer::merge_known_around(Position i) {
     const size_t left = known_merge(before, i), right = known_merge(i, behind);
     const size_t lowest = std::min(left, right);
     if (lowest == kNever) return;
-    const uint32_t pair = pairs_.find(merges_[lowest].pair);
+    const KnownMerge known = ranked(lowest);
+    const uint32_t pair = pairs_.find(known.pair);
     if (left <= right) {
-      merge_at(before, i, pair, merges_[lowest].token);
+      merge_at(before, i, pair, known.token);
       i = before;
     } else {
-      merge_at(i, behind, pair, merges_[lowest].token);
+      merge_at(i, behind, pair, known.token);
     }
   }
 }

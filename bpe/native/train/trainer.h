@@ -24,6 +24,12 @@ struct WholeWord {
   int64_t count;
 };
 
+// A merge of a tokenizer that is extended.
+struct KnownMerge {
+  SymbolPair pair;
+  uint32_t token;
+};
+
 struct TrainerOptions {
   TieRule ties = kTieRules.front();
   bool by_score = false;               // WordPiece: score before count
@@ -32,6 +38,7 @@ struct TrainerOptions {
   int64_t min_frequency = 1;           // a rarer pair is never merged
   std::vector<std::string> forbidden;  // strings no merge may make (special tokens)
   std::vector<WholeWord> whole_words;  // the most frequent first
+  std::vector<KnownMerge> known;  // ranked before all merges; the words hold none of these pairs
   int64_t pruned = 0;  // what words that are not here can have added to the count of any pair
 };
 
@@ -109,6 +116,7 @@ class Trainer {
   bool is_forbidden(uint32_t pair) const;
   uint32_t token_for(SymbolPair pair);
   size_t known_merge(Position left, Position right) const;
+  KnownMerge ranked(size_t rank) const;
   void merge(const Candidate& chosen);
   void collect_positions(const Candidate& chosen);
   void merge_all(SymbolPair pair, uint32_t chosen, uint32_t token);
@@ -131,7 +139,7 @@ class Trainer {
   CountQueue by_count_;
   ScoreQueue by_score_;
   std::vector<Merge> merges_;
-  std::unordered_map<uint32_t, size_t> merge_of_;  // of a pair, its number in merges_
+  std::unordered_map<uint32_t, size_t> merge_of_;  // of a pair, its rank: see ranked
   std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
   std::vector<uint32_t> tied_;      // the merges that the tie rule chose
   std::vector<WholeToken> whole_tokens_;

@@ -1,0 +1,181 @@
+"""Training that begins with a tokenizer, and keeps its ids and merges."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bpe.errors import TrainingError
+from bpe.models import ByteLevel, atomic_ids
+from bpe.pretokenizer import Pretokenizer
+from bpe.roles import Roles
+from bpe.symbols import Alphabet
+from bpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bpe._native import Trainer
+    from bpe.counts import PretokenCounts
+    from bpe.models import Model
+    from bpe.symbols import TrainingWords
+
+_CHUNK_BYTES = 1 << 28  # of words that are encoded at a time
+
+
+def check_extended(
+    tokenizer: Tokenizer,
+    *,
+    vocab_size: int | None = None,
+    ties: str = "bytes-min",
+    model: Model = ByteLevel(),  # noqa: B008  # immutable
+) -> None:
+    """Refuse what cannot be extended exactly, and settings that contradict the tokenizer.
+
+    Args:
+        tokenizer: to extend.
+        vocab_size: of the result, or None.
+        ties: the tie rule.
+        model: that is asked for.
+
+    Raises:
+        TrainingError: the message names both sides.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        raise TrainingError(
+            f"`extend` is {type(tokenizer).__name__}, not a tokenizer: load it, "
+            "bpe.Tokenizer.load(path)"
+        )
+    mine = type(tokenizer.model).__name__
+    if not isinstance(tokenizer.model, ByteLevel):
+        raise TrainingError(
+            f"a tokenizer of the model {mine} cannot be extended, only byte-level BPE: "
+            + (
+                "a WordPiece vocabulary does not record its merges"
+                if mine == "WordPiece"
+                else "characters of the new corpus that it lacks would need ids before the merges"
+            )
+        )
+    if not isinstance(model, ByteLevel):
+        raise TrainingError(
+            f"the tokenizer to extend is {mine}, the model asked for is {type(model).__name__}: "
+            "leave the model out"
+        )
+    if ties == "huggingface":
+        raise TrainingError(
+            "ties 'huggingface' cannot extend a tokenizer: it compares the ids of Hugging Face's "
+            "trainer, which cannot begin with one: use one of the other rules"
+        )
+    if vocab_size is not None and vocab_size < len(tokenizer):
+        raise TrainingError(
+            f"`vocab_size` {vocab_size:,} is smaller than the tokenizer to extend, which has "
+            f"{len(tokenizer):,} tokens: it is the size of the result"
+        )
+
+
+def check_counts(
+    tokenizer: Tokenizer, counts: PretokenCounts, special_tokens: Sequence[str]
+) -> None:
+    """Refuse counts that were cut otherwise, and special tokens that the tokenizer lacks.
+
+    Args:
+        tokenizer: to extend.
+        counts: to train on.
+        special_tokens: that are asked for.
+
+    Raises:
+        TrainingError: the message names both sides.
+    """
+    if counts.pretokenizer != tokenizer.pretokenizer:
+        raise TrainingError(
+            f"the counts were split with {counts.pretokenizer}, but the tokenizer to extend "
+            f"splits with {tokenizer.pretokenizer}: count again as it does"
+        )
+    for named, where in (
+        (special_tokens, "`special_tokens` has"),
+        (counts.special_tokens, "the counts were split at the special token"),
+    ):
+        if missing := [token for token in named if token not in cut_tokens(tokenizer)]:
+            known = ", ".join(map(repr, cut_tokens(tokenizer))) or "none"
+            raise TrainingError(
+                f"{where} {missing[0]!r}, which the tokenizer to extend lacks (it has {known}): "
+                "its special tokens are those of the result"
+            )
+
+
+def cut_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """The special and the added tokens, by id: what text is cut at before it is counted."""
+    named = {**tokenizer.special_tokens, **tokenizer.added_tokens}
+    return tuple(sorted(named, key=named.__getitem__))
+
+
+def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
+    """The special and added tokens that ordinary text never encodes to, with their ids."""
+    atomic = atomic_ids(
+        special_tokens=tokenizer.special_tokens,
+        added_tokens=tokenizer.added_tokens,
+        merging=(id_ for merge in tokenizer.merges for id_ in merge),
+        model=tokenizer.model,
+    )
+    named = {**tokenizer.special_tokens, **tokenizer.added_tokens}
+    return {content: id_ for content, id_ in named.items() if id_ in atomic}
+
+
+def token_alphabet(tokenizer: Tokenizer) -> tuple[Alphabet, list[int]]:
+    """All tokens as the symbols of words, and the id of each; ids without a token are left out.
+
+    With ``ignore_merges``, words are looked up here only. That is enough: where a new merge makes a
+    string, no merge crosses its ends, so the word that is this string is merged to it too.
+    """
+    ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
+    symbol_of_id = _symbols(tokenizer, ids)
+    state = tokenizer.__getstate__()
+    # A word is encoded as it is: not cut again, and nothing in it is special.
+    encoder = Tokenizer(
+        **state
+        | {
+            "pretokenizer": Pretokenizer("none"),
+            "special_tokens": atomic_tokens(tokenizer),
+            "added_tokens": {},
+            "post_processor": None,
+            "roles": Roles(),
+        }
+    )
+
+    def add(trainer: Trainer, words: TrainingWords) -> None:
+        offsets = memoryview(words.columns["offsets"]).cast("q")
+        begin = 0
+        while begin < len(words.pretokens):
+            end = bisect_right(offsets, offsets[begin] + _CHUNK_BYTES, begin + 2) - 1
+            rows = encoder.encode_arrow(words.pretokens.slice(begin, end - begin))
+            trainer.add_token_words(
+                ids=rows.values.buffers()[1] or b"",
+                offsets=rows.offsets.cast(pa.int64()).buffers()[1],
+                counts=words.weights[begin * 8 : end * 8],
+                symbol_of_id=symbol_of_id,
+            )
+            begin = end
+
+    return Alphabet([tokenizer.token_bytes(id_) for id_ in ids], add), ids
+
+
+def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
+    """The merges by rank as triples of symbols.
+
+    Args:
+        tokenizer: whose merges they are.
+        ids: of the symbols.
+    """
+    symbols = _symbols(tokenizer, ids)
+    return array("I", [symbols[id_] for merge in tokenizer.merges for id_ in merge])
+
+
+def _symbols(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
+    """The symbol of each id."""
+    symbol_of_id = array("I", bytes(4 * (tokenizer.max_id + 1)))
+    for symbol, id_ in enumerate(ids):
+        symbol_of_id[id_] = symbol
+    return symbol_of_id
