@@ -426,6 +426,17 @@ class TrainSettings:
         ),
     )
     prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
+    extend: str | None = field(
+        default=None,
+        metadata=option(
+            group="Vocabulary",
+            metavar="FILE",
+            help="Extend this byte-level tokenizer: keep its ids and merges, and learn more. "
+            "tokenizer.json, a .tiktoken file, or the name of a published vocabulary. Text is "
+            "split as it splits it, and its special tokens stay. --vocab-size is the size of the "
+            "result, --max-merges the number of new merges.",
+        ),
+    )
     model: Model | None = None
     initial_alphabet: tuple[str, ...] = field(
         default=(),

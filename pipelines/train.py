@@ -16,7 +16,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 import bpe
-from bpe import Roles
+from bpe import Roles, Tokenizer
 from bpe._codec import encode
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import add_formats
@@ -31,6 +31,7 @@ from pipelines.count.job import CountRequest, run_count
 from pipelines.elements import Step, pack
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError
+from pipelines.extension import extended_pretokens, load_extended, located
 from pipelines.failures import job_errors
 from pipelines.metrics import counter
 from pipelines.output.directory import (
@@ -50,7 +51,7 @@ from pipelines.output.timings import save_timing
 from pipelines.planned import Planned, Request, run_job
 from pipelines.progress import NoProgress, SlotWriter
 from pipelines.run import options
-from pipelines.settings import CHAT_TEMPLATES, CountSettings, CountsInput
+from pipelines.settings import CHAT_TEMPLATES, CountSettings, CountsInput, PretokenSettings
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
         Execution,
         InputSettings,
         OutputSettings,
-        PretokenSettings,
         RoleSettings,
         ShareOf,
         TrainSettings,
@@ -82,7 +82,8 @@ class TrainRequest(Request):
         paths: of these, as they were given.
         special_tokens: get reserved ids, after those the counts were cut at.
         training: the vocabulary.
-        roles: of special tokens.
+        roles: of special tokens; none for those of the tokenizer that is extended.
+        extends: the SHA-256 of the tokenizer that is extended; empty where there is none.
         then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it: the directory is
             not complete before.
     """
@@ -92,6 +93,7 @@ class TrainRequest(Request):
     special_tokens: tuple[str, ...]
     training: TrainSettings
     roles: Roles = field(default_factory=Roles)
+    extends: str = ""
     then: Literal["encoded"] | None = None
     name = "train"
     last_file = TOKENIZER
@@ -127,6 +129,7 @@ class TrainRequest(Request):
             "initial_alphabet": list(training.initial_alphabet),
             "special_tokens": list(self.special_tokens),
             **({"roles": encode(self.roles)} if self.roles else {}),
+            **({"extend": self.extends} if self.extends else {}),
         }
         if counting is None:
             settings["counts"] = self._checked_counts()
@@ -148,6 +151,7 @@ class TrainRequest(Request):
             reads=(
                 *(counting.reads if counting else ()),
                 *(join(source, MANIFEST) for source in others),
+                *([training.extend] if training.extend else ()),
             ),
             keep=(COUNTS,) if len(others) < len(self.counts) else (),
         )
@@ -166,6 +170,7 @@ class TrainRequest(Request):
             pretokenizer=first.pretokenizer,
             counted_without=first.special_tokens,
             special_tokens=self.special_tokens,
+            extend=load_extended(self.training, sha256=self.extends),
         )
         return [
             [fingerprint(manifest.to_json()), str(source.weight)]
@@ -210,6 +215,7 @@ def check_training(
     pretokenizer: Pretokenizer,
     special_tokens: tuple[str, ...],
     counted_without: tuple[str, ...] = (),
+    extend: Tokenizer | None = None,
 ) -> None:
     """Refuse what no counts could be trained with, before any are made or read.
 
@@ -218,6 +224,7 @@ def check_training(
         pretokenizer: of the counts.
         special_tokens: that get reserved ids.
         counted_without: the special tokens that the counts were cut at.
+        extend: the tokenizer that is extended.
 
     Raises:
         bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
@@ -225,7 +232,8 @@ def check_training(
     letter = PretokenCounts.from_items(
         {"a": 1 << 60}, special_tokens=counted_without, track_order=True
     )
-    trained(replace(letter, pretokenizer=pretokenizer), training, special_tokens)
+    letter = replace(letter, pretokenizer=pretokenizer)
+    trained(letter, training, special_tokens, extend=extend)
 
 
 def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
@@ -243,16 +251,23 @@ def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
                 raise StoppedError
             slot.advance(done, total)
 
-        tokenizer = trained(lambda: _read(job.counts), job.training, job.special_tokens, report)
+        tokenizer = trained(
+            lambda: _read(job.counts),
+            job.training,
+            job.special_tokens,
+            report=report,
+            extend=load_extended(job.training, sha256=job.extends),
+        )
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer has no record of its training")
     training = replace(training, mix=effective_mix(job))
-    tokenizer = tokenizer.with_roles(job.roles)
+    if job.roles:
+        tokenizer = tokenizer.with_roles(job.roles)
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
-    for name, data in tokenizer_config.files(job.roles).items():
+    for name, data in tokenizer_config.files(tokenizer.roles).items():
         storage.write(join(job.directory, name), data)
     storage.write(
         join(job.directory, TOKENIZER), tokenizer.to_json(dialect="beam-bpe").encode("utf-8")
@@ -388,8 +403,10 @@ def trained(
     counts: PretokenCounts | Callable[[], PretokenCounts],
     training: TrainSettings,
     special_tokens: tuple[str, ...],
+    *,
     report: Callable[[int, int], object] | None = None,
-) -> bpe.Tokenizer:
+    extend: Tokenizer | None = None,
+) -> Tokenizer:
     """The tokenizer that these settings ask for; arguments and errors of ``bpe.train``."""
     return bpe.train(
         counts,
@@ -401,6 +418,7 @@ def trained(
         prune_below=training.prune_below,
         model=_model(training),
         initial_alphabet=training.initial_alphabet,
+        extend=extend,
         progress=report,
     )
 
@@ -478,6 +496,10 @@ def train(
             raise ConfigError("train on inputs or on counts: give one of them")
         if roles is not None:
             pretokens = roles.with_tokens(pretokens)
+        training = located(training)
+        cut_given = pretokens.cut != PretokenSettings().cut
+        pretokens = extended_pretokens(pretokens, training, cut_given=cut_given)
+        extend = load_extended(training)
         directory = storage.located(output.directory)
         own = CountsInput(directory=join(directory, COUNTS))
         counts = counts or (own,)
@@ -490,12 +512,16 @@ def train(
             special_tokens=pretokens.special_tokens,
             training=training,
             roles=read_roles(roles),
+            extends="" if extend is None else extend.sha256,
             then=then,
         ).started()
         counting = None
         if inputs is not None:
             check_training(
-                training, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
+                training,
+                pretokenizer=pretokens.cut,
+                special_tokens=pretokens.special_tokens,
+                extend=extend,
             )
             ordered = needs_order(training.ties)
             count_request = CountRequest.of(

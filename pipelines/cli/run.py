@@ -11,7 +11,7 @@ from pipelines.cli.command import JobCommand, use_job
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
-from pipelines.cli.train import train_settings
+from pipelines.cli.train import extended_pretokens, train_settings
 from pipelines.settings import (
     CountSettings,
     CountsInput,
@@ -65,6 +65,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         from pipelines.encode.job import encode
         from pipelines.train import train
 
+    pretokens = extended_pretokens(ctx, pretokens, training)
     check_run(
         inputs=inputs,
         pretokens=pretokens,
@@ -123,10 +124,12 @@ def check_run(
     Raises:
         JobError: something is wrong; the class says what.
     """
+    from bpe import Roles
     from pipelines import storage
     from pipelines.corpus.inputs import find_inputs
     from pipelines.encode.kept import find_kept
     from pipelines.encode.steps import check_special_tokens, in_tokens
+    from pipelines.extension import load_extended, located
     from pipelines.failures import job_errors
     from pipelines.output.directory import decide, refuse_links, training_failed
     from pipelines.run import options as use_options
@@ -134,10 +137,15 @@ def check_run(
 
     with job_errors():
         use_options(execution)
-        rows = in_tokens(encoding, pretokens.special_tokens, read_roles(roles))
+        extend = load_extended(located(training))
+        known = read_roles(roles) or (Roles() if extend is None else extend.roles)
+        rows = in_tokens(encoding, pretokens.special_tokens, known)
         check_special_tokens(pretokens.special_tokens, rows)
         check_training(
-            training, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
+            training,
+            pretokenizer=pretokens.cut,
+            special_tokens=pretokens.special_tokens,
+            extend=extend,
         )
         directory = storage.located(output.directory)
         refuse_links(directory, ["counts", "encoded"])

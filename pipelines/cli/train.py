@@ -26,6 +26,7 @@ from pipelines.settings import (
 if TYPE_CHECKING:
     from bpe.models import Model
 
+_OF_CUT = ("pretokenizer", "pattern", "normalizer", "never_split")
 # Which options go with models of characters alone.
 _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
 
@@ -36,6 +37,7 @@ _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
     example="""
 bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
 bpe train --counts english:60% --counts german:40% --output model --vocab-size 32000
+bpe train --input 'corpus/*.jsonl' --extend model/tokenizer.json --output more --vocab-size 40000
 """,
 )
 @declared_options(
@@ -91,6 +93,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     with loading():
         from pipelines import train as job
 
+    pretokens = extended_pretokens(ctx, pretokens, training)
     if counts and source(ctx, "pretokenizer") is Source.PRESET:
         job.check_cut(counts=counts, pretokens=pretokens, execution=execution)
     summary = job.train(
@@ -113,7 +116,7 @@ def _refuse_recutting(ctx: click.Context) -> None:
     Raises:
         click.UsageError: counts are given, and how to cut text as well.
     """
-    for name in ("pretokenizer", "pattern", "normalizer", "never_split"):
+    for name in _OF_CUT:
         if ctx.params["counts"] and source(ctx, name) > Source.PRESET and ctx.params[name]:
             option = f"--{name}".replace("_", "-")
             raise click.UsageError(
@@ -121,6 +124,23 @@ def _refuse_recutting(ctx: click.Context) -> None:
                 "tokenizer splits text in the same way",
                 ctx,
             )
+
+
+def extended_pretokens(
+    ctx: click.Context, pretokens: PretokenSettings, training: TrainSettings
+) -> PretokenSettings:
+    """How text is cut: with ``--extend``, as that tokenizer cuts it.
+
+    Raises:
+        pipelines.errors.JobError: options or a preset say otherwise, or the file cannot be read.
+    """
+    from pipelines.extension import extended_pretokens
+
+    cut_given = any(
+        source(ctx, name) > Source.DEFAULT and ctx.params[name] not in (None, ())
+        for name in _OF_CUT
+    )
+    return extended_pretokens(pretokens, training, cut_given=cut_given)
 
 
 def train_settings(ctx: click.Context) -> TrainSettings:

@@ -32,7 +32,7 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 """,
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
-@declared_options(PretokenSettings, TrainSettings, ModelSettings)
+@declared_options(PretokenSettings, TrainSettings, ModelSettings, leave_out=["extend"])
 @options.preset_option(default="words")
 @own_option(
     "encode",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -10,6 +11,7 @@ import bpe
 from bpe.ties import needs_order
 from pipelines.batches import counts_of_messages
 from pipelines.errors import ConfigError, InputError
+from pipelines.extension import load_extended, located
 from pipelines.failures import job_errors
 from pipelines.metrics import counter
 from pipelines.option import several, split_arguments, takes
@@ -54,7 +56,9 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
         pretokens, training = split_arguments(arguments, PretokenSettings, TrainSettings)
         alphabet = several("initial_alphabet", initial_alphabet)
         self._pretokens = checked_pretokens(pretokens)
-        self._training = TrainSettings(model=model, initial_alphabet=alphabet, **training)
+        settings = TrainSettings(model=model, initial_alphabet=alphabet, **training)
+        with job_errors():
+            self._training = located(settings)
         if needs_order(self._training.ties):
             raise ConfigError(
                 f"ties {self._training.ties!r}: the elements of a PCollection have no order, so no "
@@ -63,7 +67,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             )
         with job_errors():
             check_training(
-                self._training,
+                replace(self._training, extend=None),  # workers read that file
                 pretokenizer=self._pretokens.cut,
                 special_tokens=self._pretokens.special_tokens,
             )
@@ -98,6 +102,7 @@ def _train(
             raise InputError("TrainTokenizer: there are no counts to train on")
         return found
 
-    tokenizer = trained(counts, training, pretokens.special_tokens)
+    extend = load_extended(training)
+    tokenizer = trained(counts, training, pretokens.special_tokens, extend=extend)
     counter("merges_trained").inc(len(tokenizer.merges))
     return tokenizer

@@ -102,3 +102,34 @@ def test_the_output_of_a_run_may_lie_in_its_input(work: Path, tmp_path: Path) ->
     for more in ([], ["--resume"], ["--overwrite"]):
         bpe("run", "job.yaml", *more, cwd=tmp_path)
         bpe("verify", "in/out/encoded", "--input", "in", cwd=tmp_path)
+
+
+def test_a_tokenizer_is_extended(work: Path, tmp_path: Path) -> None:
+    """Its pre-tokenizer and special tokens hold, and options that say otherwise are refused."""
+    old = library.train(
+        library.count_pretokens(["low lower"], pretokenizer="o200k", special_tokens=["<e>"]),
+        vocab_size=260,
+    ).with_roles(library.Roles(eos="<e>"))
+    old.save(tmp_path / "tokenizer.json")
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<e>"}')
+    job = tmp_path / "job.yaml"
+    job.write_text("input: corpus/*.jsonl\noutput: more\nvocab_size: 300\nappend_token: eos\n")
+    extend = ("--extend", tmp_path / "tokenizer.json")
+    bpe("run", job, *extend, "--output", tmp_path / "more", cwd=work)
+    new = library.Tokenizer.load(tmp_path / "more" / "tokenizer.json")
+    assert new.tokens[:260] == old.tokens
+    assert (len(new), new.roles.eos, new.pretokenizer) == (300, "<e>", old.pretokenizer)
+    verified = bpe("verify", tmp_path / "more" / "encoded", "--input", "corpus/*.jsonl", cwd=work)
+    assert verified.returncode == 0
+    train = ("train", "--input", "corpus", "--vocab-size", "300", *extend, "--output")
+    for option, message in (
+        (("--pretokenizer", "gpt2"), "splits text with o200k, but the options say gpt2"),
+        (("--preset", "words"), "splits text with o200k, but the options say words"),
+        (("--special-token", "<x>"), "lacks the special token '<x>' (it has '<e>')"),
+        (("--eos", "<x>"), "lacks the special token '<x>' (it has '<e>')"),
+        (("--model", "wordpiece"), "is ByteLevel, the model asked for is WordPiece"),
+    ):
+        refused = bpe(*train, tmp_path / "no", *option, cwd=work, status=None)
+        assert refused.returncode in (1, 2)
+        assert message in refused.stderr
+    bpe(*train, tmp_path / "same", "--pretokenizer", "o200k", "--eos", "<e>", cwd=work)
