@@ -102,6 +102,42 @@ def normalize_column(texts: pa.Array, steps: Sequence[str]) -> pa.Array:
     return texts
 
 
+def keeps_occurrences(content: str, steps: Iterable[str]) -> bool:
+    """Whether a normalized text holds a string just where the text does, and changes around it.
+
+    Only of ``nfc``: its characters never compose, decompose, or arise from others. Inside the
+    string they may be parts of compositions, since the next character is none.
+    """
+    if not steps:
+        return True
+    parts, made = _compositions()
+    return (
+        set(steps) == {"nfc"}
+        and unicodedata2.normalize("NFC", content) == content
+        and parts.isdisjoint((content[0], content[-1]))
+        and not any(
+            char in made
+            or unicodedata2.combining(char)
+            or unicodedata2.normalize("NFD", char) != char
+            for char in content
+        )
+    )
+
+
+@functools.cache
+def _compositions() -> tuple[set[str], set[str]]:
+    """The characters that others decompose to, and those that NFC makes of another one."""
+    parts: set[str] = set()
+    made: set[str] = set()
+    for char in map(chr, range(0x110000)):
+        decomposed = unicodedata2.normalize("NFD", char)
+        if decomposed != char:
+            parts.update(decomposed)
+            composed = unicodedata2.normalize("NFC", char)
+            made.update(composed if composed != char else "")
+    return parts, made
+
+
 def _texts(columns: tuple[Buffer, Buffer], rows: int) -> pa.LargeBinaryArray:
     data, offsets = columns
     return pa.Array.from_buffers(

@@ -25,11 +25,12 @@ from bpe.formats.post_processor import check_post_processor
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.normalizer import keeps_occurrences
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from bpe.formats.export_checks import Loss, LossName
@@ -212,7 +213,7 @@ def read(
     added, special = read_added_tokens(
         file.get("added_tokens"),
         vocab,
-        normalizes=bool(cut.normalizer) and not is_dialect,
+        normalizer=() if is_dialect else cut.normalizer,
         own_ids=is_dialect,
     )
     read_them = beam_bpe.read_contents if is_dialect else read_contents
@@ -445,14 +446,14 @@ def write_added_tokens(tokenizer: Tokenizer) -> list[dict[str, Any]]:
 
 
 def read_added_tokens(
-    entry: Entry, vocab: Mapping[str, int], *, normalizes: bool, own_ids: bool = False
+    entry: Entry, vocab: Mapping[str, int], *, normalizer: Sequence[str], own_ids: bool = False
 ) -> tuple[dict[str, int], set[str]]:
     """All added tokens with their ids, and the special ones among them.
 
     Args:
         entry: ``added_tokens``.
         vocab: that of the model.
-        normalizes: whether texts are normalized before they are cut.
+        normalizer: the steps by which texts are normalized before they are cut.
         own_ids: whether the ids in ``added_tokens`` count. Hugging Face takes those of the
             vocabulary, or the next free ones.
 
@@ -489,10 +490,11 @@ def read_added_tokens(
             special.add(content)
         if item.get("normalized").boolean(default=not item.get("special").value):
             normalized.add(content)
-            if normalizes:
+            if not keeps_occurrences(content, normalizer):
                 item.get("normalized").fail(
-                    f"true is not supported beside a normalizer: Hugging Face's tokenizers search "
-                    f"for {shorten(content)} in normalized text, this library in the text itself"
+                    "true is not supported here: Hugging Face's tokenizers search for "
+                    f"{shorten(content)} in normalized text, which may hold it elsewhere than the "
+                    f"text itself (normalizer: {', '.join(normalizer)})"
                 )
     _check_one_pass(entry, normalized, added.keys() - normalized)
     return added, special

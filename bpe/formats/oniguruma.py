@@ -21,7 +21,7 @@ _CATEGORIES = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]
 
 # Without flags, which are refused, "^" and "$" are of the whole text in Python.
 _TO_HUGGINGFACE = {"^": r"\A", "$": r"\Z", r"\A": r"\A", r"\Z": r"\z"}
-_FROM_HUGGINGFACE = {r"\A": r"\A", r"\Z": "$", r"\z": r"\Z"}
+_FROM_HUGGINGFACE = {r"\A": r"\A", r"\Z": "$", r"\z": r"\Z", "$": r"(?:(?=\n)|\Z)"}
 
 _ESCAPE = re.compile(
     r"\\(?:[pP]\{(?P<property>\w+)\}|x[0-7][0-9a-fA-F]|u[0-9a-fA-F]{4}|[sSdDrntf]|[^\w\s])"

@@ -169,7 +169,7 @@ def cut_by(**changes: Any) -> Json:
         ("pre_tokenizer", cut_by(pattern={}), "expected either Regex or String"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "(a"}), r"pattern.Regex: .*\(a"),
         ("pre_tokenizer", cut_by(pattern={"Regex": r"\w+"}), r"pattern.Regex: .* at character 0"),
-        ("pre_tokenizer", cut_by(pattern={"Regex": "a$"}), r"pattern.Regex: '\$' at character 1"),
+        ("pre_tokenizer", cut_by(pattern={"Regex": "^a"}), r"pattern.Regex: '\^a' at character 0"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "a?"}), r"pattern.Regex: .* match the empty"),
     ],
 )

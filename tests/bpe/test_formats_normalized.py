@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import json
 import random
+import tempfile
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import tokenizers
@@ -35,9 +37,6 @@ from bpe.normalizer import normalize
 from tests.bpe.models import make
 from tests.bpe.texts import CHARACTERS, code_points, library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNKNOWN = "[UNK]"
 OLD = unicodedata.ucd_3_2_0
@@ -162,6 +161,39 @@ def test_added_tokens_that_are_looked_for_in_normalized_text_are_refused(tmp_pat
         loaded(theirs, tmp_path)
 
 
+SPACES = [" " * 23, " " * 21, " \t \t", "|||EMAIL|||"]  # no merge makes them
+NEAR_SPACES = [
+    *" \t\n|EMAILe\u0301\u0338\u3099a가ᄀ",
+    *(" " * 21, " \t \t", "|||EMAIL|||", "\u2000", "\u212a", "\r\n"),
+]
+
+
+@given(st.lists(st.sampled_from(NEAR_SPACES), max_size=30).map("".join))
+@settings(deadline=None, max_examples=200)
+def test_tokens_that_no_composition_touches_are_found_in_composed_text(text: str) -> None:
+    ours, theirs = neox()
+    assert ours.encode(text) == theirs.encode(text).ids
+
+
+@functools.cache
+def neox() -> tuple[bpe.Tokenizer, tokenizers.Tokenizer]:
+    """As GPT-NeoX and OLMo: runs of spaces are added tokens, and text is composed."""
+    theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
+    theirs.normalizer = normalizers.NFC()
+    theirs.add_tokens(SPACES)
+    with tempfile.TemporaryDirectory() as folder:
+        return loaded(theirs, Path(folder)), theirs
+
+
+@pytest.mark.parametrize("content", ["<tool>", "TASK", "é", "a", "\u0301|", ";", "ᄀ"])
+def test_tokens_that_a_composition_may_touch_are_refused(content: str, tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
+    theirs.normalizer = normalizers.NFC()
+    theirs.add_tokens([content])
+    with pytest.raises(TokenizerFileError, match=r"normalized: true is not .* \(normalizer: nfc\)"):
+        loaded(theirs, tmp_path)
+
+
 # Ways to cut.
 
 SPLIT = pre_tokenizers.Split
@@ -172,6 +204,11 @@ BYTES_LAST = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     "cuts",
     [
         [SPLIT(tokenizers.Regex(r"\p{N}{1,3}"), "isolated"), SPLIT(" ", "isolated")],
+        [SPLIT(tokenizers.Regex(r"\s+$"), "isolated")],  # the end of any line
+        [
+            SPLIT(tokenizers.Regex("[\r\n]"), "isolated"),
+            SPLIT(tokenizers.Regex(r"\s$|$a|\p{L}+$"), "isolated"),
+        ],
         [SPLIT("e", "isolated"), SPLIT("a.b", "isolated"), SPLIT("\\", "isolated", invert=True)],
         [pre_tokenizers.Digits(individual_digits=True)],
         [pre_tokenizers.Digits(individual_digits=False)],
