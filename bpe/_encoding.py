@@ -319,7 +319,10 @@ def _normalized(rows: list[list[Part]], pretokenizer: Pretokenizer) -> list[list
     if not pretokenizer.normalizer:
         return rows
     texts = [text for row in rows for text, what in row if what == _TEXT]
-    column = normalize_column(pa.array(texts, pa.large_binary()), pretokenizer.normalizer)
+    first = [number == 0 for row in rows for number, (_, what) in enumerate(row) if what == _TEXT]
+    column = normalize_column(
+        pa.array(texts, pa.large_binary()), pretokenizer.normalizer, first=first
+    )
     normal = iter(column.cast(pa.large_binary()).to_pylist())
     return [[(next(normal) if what == _TEXT else text, what) for text, what in row] for row in rows]
 

@@ -302,6 +302,10 @@ class Encoder:
         affix: str,
         unknown: int | None,
         max_characters: int,
+        byte_fallback: bool = False,
+        fuse_unknown: bool = False,
+        mark: str = "",
+        drops_space: bool = False,
     ) -> None:
         """Check and index a vocabulary.
 
@@ -316,6 +320,10 @@ class Encoder:
             affix: the end of a word of characters, or the prefix of a WordPiece.
             unknown: the id of what has no token.
             max_characters: a word of more is unknown to WordPiece.
+            byte_fallback: whether characters without a token become tokens such as <0x0A>.
+            fuse_unknown: whether unknown characters next to each other are one unknown token.
+            mark: what decodes to a space; "" for nothing.
+            drops_space: whether decoding drops a space that a row begins with.
 
         Raises:
             ValueError: they do not fit together; the message names the merge or the id.

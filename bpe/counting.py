@@ -135,6 +135,7 @@ class PretokenCounter:
     ) -> None:
         self._pretokenizer = pretokenizer
         special = [token.encode("utf-8") for token in check_special_tokens(special_tokens)]
+        self._special = special
         self._cutter = SpecialCutter(special)
         self._direct = pretokenizer.is_native and not pretokenizer.normalizer
         self._track_order = track_order
@@ -191,7 +192,7 @@ class PretokenCounter:
     def _add_parts(self, texts: pa.Array, places: pa.Int64Array) -> int:
         """Cut texts at special tokens, normalize what lies between, and count that."""
         parts, rows = self._cutter.split_column(texts)
-        parts = normalize_column(parts, self._pretokenizer.normalizer)
+        parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
         if self._pretokenizer.native == "":
             return self._add_pieces(parts.cast(pa.large_binary()), places.take(rows))
         never_split = b""
@@ -199,6 +200,17 @@ class PretokenCounter:
             parts, inner, never_split = self._cut_at_never_split(parts.cast(pa.large_binary()))
             rows = rows.take(inner)
         return self._counter.add(text_column(parts), int64_bytes(places.take(rows)), never_split)
+
+    def _are_first(self, texts: pa.Array) -> list[bool] | None:
+        """Whether each part of texts stands before all special tokens; None if that is the same."""
+        if "ensure-first-mark" not in self._pretokenizer.normalizer or not self._special:
+            return None
+        return [
+            begin == 0
+            for text in texts.cast(pa.large_binary()).to_pylist()
+            for begin, _, special in self._cutter.cut(text)
+            if special is None
+        ]
 
     def _cut_at_never_split(
         self, texts: pa.LargeBinaryArray

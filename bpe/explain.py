@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from dataclasses import replace
 from html import escape
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import unicodedata2
 
-from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -78,12 +79,13 @@ class Explainer:
         unknown = b"" if isinstance(model, ByteLevel) else (model.unknown or "").encode()
         if (never_split or self._whole_words) and len(symbols) > 1 and token in self._tokens:
             return [MergeStep(symbols, None), MergeStep((token,), None)]
-        if never_split and unknown:
+        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
+        if never_split and unknown and not falls_back:
             return [MergeStep(symbols, None), MergeStep((unknown,), None)]
         if isinstance(model, WordPiece):
             return word_piece_steps(pretoken, self._tokens, model)
-        if unknown:
-            symbols = tuple(symbol if symbol in self._tokens else unknown for symbol in symbols)
+        if isinstance(model, CharacterLevel):
+            symbols = model.known(symbols, self._tokens)
         return merge_steps(symbols, self._ranks)
 
 
@@ -207,13 +209,16 @@ def unreachable_tokens(
         if not (token.endswith(end) and is_never_split(token.removesuffix(end)))
     }
     if not isinstance(model, CharacterLevel) or not end:
-        return _unreachable(tokens, tokens, make_encoder(model))
+        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
+        spelled = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS) if falls_back}
+        words = {id_: spelled.get(token, token) for id_, token in tokens.items()}
+        return _unreachable(words, tokens, make_encoder(model))
     # A token with the end of a word is a word by itself. The others occur inside words, so they are
     # merged as words without an end.
     ended = {id_: token for id_, token in tokens.items() if token.endswith(end) and token != end}
     open_ = {id_: token for id_, token in tokens.items() if not token.endswith(end)}
     words = {id_: token.removesuffix(end) for id_, token in ended.items()}
-    without_end = CharacterLevel(end_of_word="", unknown=model.unknown)
+    without_end = replace(model, end_of_word="")
     return sorted(
         _unreachable(words, ended, make_encoder(model))
         + _unreachable(open_, open_, make_encoder(without_end))

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from bpe.errors import TokenizerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
+
+
+BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in range(256))
+"""The tokens of byte fallback."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,17 @@ class CharacterLevel:
     """Byte-pair encoding of characters, with an end-of-word symbol.
 
     Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units"
-    (2016), section 3.2. A token is the UTF-8 of its string: ``low</w>``.
+    (2016), section 3.2. A token is the UTF-8 of its string: ``low</w>``. Without an end of word,
+    and with byte fallback, it is that of SentencePiece (Kudo and Richardson 2018).
 
     Attributes:
         end_of_word: follows the characters of each pre-token; "" for none. Decoding turns it
             into a space.
         unknown: the token for characters that have none (malformed bytes too); None makes such a
             character an error.
+        byte_fallback: characters that have no token become one for each byte instead, ``<0x0A>``
+            for a line feed: a vocabulary then has all 256 of these.
+        fuse_unknown: unknown characters next to each other become one unknown token.
 
     Raises:
         TokenizerError: an attribute is of another type, or the unknown token is empty.
@@ -46,11 +54,31 @@ class CharacterLevel:
 
     end_of_word: str = "</w>"
     unknown: str | None = None
+    byte_fallback: bool = False
+    fuse_unknown: bool = False
 
     def __post_init__(self) -> None:
         _check_string("end_of_word", self.end_of_word)
         if self.unknown is not None:
             _check_string("unknown", self.unknown, least=1)
+        for name in ("byte_fallback", "fuse_unknown"):
+            if not isinstance(getattr(self, name), bool):
+                raise TokenizerError(f"{name} {getattr(self, name)!r:.60} is not True or False")
+
+    def known(self, symbols: Iterable[bytes], tokens: Container[bytes]) -> tuple[bytes, ...]:
+        """The symbols, but for those that are not among the tokens what stands for them."""
+        known: list[bytes] = []
+        after_unknown = False
+        for symbol in symbols:
+            is_unknown = symbol not in tokens
+            if is_unknown and self.byte_fallback:
+                known += [BYTE_TOKENS[byte] for byte in symbol]
+            elif not is_unknown or self.unknown is None:
+                known.append(symbol)
+            elif not (self.fuse_unknown and after_unknown):
+                known.append(self.unknown.encode())
+            after_unknown = is_unknown
+        return tuple(known)
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
         """The symbols of an unmerged pre-token: its characters, then the end of the word."""
@@ -149,11 +177,13 @@ def atomic_ids(
     return ids | {
         id_
         for content, id_ in added_tokens.items()
-        if id_ not in merging and not _is_symbol(content, model)
+        if id_ not in merging and not is_symbol(content, model)
     }
 
 
-def _is_symbol(content: str, model: Model) -> bool:
+def is_symbol(content: str, model: Model) -> bool:
+    """Whether an unmerged pre-token may hold this token, which is a string."""
     if isinstance(model, CharacterLevel):
-        return len(content) == 1 or content == model.end_of_word
+        is_byte = model.byte_fallback and content.encode() in BYTE_TOKENS
+        return len(content) == 1 or content == model.end_of_word or is_byte
     return isinstance(model, ByteLevel) and len(content.encode()) == 1

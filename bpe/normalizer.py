@@ -19,7 +19,7 @@ from bpe._native import changed_rows, lowercase, strip_marks
 from bpe.errors import PretokenizerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from bpe._native import Buffer
 
@@ -33,6 +33,10 @@ NORMALIZERS: tuple[str, ...] = (
     "strip-nonspacing",
     "clean-text",
     "space-han",
+    "mark-spaces",
+    "prepend-mark",
+    "ensure-mark",
+    "ensure-first-mark",
 )
 """The names of the steps.
 
@@ -42,7 +46,16 @@ Face's ``StripAccents`` does; ``strip-nonspacing`` drops nonspacing marks (Mn), 
 does. After ``nfd``, both remove accents. ``clean-text`` and ``space-han`` are BERT's too: the first
 drops control characters and turns whitespace into spaces, the second puts a space on either side
 of Chinese characters.
+
+The last four are SentencePiece's. ``mark-spaces`` turns spaces into U+2581, which decoding a model
+of characters turns back. ``prepend-mark`` puts that mark before each text that is not empty;
+``ensure-mark`` does unless the text begins with it, and ``ensure-first-mark`` not behind a special
+token either. Decoding then drops a space at the start.
 """
+
+MARK = "\N{LOWER ONE EIGHTH BLOCK}"
+PREPENDING = frozenset({"prepend-mark", "ensure-mark", "ensure-first-mark"})
+"""The steps that put a mark before a text."""
 
 
 def check_normalizer(steps: Iterable[str]) -> tuple[str, ...]:
@@ -68,18 +81,27 @@ def normalize(text: bytes, steps: Sequence[str]) -> bytes:
     return row.as_buffer().to_pybytes()  # type: ignore[no-any-return]
 
 
-def normalize_column(texts: pa.Array, steps: Sequence[str]) -> pa.Array:
+def normalize_column(
+    texts: pa.Array, steps: Sequence[str], *, first: Sequence[bool] | None = None
+) -> pa.Array:
     """Texts after all steps.
 
     Args:
         texts: string, large_string, binary or large_binary without nulls; bytes that are not
             well-formed UTF-8 stay as they are.
         steps: of :data:`NORMALIZERS`.
+        first: whether each text stands before all special tokens; None if all do.
 
     Returns:
         The same array if no step can change anything, else large_binary of the same length.
     """
     for step in steps:
+        if step == "mark-spaces":
+            texts = pc.replace_substring(texts.cast(pa.large_binary()), " ", MARK)
+            continue
+        if step in PREPENDING:
+            texts = _prepended(texts.cast(pa.large_binary()), step, first)
+            continue
         column = text_column(texts)
         if step == "lowercase":
             texts = _texts(lowercase(column), len(texts))
@@ -102,17 +124,19 @@ def normalize_column(texts: pa.Array, steps: Sequence[str]) -> pa.Array:
     return texts
 
 
-def keeps_occurrences(content: str, steps: Iterable[str]) -> bool:
+def keeps_occurrences(content: str, steps: Collection[str]) -> bool:
     """Whether a normalized text holds a string just where the text does, and changes around it.
 
-    Only of ``nfc``: its characters never compose, decompose, or arise from others. Inside the
-    string they may be parts of compositions, since the next character is none.
+    Only of ``nfc`` and ``mark-spaces``: its characters never compose, decompose, or arise from
+    others. Inside the string they may be parts of compositions, since the next character is none.
     """
-    if not steps:
-        return True
+    if "mark-spaces" in steps and (" " in content or MARK in content):
+        return False
+    if "nfc" not in steps:
+        return {"mark-spaces"}.issuperset(steps)
     parts, made = _compositions()
     return (
-        set(steps) == {"nfc"}
+        {"nfc", "mark-spaces"}.issuperset(steps)
         and unicodedata2.normalize("NFC", content) == content
         and parts.isdisjoint((content[0], content[-1]))
         and not any(
@@ -136,6 +160,19 @@ def _compositions() -> tuple[set[str], set[str]]:
             composed = unicodedata2.normalize("NFC", char)
             made.update(composed if composed != char else "")
     return parts, made
+
+
+def _prepended(
+    texts: pa.LargeBinaryArray, step: str, first: Sequence[bool] | None
+) -> pa.LargeBinaryArray:
+    """Texts with a mark before those that a step puts one before."""
+    mask = pc.greater(pc.binary_length(texts), 0)
+    if step != "prepend-mark":
+        mask = pc.and_(mask, pc.invert(pc.starts_with(texts, MARK)))
+    if step == "ensure-first-mark" and first is not None:
+        mask = pc.and_(mask, pa.array(first, pa.bool_()))
+    mark, nothing = (pa.scalar(data, pa.large_binary()) for data in (MARK.encode(), b""))
+    return pc.binary_join_element_wise(pc.if_else(mask, mark, nothing), texts, nothing)
 
 
 def _texts(columns: tuple[Buffer, Buffer], rows: int) -> pa.LargeBinaryArray:

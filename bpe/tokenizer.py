@@ -18,7 +18,7 @@ from bpe.explain import Explainer, html_table, unreachable_tokens
 from bpe.files import write_atomically
 from bpe.formats import huggingface
 from bpe.formats.post_processor import not_applied
-from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.models import ByteLevel, WordPiece, is_symbol
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import Vocabulary
 
@@ -333,7 +333,8 @@ class Tokenizer(Vocabulary):
         """The text of ids. Bytes that are not well-formed UTF-8 become U+FFFD.
 
         For a model of characters, the end of a word becomes a space, except at the end of the
-        text. WordPieces are joined to words, with spaces between these.
+        text; after a normalizer that marks spaces, each mark does, but for one that was put before
+        the text. WordPieces are joined to words, with spaces between these.
 
         Args:
             ids: of any tokens.
@@ -497,9 +498,8 @@ def _symbols(tokenizer: Tokenizer) -> set[int]:
     model = tokenizer.model
     if isinstance(model, ByteLevel):
         return {id_ for id_, token in enumerate(tokenizer.tokens) if token and len(token) == 1}
-    end = model.end_of_word if isinstance(model, CharacterLevel) else ""
     return {
         id_
         for id_, token in enumerate(tokenizer.tokens)
-        if token and (len(token.decode()) == 1 or token.decode() == end)
+        if token and is_symbol(token.decode(), model)
     }

@@ -159,6 +159,11 @@ class _Settings:
                 f"the model is {self.model!r:.60}: give ByteLevel(), CharacterLevel() or "
                 "WordPiece()"
             )
+        if isinstance(self.model, CharacterLevel) and self.model.byte_fallback:
+            raise TrainingError(
+                "a model with byte_fallback can be loaded, not trained: train one of bytes, or of "
+                "characters with an unknown token"
+            )
         if self.ties == "huggingface" and not isinstance(self.model, ByteLevel):
             raise TrainingError(
                 f"ties 'huggingface' is for byte-level models, not for "

@@ -15,6 +15,7 @@ from bpe._native import Encoder
 from bpe.byte_alphabet import to_text
 from bpe.errors import EncodingError, TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, atomic_ids
+from bpe.normalizer import MARK, PREPENDING
 from bpe.roles import Roles
 from bpe.special_tokens import check_special_tokens
 from bpe.token_table import TokenTable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Self
 
-    from bpe._native import PatternTable
     from bpe.pretokenizer import Pretokenizer
     from bpe.training_report import Training
 
@@ -105,7 +105,7 @@ class Vocabulary:
             special_tokens=self._special_tokens,
             added_tokens=self._added_tokens,
             model=model,
-            pretokenizer=self._pretokenizer.native,
+            pretokenizer=self._pretokenizer,
             ignore_merges=self._ignore_merges,
         )
 
@@ -359,7 +359,7 @@ def make_encoder(
     special_tokens: Mapping[str, int],
     added_tokens: Mapping[str, int],
     model: Model,
-    pretokenizer: str | PatternTable,
+    pretokenizer: Pretokenizer,
     ignore_merges: bool,
 ) -> Encoder:
     """The core's encoder of a tokenizer.
@@ -368,7 +368,7 @@ def make_encoder(
         TokenizerError: the parts contradict each other, or do not go with the model.
     """
     tokens = () if isinstance(model, ByteLevel) else tuple(table)
-    settings = _model_settings(model, tokens)
+    settings = _model_settings(model, tokens, normalizer=pretokenizer.normalizer)
     if not isinstance(model, ByteLevel):
         _check_strings(model, tokens)
     if isinstance(model, WordPiece) and (merges or ignore_merges):
@@ -388,7 +388,7 @@ def make_encoder(
             token_offsets=table.offsets,
             merges=merges,
             special_ids=special_ids,
-            pretokenizer=pretokenizer,
+            pretokenizer=pretokenizer.native,
             ignore_merges=ignore_merges,
             **settings,
         )
@@ -422,12 +422,21 @@ def unspelled_ids(
     return sorted(atomic)
 
 
-def _model_settings(model: Model, tokens: Sequence[bytes | None]) -> dict[str, Any]:
+def _model_settings(
+    model: Model, tokens: Sequence[bytes | None], *, normalizer: Sequence[str]
+) -> dict[str, Any]:
     settings: dict[str, Any] = {"affix": "", "unknown": None, "max_characters": 0}
     if isinstance(model, ByteLevel):
         return settings | {"model": "bytes"}
     if isinstance(model, CharacterLevel):
-        settings |= {"model": "characters", "affix": model.end_of_word}
+        settings |= {
+            "model": "characters",
+            "affix": model.end_of_word,
+            "byte_fallback": model.byte_fallback,
+            "fuse_unknown": model.fuse_unknown,
+            "mark": MARK if "mark-spaces" in normalizer else "",
+            "drops_space": not PREPENDING.isdisjoint(normalizer),
+        }
     elif isinstance(model, WordPiece):
         settings |= {"model": "word_piece", "affix": model.prefix}
         settings["max_characters"] = model.max_characters

@@ -55,6 +55,7 @@ PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces"
 NORMALIZERS = (
     *("nfc", "nfd", "nfkc", "nfkd", "lowercase"),
     *("strip-accents", "strip-nonspacing", "clean-text", "space-han"),
+    *("mark-spaces", "prepend-mark", "ensure-mark", "ensure-first-mark"),
 )
 NO_NORMALIZER = "none"
 TIES = ("bytes-min", "bytes-max", "id-min", "huggingface", "first-seen")

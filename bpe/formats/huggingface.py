@@ -8,6 +8,7 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from bpe.errors import InexpressibleError, TokenizerError
@@ -16,6 +17,7 @@ from bpe.formats.export_checks import lost_roles
 from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
 from bpe.formats.huggingface_cuts import (
     ends_in_bytes,
+    read_metaspace,
     read_normalizer,
     read_pre_tokenizer,
     write_normalizer,
@@ -25,9 +27,10 @@ from bpe.formats.post_processor import check_post_processor
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
-from bpe.normalizer import keeps_occurrences
+from bpe.normalizer import MARK, PREPENDING, keeps_occurrences
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
+from bpe.vocabulary import merge_triples
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -134,7 +137,7 @@ def _entries(tokenizer: Tokenizer) -> dict[str, Any]:
     return {
         "normalizer": write_normalizer(tokenizer.pretokenizer.normalizer),
         "pre_tokenizer": write_pre_tokenizer(tokenizer.pretokenizer, byte_level=byte_level),
-        "decoder": write_decoder(tokenizer.model),
+        "decoder": write_decoder(tokenizer.model, tokenizer.pretokenizer.normalizer),
         "model": write_model(tokenizer),
     }
 
@@ -201,23 +204,27 @@ def read(
         model, cut = beam_bpe.read_model(entry), beam_bpe.read_cut(file)
     else:
         check_model_type(entry)  # first: it explains most other errors
-        _refuse_sentencepiece(file)
         normalizer = read_normalizer(file.get("normalizer"))
-        steps = read_pre_tokenizer(file.get("pre_tokenizer"))
+        marks = read_metaspace(file.get("pre_tokenizer"), normalizer)
+        steps = read_pre_tokenizer(file.get("pre_tokenizer"), (*normalizer, *marks))
         model = read_model(entry, byte_level=ends_in_bytes(file.get("pre_tokenizer")))
-        cut = Pretokenizer(pattern=steps, normalizer=normalizer)
+        cut = Pretokenizer(pattern=steps, normalizer=(*normalizer, *marks))
     check_post_processor(file.get("post_processor"))
-    _check_decoder(file.get("decoder"), None if is_dialect else write_decoder(model)["type"])
+    _check_decoder(
+        file.get("decoder"), None if is_dialect else write_decoder(model, cut.normalizer)
+    )
 
     vocab = read_vocab(entry.get("vocab"))
     added, special = read_added_tokens(
         file.get("added_tokens"),
         vocab,
-        normalizer=() if is_dialect else cut.normalizer,
+        normalizer=() if is_dialect else normalizer,
         own_ids=is_dialect,
     )
     read_them = beam_bpe.read_contents if is_dialect else read_contents
     contents = read_them(entry, model, vocab, added)
+    if not is_dialect:
+        cut = _cut_at_marks(cut, contents)
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
         _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
@@ -239,15 +246,23 @@ def read(
     )
 
 
-def _refuse_sentencepiece(file: Entry) -> None:
-    """Refuse SentencePiece tokenizers by name."""
-    mark = "\N{LOWER ONE EIGHTH BLOCK}"
-    normalizer = file.get("normalizer")
-    if mark in json.dumps(normalizer.value, ensure_ascii=False):
-        normalizer.fail(
-            f"puts {mark} in place of spaces: SentencePiece tokenizers (Llama 2, Gemma) are not "
-            "supported"
-        )
+def _cut_at_marks(cut: Pretokenizer, contents: Contents) -> Pretokenizer:
+    """Cut before runs of marks if that changes no ids: words are cached, whole texts are not.
+
+    No merge makes a token in which a mark follows another character, so none crosses such a cut.
+    """
+    if (
+        cut.name != "none"
+        or "mark-spaces" not in cut.normalizer
+        or not isinstance(contents.model, CharacterLevel)
+        or contents.ignore_merges
+        or MARK.encode() not in contents.tokens
+    ):
+        return cut
+    for result in merge_triples(contents.merges)[2::3]:
+        if _MARK_INSIDE.search((contents.tokens[result] or b"").decode()):
+            return cut
+    return Pretokenizer(pattern=f"{MARK}+[^{MARK}]*", normalizer=cut.normalizer)
 
 
 def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pretokenizer) -> None:
@@ -260,12 +275,19 @@ def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pre
             )
 
 
-def _check_decoder(entry: Entry, kind: str | None) -> None:
-    """Allow none, or that of the model."""
-    if entry.value is not None:
-        if kind is None:
-            entry.must_be(None)
-        entry.object().get("type").must_be(kind)
+def _check_decoder(entry: Entry, ours: Mapping[str, Any] | None) -> None:
+    """Allow none, or that of the model; one that turns marks into spaces has to do the same."""
+    if entry.value is None:
+        return
+    if ours is None:
+        entry.must_be(None)
+    elif ours["type"] != "Sequence":
+        entry.object().get("type").must_be(ours["type"])
+    elif entry.object().get("type").string() != "Metaspace" and entry.value != ours:
+        entry.fail(
+            "decodes in another way than the normalizer, the pre-tokenizer and the model imply: "
+            f"supported here: {json.dumps(ours, ensure_ascii=False)}"
+        )
 
 
 _BPE_KEYS = (
@@ -311,7 +333,7 @@ def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
                 f"the end of word {model.end_of_word!r} is a symbol of its own here, and part of "
                 "the last character there"
             )
-        if unknown is None:
+        if unknown is None and not model.byte_fallback:
             raise InexpressibleError(
                 "a character without a token is an error here, and dropped silently there"
             )
@@ -321,18 +343,26 @@ def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
         "unk_token": unknown,
         "continuing_subword_prefix": None,
         "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
+        "fuse_unk": isinstance(model, CharacterLevel) and model.fuse_unknown,
+        "byte_fallback": isinstance(model, CharacterLevel) and model.byte_fallback,
         "ignore_merges": tokenizer.ignore_merges,
     }
 
 
-def write_decoder(model: Model) -> dict[str, Any]:
-    """The ``decoder`` of a model."""
+def write_decoder(model: Model, normalizer: Sequence[str]) -> dict[str, Any]:
+    """The ``decoder`` of a model after the steps of a normalizer."""
     if isinstance(model, WordPiece):
         return {"type": "WordPiece", "prefix": model.prefix, "cleanup": False}
     if isinstance(model, CharacterLevel):
-        return {"type": "Fuse"}
+        replace = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+        strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+        steps: list[dict[str, Any]] = [
+            *([replace] if "mark-spaces" in normalizer else []),
+            *([{"type": "ByteFallback"}] if model.byte_fallback else []),
+            {"type": "Fuse"},
+            *([] if PREPENDING.isdisjoint(normalizer) else [strip]),
+        ]
+        return {"type": "Sequence", "decoders": steps} if len(steps) > 1 else steps[0]
     return {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 
@@ -361,21 +391,20 @@ def read_model(entry: Entry, *, byte_level: bool) -> Model:
     unknown = entry.get("unk_token").value
     if unknown is not None:
         unknown = entry.get("unk_token").string()
-    fuse, fallback = entry.get("fuse_unk"), entry.get("byte_fallback")
+    fuse = entry.get("fuse_unk").boolean(default=False)
+    falls_back = entry.get("byte_fallback").boolean(default=False)
     # These are for bytes without a token. In a byte-level model every byte has one (the tokenizer
     # checks that), so they have no effect.
-    if fuse.boolean(default=False) and not byte_level:
-        fuse.fail("true is not supported: each unknown character is a token of its own")
-    if fallback.boolean(default=False) and not byte_level:
-        fallback.fail("true is not supported: SentencePiece tokenizers (Llama 2, Gemma) are not")
     if byte_level:
         return ByteLevel()
-    if not unknown:
+    if not unknown and not falls_back:
         entry.get("unk_token").fail(
             "missing, and the pre-tokenizer does not end in ByteLevel: Hugging Face's tokenizers "
             "then drop characters without a token silently, which is not supported"
         )
-    return CharacterLevel(end_of_word="", unknown=unknown)
+    return CharacterLevel(
+        end_of_word="", unknown=unknown or None, byte_fallback=falls_back, fuse_unknown=fuse
+    )
 
 
 def check_model_type(entry: Entry) -> None:
@@ -425,6 +454,7 @@ def read_contents(
     return Contents(model, tokens, merges, ignore_merges)
 
 
+_MARK_INSIDE = re.compile(f"[^{MARK}]{MARK}")
 _MAX_COMPARED = 100_000_000  # characters against characters: seconds
 
 

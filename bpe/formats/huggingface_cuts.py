@@ -12,6 +12,7 @@ from bpe.formats.oniguruma import (
     to_huggingface,
 )
 from bpe.formats.strict_json import Entry, shorten
+from bpe.normalizer import MARK, PREPENDING
 from bpe.pretokenizer import NAMED, PRETOKENIZERS, Pretokenizer
 
 if TYPE_CHECKING:
@@ -35,9 +36,21 @@ _BERT_STEPS = {
 }
 
 
+# Steps that only the pre-tokenizer Metaspace takes, by its prepend_scheme. Text is cut before each
+# mark if its split is true.
+_SCHEMES = {"ensure-mark": "always", "ensure-first-mark": "first"}
+_MARK_SPACES = "mark-spaces"
+_AT_MARKS = f"{MARK}[^{MARK}]*"
+_METASPACE_KEYS = ("type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split")
+
+
 def write_normalizer(steps: Sequence[str]) -> dict[str, Any] | None:
-    """The ``normalizer`` entry of steps."""
-    written = [_normalizer_step(step) for step in steps]
+    """The ``normalizer`` entry of steps, without those that :func:`write_pre_tokenizer` writes.
+
+    Raises:
+        InexpressibleError: there is no equivalent.
+    """
+    written = [_normalizer_step(step) for step in steps[: len(steps) - 2 * _ends_in_scheme(steps)]]
     if len(written) == 1:
         return written[0]
     return {"type": "Sequence", "normalizers": written} if written else None
@@ -52,6 +65,11 @@ def read_normalizer(entry: Entry) -> tuple[str, ...]:
     if entry.value is None:
         return ()
     kind = entry.object().get("type")
+    if kind.value == "Prepend" and entry.value != _normalizer_step("prepend-mark"):
+        kind.fail(f"Prepend is supported of {MARK} alone")
+    for known in ("strip-nonspacing", _MARK_SPACES, "prepend-mark"):
+        if entry.value == _normalizer_step(known):
+            return (known,)
     if kind.value == "Sequence":
         entry.object("type", "normalizers")
         return tuple(
@@ -59,8 +77,6 @@ def read_normalizer(entry: Entry) -> tuple[str, ...]:
         )
     if kind.value == "BertNormalizer":
         return _read_bert(entry)
-    if entry.value == _normalizer_step("strip-nonspacing"):
-        return ("strip-nonspacing",)
     step = _NORMALIZER_OF.get(kind.string())
     if step is None:
         kind.fail(
@@ -74,7 +90,26 @@ def read_normalizer(entry: Entry) -> tuple[str, ...]:
 def _normalizer_step(step: str) -> dict[str, Any]:
     if step == "strip-nonspacing":
         return {"type": "Replace", "pattern": {"Regex": _NONSPACING}, "content": ""}
+    if step == _MARK_SPACES:
+        return {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+    if step == "prepend-mark":
+        return {"type": "Prepend", "prepend": MARK}
+    if step in _SCHEMES:
+        raise InexpressibleError(
+            f"{step} is supported there at the end of the normalizer, behind mark-spaces"
+        )
     return _bert(**_BERT_STEPS[step]) if step in _BERT_STEPS else {"type": _TYPES[step]}
+
+
+def _ends_in_scheme(steps: Sequence[str]) -> bool:
+    """Whether the last two steps are those of a Metaspace.
+
+    Raises:
+        InexpressibleError: the last one depends on where a normalized text begins.
+    """
+    if len(steps) > 2 and steps[-1] == "ensure-first-mark":
+        raise InexpressibleError("ensure-first-mark behind another normalizer is not sure there")
+    return len(steps) > 1 and steps[-2] == _MARK_SPACES and steps[-1] in _SCHEMES
 
 
 def _bert(**flags: bool) -> dict[str, Any]:
@@ -138,13 +173,24 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict
     elif pretokenizer.pattern is not None:
         names = (pretokenizer.pattern,)
     gpt2_last = byte_level and names[-1] == "gpt2"
-    cuts = [_cut_step(name) for name in (names[:-1] if gpt2_last else names) if name != "none"]
+    cuts = []
+    if _ends_in_scheme(pretokenizer.normalizer):
+        at_marks = names[0] == _AT_MARKS
+        scheme = _SCHEMES[pretokenizer.normalizer[-1]]
+        cuts.append(_metaspace(scheme, split=at_marks))
+        names = names[at_marks:]
+        gpt2_last &= bool(names)
+    cuts += [_cut_step(name) for name in (names[:-1] if gpt2_last else names) if name != "none"]
     if byte_level:
         level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
         cuts.append({**level, "use_regex": gpt2_last})
     if len(cuts) > 1:
         return {"type": "Sequence", "pretokenizers": cuts}
     return cuts[0] if cuts else None
+
+
+def _metaspace(scheme: str, *, split: bool) -> dict[str, Any]:
+    return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": split}
 
 
 def _cut_step(name: str) -> dict[str, Any]:
@@ -170,16 +216,58 @@ def ends_in_bytes(entry: Entry) -> bool:
     return bool(steps) and steps[-1].get("type").value == "ByteLevel"
 
 
-def read_pre_tokenizer(entry: Entry) -> tuple[str, ...]:
+def read_metaspace(entry: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
+    """The steps of a normalizer that a ``pre_tokenizer`` entry begins with, if it is a Metaspace.
+
+    Args:
+        entry: ``pre_tokenizer``.
+        normalizer: the steps before it.
+
+    Raises:
+        TokenizerFileError: no steps do exactly the same.
+    """
+    steps = _steps(entry)
+    if not steps or steps[0].get("type").value != "Metaspace":
+        return ()
+    metaspace = steps[0].object(*_METASPACE_KEYS)
+    for name in ("replacement", "str_rep"):
+        metaspace.get(name).must_be(MARK, *([None] if name == "str_rep" else []))
+    scheme = metaspace.get("prepend_scheme")
+    has_prefix = metaspace.get("add_prefix_space").boolean(default=True)
+    scheme.must_be(*(("always", "first", None) if has_prefix else ()), "never")
+    if scheme.value == "never":
+        return (_MARK_SPACES,)
+    if scheme.value == "first" and normalizer:
+        scheme.fail(
+            "first is not supported beside a normalizer: Hugging Face's tokenizers ask where "
+            "normalized text began"
+        )
+    return (_MARK_SPACES, "ensure-first-mark" if scheme.value == "first" else "ensure-mark")
+
+
+def read_pre_tokenizer(entry: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
     """The names and patterns of a ``pre_tokenizer`` entry, which cut one after the other.
+
+    Args:
+        entry: ``pre_tokenizer``.
+        normalizer: the steps before it, with those of :func:`read_metaspace`.
 
     Raises:
         TokenizerFileError: no steps do exactly the same.
     """
     cuts = _steps(entry)
     steps: list[str] = []
+    has_no_spaces = _MARK_SPACES in normalizer and PREPENDING.issuperset(
+        normalizer[normalizer.index(_MARK_SPACES) + 1 :]
+    )
     for cut in cuts:
         is_last = cut is cuts[-1]
+        if cut is cuts[0] and cut.get("type").value == "Metaspace":
+            steps += [_AT_MARKS] if cut.get("split").boolean(default=True) else []
+            continue
+        if has_no_spaces and cut.get("pattern").value == {"String": " "}:
+            cut.object("type", "pattern", "behavior", "invert").get("type").must_be("Split")
+            continue  # Gemma's: nothing to split at
         steps += _byte_level(cut) if is_last and ends_in_bytes(cut) else _cut(cut)
     return tuple(steps) or ("none",)
 
@@ -199,12 +287,7 @@ def _steps(entry: Entry) -> list[Entry]:
     if entry.value is None:
         return []
     kind = entry.object().get("type")
-    if kind.string() == "Metaspace":
-        kind.fail(
-            "Metaspace is not supported, nor are other parts of SentencePiece tokenizers (Llama 2, "
-            "Gemma)"
-        )
-    if kind.value != "Sequence":
+    if kind.string() != "Sequence":
         return [entry]
     entry.object("type", "pretokenizers")
     return [step for item in entry.get("pretokenizers").items() for step in _steps(item)]
@@ -216,6 +299,8 @@ def _cut(entry: Entry) -> tuple[str, ...]:
         if kind.value == step["type"] != "Split":
             entry.object(*step)
             return (name,)
+    if kind.value == "Metaspace":
+        kind.fail("Metaspace is supported as the first pre-tokenizer alone")
     if kind.value == "Digits":
         entry.object("type", "individual_digits")
         return (r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+",)

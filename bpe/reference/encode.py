@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 from bpe.reference.merge import Pair, apply_merges
 
 if TYPE_CHECKING:
@@ -54,25 +54,24 @@ def encode(
         look_up = pretoken in whole or (ignore_merges and dropout == 0)
         if look_up and model.as_token(pretoken) in ids:
             encoded.append(ids[model.as_token(pretoken)])
-        elif pretoken in whole and not isinstance(model, ByteLevel):
-            encoded.append(ids[_known(pretoken, ids, model)])
+        elif (
+            pretoken in whole
+            and not isinstance(model, ByteLevel)
+            and not getattr(model, "byte_fallback", False)
+        ):
+            encoded.append(ids[(model.unknown or "").encode() or pretoken])
         elif isinstance(model, WordPiece):
             encoded += encode_word_piece(pretoken, ids=ids, model=model)
         else:
-            symbols = tuple(_known(symbol, ids, model) for symbol in model.symbols(pretoken))
+            symbols = model.symbols(pretoken)
+            if isinstance(model, CharacterLevel):
+                symbols = model.known(symbols, ids)
             if dropout > 0:
                 symbols = merge_with_dropout(symbols, ranks, dropout=dropout, random=random)
             else:
                 symbols = apply_merges(symbols, ranks)
             encoded += [ids[symbol] for symbol in symbols]
     return encoded
-
-
-def _known(symbol: bytes, ids: Mapping[bytes, int], model: Model) -> bytes:
-    """The symbol if it has a token, else the unknown token if there is one."""
-    if symbol in ids or isinstance(model, ByteLevel) or model.unknown is None:
-        return symbol
-    return model.unknown.encode()
 
 
 def encode_word_piece(word: bytes, *, ids: Mapping[bytes, int], model: WordPiece) -> list[int]:
@@ -178,6 +177,9 @@ def decode(tokens: Sequence[bytes], *, model: Model, special: Container[bytes] =
     >>> decode([b"un", b"##aff", b"##able", b"men"], model=WordPiece())
     b'unaffable men'
     """
+    if isinstance(model, CharacterLevel) and model.byte_fallback:
+        bytes_of = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS)}
+        tokens = [bytes_of.get(token, token) for token in tokens]
     if isinstance(model, CharacterLevel) and model.end_of_word:
         end = model.end_of_word.encode()
         spaces = [b" "] * (len(tokens) - 1) + [b""]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import regex
 import unicodedata2
 
-from bpe.normalizer import HAN
+from bpe.normalizer import HAN, MARK, PREPENDING
 from bpe.pretokenizer import LOSSY, NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ def _changed(step: str, text: str) -> str:
     if step == "clean-text":
         text = "".join(" " if char in "\t\n\r" or _is_space(char) else char for char in text)
         return "".join(char for char in text if char != "\ufffd" and not _is_control(char))
+    if step == "mark-spaces":
+        return text.replace(" ", MARK)
+    if step in PREPENDING:
+        is_there = step != "prepend-mark" and text.startswith(MARK)
+        return text if is_there or not text else MARK + text
     if step == "space-han":
         return "".join(f" {char} " if _is_han(char) else char for char in text)
     return str(unicodedata2.normalize(step.upper(), text))

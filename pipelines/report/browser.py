@@ -12,7 +12,7 @@ import pyarrow as pa
 import unicodedata2
 
 from bpe.models import ByteLevel, CharacterLevel
-from bpe.normalizer import HAN, normalize_column
+from bpe.normalizer import HAN, PREPENDING, normalize_column
 from bpe.pretokenizer import PRETOKENIZERS
 from bpe.vocabulary import unspelled_ids
 
@@ -54,6 +54,13 @@ def unsupported(tokenizer: Tokenizer) -> str | None:
     for pattern in cut.patterns:
         if pattern not in PRETOKENIZERS:
             return f"it cuts text with a regular expression of its own, {pattern!r:.200}"
+    for step in cut.normalizer:
+        if step == "mark-spaces" or step in PREPENDING:
+            return f"its normalizer has the step {step}"
+    if isinstance(tokenizer.model, CharacterLevel) and (
+        tokenizer.model.byte_fallback or tokenizer.model.fuse_unknown
+    ):
+        return "characters without a token become bytes, or one unknown token together"
     size = sum(len(token) for token in tokenizer.tokens if token is not None)
     if len(tokenizer.tokens) > MOST_TOKENS or size > MOST_BYTES:
         return (

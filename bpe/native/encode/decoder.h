@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,13 +22,17 @@ struct DecodedRows {
 
 // Bytes are joined as they are. The end of a word becomes a space, but for one at the end of a row.
 // A space stands before each WordPiece that does not continue a word, but for the first of a row.
+// Of characters, a mark becomes a space, and the token of a byte that byte.
 class Decoder {
  public:
   using Bytes = std::span<const uint8_t>;
 
   // is_special: tokens that stand for themselves, whatever they end in.
   Decoder(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
-      : vocabulary_(vocabulary), kind_(model.kind), affix_(model.affix.size()) {
+      : vocabulary_(vocabulary),
+        kind_(model.kind),
+        affix_(model.affix.size()),
+        drops_space_(model.drops_space) {
     if (kind_ == Model::Kind::bytes) return;
     const bool at_end = kind_ == Model::Kind::characters;
     const Bytes affix = bytes_of(model.affix);
@@ -37,6 +42,7 @@ class Decoder {
       if (token.size() < affix_ || (at_end && (is_special[id] || affix_ == 0))) continue;
       has_affix_[id] = std::ranges::equal(at_end ? token.last(affix_) : token.first(affix_), affix);
     }
+    if (at_end && (!model.mark.empty() || model.byte_fallback)) spell(model);
   }
 
   // Rows of ids, each [offsets[i], offsets[i + 1]) of them. Throws std::invalid_argument naming row
@@ -61,6 +67,26 @@ class Decoder {
     Bytes bytes;
     bool space_after;
   };
+
+  // Takes the bytes of all tokens, without the ends of words, as texts hold them.
+  void spell(const Model& model) {
+    std::array<std::string, 256> names;
+    if (model.byte_fallback)
+      for (size_t byte = 0; byte < names.size(); ++byte)
+        names[byte] = byte_token(static_cast<uint8_t>(byte));
+    ends_.push_back(0);
+    for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
+      const Bytes token = vocabulary_[id];
+      std::string text(token.begin(), has_affix_[id] ? token.end() - affix_ : token.end());
+      if (const auto name = std::ranges::find(names, text); name != names.end() && !text.empty())
+        text.assign(1, static_cast<char>(name - names.begin()));
+      const size_t size = model.mark.size();
+      for (size_t at = 0; size != 0 && (at = text.find(model.mark, at)) != text.npos; ++at)
+        text.replace(at, size, " ");
+      spelled_.insert(spelled_.end(), text.begin(), text.end());
+      ends_.push_back(spelled_.size());
+    }
+  }
 
   void check(std::span<const uint32_t> ids, std::span<const int64_t> offsets) const {
     int64_t at = 0;
@@ -106,13 +132,21 @@ class Decoder {
 
   template <typename Take>
   void each_part(std::span<const uint32_t> row, Take take) const {
-    for (size_t i = 0; i < row.size(); ++i) take(part(row[i], i == 0, i + 1 == row.size()));
+    for (size_t i = 0; i < row.size(); ++i) {
+      Part next = part(row[i], i == 0, i + 1 == row.size());
+      if (i == 0 && drops_space_ && !next.bytes.empty() && next.bytes[0] == ' ')
+        next.bytes = next.bytes.subspan(1);
+      take(next);
+    }
   }
 
   Part part(uint32_t id, bool first, bool last) const {
     const Bytes token = vocabulary_[id];
     if (kind_ == Model::Kind::bytes) return {false, token, false};
     if (kind_ == Model::Kind::characters) {
+      if (!ends_.empty())
+        return {false, Bytes(spelled_).subspan(ends_[id], ends_[id + 1] - ends_[id]),
+                has_affix_[id] && !last};
       if (!has_affix_[id]) return {false, token, false};
       return {false, token.first(token.size() - affix_), !last};
     }
@@ -125,6 +159,9 @@ class Decoder {
   Model::Kind kind_;
   size_t affix_;
   std::vector<bool> has_affix_;
+  std::vector<uint8_t> spelled_;  // the tokens as texts hold them, if that is not as they are
+  std::vector<size_t> ends_;      // token i is spelled_[ends_[i], ends_[i + 1])
+  bool drops_space_;
 };
 
 }  // namespace bpe

@@ -18,6 +18,10 @@ struct Model {
   std::string affix;                     // the end of a word, or the prefix of what continues one
   uint32_t unknown = Vocabulary::kNone;  // the token of what has none
   size_t max_characters = 0;             // WordPiece: longer words are unknown
+  bool byte_fallback = false;            // characters without a token: a token for each byte
+  bool fuse_unknown = false;             // those next to each other: one unknown token
+  std::string mark;                      // what decodes to a space; empty for nothing
+  bool drops_space = false;              // decoding drops a space that a row begins with
 };
 
 inline Model::Kind model_from_name(const std::string& name) {
@@ -29,6 +33,12 @@ inline Model::Kind model_from_name(const std::string& name) {
 
 inline std::span<const uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// How byte fallback spells a byte: <0x0A>.
+inline std::string byte_token(uint8_t byte) {
+  constexpr const char* kDigits = "0123456789ABCDEF";
+  return {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
 }
 
 }  // namespace bpe

@@ -1,4 +1,5 @@
-// What a pre-token consists of before it is merged: its bytes, or its characters and its end.
+// What a pre-token consists of before it is merged: its bytes, or its characters and its end. A
+// character without a token is the unknown one, or a token for each of its bytes.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +23,13 @@ class Symbols {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  // is_special: tokens that no text makes. Throws std::invalid_argument where a byte, or the end
-  // of a word, has no other token.
+  // is_special: tokens that no text makes. Throws std::invalid_argument where a byte of a model
+  // that needs it, or the end of a word, has no other token.
   Symbols(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
-      : of_byte_(vocabulary.byte_ids()), unknown_(model.unknown) {
+      : of_byte_(vocabulary.byte_ids()),
+        unknown_(model.unknown),
+        falls_back_(model.byte_fallback),
+        fuses_(model.fuse_unknown) {
     if (model.kind == Model::Kind::bytes) {
       for (size_t byte = 0; byte < of_byte_.size(); ++byte)
         if (of_byte_[byte] == Vocabulary::kNone || is_special[of_byte_[byte]])
@@ -40,6 +44,7 @@ class Symbols {
         if (end_ == Vocabulary::kNone || is_special[end_])
           throw std::invalid_argument("no token is the end of a word, '" + model.affix + "'");
       }
+      if (falls_back_) find_byte_tokens(vocabulary, is_special);
     }
   }
 
@@ -57,13 +62,22 @@ class Symbols {
     }
     uint32_t* const begin = out;
     const uint8_t* const end = word.data() + word.size();
+    bool after_unknown = false;
     for (const uint8_t* p = word.data(); p != end;) {
       const Decoded step = decode_utf8(p, end);
+      const uint8_t* const next = p + step.size;
       const uint32_t known = step.code_point == kMalformed ? 0 : of_character_[step.code_point];
-      if (known == 0 && unknown_ == Vocabulary::kNone)
-        throw Unencodable{std::string(p, p + step.size)};
-      *out++ = known == 0 ? unknown_ : known - 1;
-      p += step.size;
+      if (known != 0) {
+        *out++ = known - 1;
+      } else if (falls_back_) {
+        while (p != next) *out++ = of_byte_[*p++];
+      } else if (unknown_ == Vocabulary::kNone) {
+        throw Unencodable{std::string(p, next)};
+      } else if (!(fuses_ && after_unknown)) {
+        *out++ = unknown_;
+      }
+      after_unknown = known == 0;
+      p = next;
     }
     if (end_ != Vocabulary::kNone) *out++ = end_;
     return static_cast<size_t>(out - begin);
@@ -78,10 +92,21 @@ class Symbols {
       of_character_[step.code_point] = id + 1;
   }
 
+  void find_byte_tokens(const Vocabulary& vocabulary, const std::vector<bool>& is_special) {
+    for (size_t byte = 0; byte < of_byte_.size(); ++byte) {
+      const std::string name = byte_token(static_cast<uint8_t>(byte));
+      of_byte_[byte] = vocabulary.find(bytes_of(name));
+      if (of_byte_[byte] == Vocabulary::kNone || is_special[of_byte_[byte]])
+        throw std::invalid_argument("no token is " + name +
+                                    "; byte fallback needs one for each of the 256 bytes");
+    }
+  }
+
   std::array<uint32_t, 256> of_byte_;
   ZeroedArray<uint32_t> of_character_;  // id + 1 of each code point, 0 where no token is it
   uint32_t end_ = Vocabulary::kNone;
   uint32_t unknown_;
+  bool falls_back_, fuses_;
 };
 
 }  // namespace bpe

@@ -94,11 +94,12 @@ class WordEncoder {
   static constexpr int64_t kNotWhole = -1;
 
   // The token of a pre-token in which nothing merges. Throws Unencodable where it has none, but
-  // for a model of bytes: there it is kNotWhole, and the pre-token is encoded as any other.
+  // for a model in which each byte has a token: there it is kNotWhole, and the pre-token is encoded
+  // as any other.
   int64_t whole_token(Bytes word) const {
     const uint32_t id = find_whole(word);
     if (id != Vocabulary::kNone) return id;
-    if (model_.kind == Model::Kind::bytes) return kNotWhole;
+    if (model_.kind == Model::Kind::bytes || model_.byte_fallback) return kNotWhole;
     if (model_.unknown == Vocabulary::kNone)
       throw Unencodable{std::string(word.begin(), word.end())};
     return model_.unknown;

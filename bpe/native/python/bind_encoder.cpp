@@ -22,7 +22,9 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
                                       const std::vector<int64_t>& special_ids,
                                       const PretokenizerArgument& pretokenizer, bool ignore_merges,
                                       const std::string& model, const std::string& affix,
-                                      std::optional<uint32_t> unknown, uint32_t max_characters) {
+                                      std::optional<uint32_t> unknown, uint32_t max_characters,
+                                      bool byte_fallback, bool fuse_unknown,
+                                      const std::string& mark, bool drops_space) {
   const View<uint8_t> data(token_data);
   const View<int64_t> offsets(token_offsets);
   const View<uint32_t> triples(merges);
@@ -30,7 +32,8 @@ std::unique_ptr<Encoder> make_encoder(const py::buffer& token_data, const py::bu
   return std::make_unique<Encoder>(
       Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids,
       pretokenizer_of(pretokenizer), ignore_merges,
-      Model{model_from_name(model), affix, unknown.value_or(Vocabulary::kNone), max_characters});
+      Model{model_from_name(model), affix, unknown.value_or(Vocabulary::kNone), max_characters,
+            byte_fallback, fuse_unknown, mark, drops_space});
 }
 
 // Runs without the GIL, with dropout if there are seeds.
@@ -110,7 +113,8 @@ void bind_encoder(py::module_& module) {
       .def(py::init(&make_encoder), py::kw_only(), py::arg("token_data"), py::arg("token_offsets"),
            py::arg("merges"), py::arg("special_ids"), py::arg("pretokenizer"),
            py::arg("ignore_merges"), py::arg("model"), py::arg("affix"), py::arg("unknown"),
-           py::arg("max_characters"))
+           py::arg("max_characters"), py::arg("byte_fallback") = false,
+           py::arg("fuse_unknown") = false, py::arg("mark") = "", py::arg("drops_space") = false)
       .def("encode", &encode, py::arg("column"), py::arg("allowed"), py::kw_only(),
            py::arg("narrow") = false, py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
       .def("encode_pieces", &encode_pieces, py::arg("data"), py::arg("pieces"), py::arg("row_ends"),
