@@ -39,7 +39,7 @@ from pipelines.cli.words import words
 from pipelines.errors import Interrupted, JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class _InOrder(click.Group):
@@ -102,6 +102,7 @@ for _command in (
     bpe.add_command(_command)
 
 _NAMED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
+_POOL = "ARROW_DEFAULT_MEMORY_POOL"  # read when Arrow is loaded
 _OPTIONS = {
     name: param.opts[0]
     for command in bpe.commands.values()
@@ -130,7 +131,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     _open_closed_streams()
-    _use_one_heap()
     choose_format(arguments)
     debug = "--traceback" in arguments or bool(os.environ.get("BPE_DEBUG"))
     if isinstance(sys.stdout, TextIOWrapper):
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if completes(bpe):
             return 0
-        with put_back(), contextlib.nullcontext() if debug else quiet_interrupts():
+        with _one_heap(), put_back(), contextlib.nullcontext() if debug else quiet_interrupts():
             with bpe.make_context("bpe", list(arguments)) as context:
                 bpe.invoke(context)
             sys.stdout.flush()
@@ -171,21 +171,26 @@ def _open_closed_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _use_one_heap() -> None:
+@contextlib.contextmanager
+def _one_heap() -> Iterator[None]:
     """Let all threads, and Arrow, allocate from one heap, which gives back what nobody needs.
 
     glibc otherwise begins a heap for each thread and keeps what was freed in each (15 to 40 % of
     the peak of a job); Arrow's own allocator keeps its share beside it (20 to 25 %). Our threads
     allocate in large blocks: they do not wait for each other.
     """
-    if sys.platform != "linux":
-        return
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # read when Arrow is loaded
-    if "MALLOC_ARENA_MAX" in os.environ:
-        return
-    arena_max = -8  # M_ARENA_MAX of malloc.h
-    with contextlib.suppress(OSError, AttributeError):  # another C library has no such thing
-        ctypes.CDLL(None).mallopt(arena_max, 1)
+    chosen = sys.platform != "linux" or _POOL in os.environ
+    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+        arena_max = -8  # M_ARENA_MAX of malloc.h
+        with contextlib.suppress(OSError, AttributeError):  # another C library has no such thing
+            ctypes.CDLL(None).mallopt(arena_max, 1)
+    if not chosen:
+        os.environ[_POOL] = "system"
+    try:
+        yield
+    finally:
+        if not chosen:
+            os.environ.pop(_POOL, None)
 
 
 def _printable(message: str) -> str:

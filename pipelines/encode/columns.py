@@ -16,7 +16,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.encode.rows import Numbers
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.int64]
 
 LIST = pa.list_(pa.int32())
 PADDING = -1  # of `document_ids`
