@@ -99,7 +99,8 @@ class InputSettings:
         metadata=option(
             group="Input",
             metavar="NAME",
-            help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}).",
+            help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}). With dots, a field "
+            "inside objects or structs (data.text), unless a field has that whole name.",
         ),
     )
     id_field: str | None = field(
@@ -108,7 +109,7 @@ class InputSettings:
             group="Input",
             metavar="NAME",
             default_is="id if present, otherwise file name and position",
-            help="Field or column of the document's id.",
+            help="Field or column of the document's id; with dots as for --text-field.",
         ),
     )
     max_record_size: int = field(

@@ -5,6 +5,7 @@
 // no error messages, and what is exotic (an escaped key, half a surrogate pair, NaN) needs no code.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -122,6 +123,21 @@ inline void append_unescaped(std::vector<uint8_t>& out, const uint8_t* p, const 
   }
 }
 
+// The name of a field, and where its dots lead if no field has the whole name: objects in objects.
+struct FieldName {
+  std::string_view whole;
+  std::vector<std::string_view> parts;  // none where there is no dot
+
+  explicit FieldName(std::string_view name) : whole(name) {
+    if (name.find('.') == std::string_view::npos) return;
+    for (size_t begin = 0; begin <= name.size();) {
+      const size_t end = std::min(name.find('.', begin), name.size());
+      parts.push_back(name.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+};
+
 // One line of JSON, read to its end without building anything but the two fields asked for.
 class JsonLine {
  public:
@@ -135,9 +151,9 @@ class JsonLine {
   };
   static constexpr size_t kMaxDepth = 200;
 
-  JsonLine(const uint8_t* begin, const uint8_t* end, std::string_view text_field,
-           std::string_view id_field)
-      : p_(begin), end_(end), text_field_(text_field), id_field_(id_field) {}
+  JsonLine(const uint8_t* begin, const uint8_t* end, const FieldName& text_field,
+           const FieldName& id_field)
+      : p_(begin), end_(end), names_{&text_field, &id_field} {}
 
   bool blank() {
     skip_space();
@@ -149,20 +165,12 @@ class JsonLine {
   bool read() {
     skip_space();
     if (!take('{')) return false;
-    skip_space();
-    if (!take('}')) {
-      do {
-        Value name, value;
-        if (!key(name) || name.escaped || !this->value(value)) return false;
-        const std::string_view field(reinterpret_cast<const char*>(name.begin),
-                                     static_cast<size_t>(name.end - name.begin));
-        if (field == text_field_) text = value;
-        if (field == id_field_) id = value;
-        skip_space();
-      } while (take(','));
-      if (!take('}')) return false;
-    }
-    return blank();
+    const unsigned paths =
+        (names_[0]->parts.empty() ? 0u : 1u) | (names_[1]->parts.empty() ? 0u : 2u);
+    if (!members(paths) || !blank()) return false;
+    text = whole_[0].kind != Kind::absent ? whole_[0] : inner_[0];
+    id = whole_[1].kind != Kind::absent ? whole_[1] : inner_[1];
+    return true;
   }
 
   Value text, id;
@@ -183,6 +191,42 @@ class JsonLine {
         std::memcmp(p_, expected.data(), expected.size()) != 0)
       return false;
     p_ += expected.size();
+    return true;
+  }
+
+  // The members of an object behind its brace; `paths`: the fields, as bits, that may be in it.
+  bool members(unsigned paths) {
+    const size_t level = level_++;
+    if (level == kMaxDepth) return false;
+    skip_space();
+    if (!take('}')) {
+      do {
+        Value name, value;
+        if (!key(name) || name.escaped) return false;
+        const std::string_view field(reinterpret_cast<const char*>(name.begin),
+                                     static_cast<size_t>(name.end - name.begin));
+        unsigned inside = 0, last = 0;  // the paths that lead on, and those that end here
+        for (unsigned f = 0; paths >> f != 0; ++f) {
+          if ((paths >> f & 1) == 0 || names_[f]->parts[level] != field) continue;
+          inner_[f] = Value();
+          (names_[f]->parts.size() == level + 1 ? last : inside) |= 1u << f;
+        }
+        skip_space();
+        if (inside != 0 && take('{')) {
+          value.kind = Kind::other;
+          if (!members(inside)) return false;
+        } else if (!this->value(value)) {
+          return false;
+        }
+        for (unsigned f = 0; f < names_.size(); ++f) {
+          if (level == 0 && field == names_[f]->whole) whole_[f] = value;
+          if (last >> f & 1) inner_[f] = value;
+        }
+        skip_space();
+      } while (take(','));
+      if (!take('}')) return false;
+    }
+    --level_;
     return true;
   }
 
@@ -221,7 +265,7 @@ class JsonLine {
       skip_space();
       if (p_ == end_) return false;
       if (*p_ == '{' || *p_ == '[') {
-        if (depth + 1 == kMaxDepth) return false;  // the line's own object is a level too
+        if (depth + level_ == kMaxDepth) return false;
         const uint8_t closer = *p_++ == '{' ? '}' : ']';
         closers[depth++] = closer;
         skip_space();
@@ -340,8 +384,9 @@ class JsonLine {
 
   const uint8_t* p_;
   const uint8_t* end_;
-  std::string_view text_field_;
-  std::string_view id_field_;
+  std::array<const FieldName*, 2> names_;  // of the text, and of the id
+  std::array<Value, 2> whole_, inner_;     // found by the whole name, and where its dots lead
+  size_t level_ = 0;                       // objects around this place that are read by members
 };
 
 // The records of a block of JSON lines, one row each; lines of white space are no records.
@@ -363,6 +408,7 @@ inline JsonLines read_json_lines(std::string_view data, int64_t place, std::stri
   using Kind = JsonLine::Kind;
   JsonLines rows;
   rows.text.reserve(data.size());
+  const FieldName text_name(text_field), id_name(id_field);
   const auto* begin = reinterpret_cast<const uint8_t*>(data.data());
   const auto append = [](std::vector<uint8_t>& out, const JsonLine::Value& value) {
     if (value.escaped)
@@ -371,7 +417,7 @@ inline JsonLines read_json_lines(std::string_view data, int64_t place, std::stri
       out.insert(out.end(), value.begin, value.end);
   };
   for_each_line(begin, begin + data.size(), [&](const uint8_t* p, const uint8_t* stop) {
-    JsonLine line(p, stop, text_field, id_field);
+    JsonLine line(p, stop, text_name, id_name);
     if (line.blank()) return;
     const size_t row = rows.places.size();
     rows.places.push_back(place + (p - begin));

@@ -54,8 +54,9 @@ class ReadOptions:
     """How records become documents.
 
     Attributes:
-        text_field: the field (jsonl) or column (parquet) that holds the text.
-        id_field: the field that holds the document's id, a string or a number; a record
+        text_field: the field (jsonl) or column (parquet) that holds the text; where none has that
+            whole name, its dots lead into objects or structs.
+        id_field: the field that holds the id, found alike, a string or a number; a record
             without one is bad. None takes ``id`` where a record has one that is not null, and the
             record's place (``name:place``; for a whole-file document ``name``) where it has not.
             A record whose id is something else, such as a list, is bad.

@@ -44,6 +44,29 @@ def kind_of(value: object) -> str:
     return "a number" if isinstance(value, (Digits, int, float)) else "a string"
 
 
+def field_value(record: dict[str, Any], name: str) -> Any:
+    """The field of that whole name; else the one where its dots lead, object in object.
+
+    Raises:
+        LookupError: there is neither; the message says what is there.
+    """
+    if name in record:
+        return record[name]
+    value: Any = record
+    place = "the record"
+    parts = name.split(".")
+    for level, part in enumerate(parts):
+        if not isinstance(value, dict) or part not in value:
+            found = f"is {kind_of(value)}, not an object"
+            if isinstance(value, dict):
+                names = ", ".join(repr(key[:80]) for key in list(value)[:20])
+                found = f"has {names or 'no fields'}"
+            raise LookupError(f"{place} {found}")
+        value = value[part]
+        place = repr(".".join(parts[: level + 1]))
+    return value
+
+
 def lone_surrogate(value: str) -> str:
     """The first half of a pair that stands alone, in words; empty where there is none."""
     try:

@@ -24,6 +24,7 @@ from pipelines.corpus.documents import json_values
 from pipelines.corpus.documents.block import BadRecord, Block, ReadOptions, malformed, without
 from pipelines.corpus.documents.json_values import (
     Digits,
+    field_value,
     integer,
     kind_of,
     lone_surrogate,
@@ -101,10 +102,10 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
 
 
 def _text(record: dict[str, Any], field: str) -> str:
-    if field not in record:
-        there = ", ".join(repr(name[:80]) for name in list(record)[:20]) or "no fields"
-        raise ValueError(f"no field {field!r}: the record has {there} (see `text_field`)")
-    value = record[field]
+    try:
+        value = field_value(record, field)
+    except LookupError as error:
+        raise ValueError(f"no field {field!r}: {error.args[0]} (see `text_field`)") from None
     if isinstance(value, str) and not isinstance(value, Digits):
         if surrogate := lone_surrogate(value):
             raise ValueError(f"field {field!r} holds {surrogate}, which is no character")
@@ -114,7 +115,11 @@ def _text(record: dict[str, Any], field: str) -> str:
 
 def _id(record: dict[str, Any], field: str | None) -> str | None:
     name = DEFAULT_ID_FIELD if field is None else field
-    value = record.get(name)
+    value, missing = None, ""
+    try:
+        value = field_value(record, name)
+    except LookupError as error:
+        missing = str(error.args[0])
     if isinstance(value, str):
         surrogate = lone_surrogate(value)
         if not surrogate:
@@ -122,8 +127,8 @@ def _id(record: dict[str, Any], field: str | None) -> str | None:
         problem = f"holds {surrogate}, which is no character"
     elif field is None and value is None:
         return None
-    elif name not in record:
-        problem = "is missing"
+    elif missing:
+        problem = f"is missing: {missing}"
     else:
         found = repr(value) if isinstance(value, float) else kind_of(value)
         problem = f"is {found}, neither a string nor a number"

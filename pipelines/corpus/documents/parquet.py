@@ -8,7 +8,7 @@ the file where that is more.
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,7 +31,9 @@ from pipelines.corpus.documents.parquet_columns import (
     is_text,
     kept_column,
     kept_type,
+    type_at,
     value_type,
+    values_at,
 )
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 
@@ -214,13 +216,13 @@ class _Reader:
         self._stored = stored
         self._file = file
         self._text, self._id = find_columns(source, schema, options)
-        self._id_type = None if self._id is None else value_type(schema.field(self._id).type)
+        self._id_type = None if self._id is None else value_type(type_at(schema, self._id))
         self._kept = [kept_column(source, schema, column) for column in options.keep]
         names = (self._text, self._id, *(field.name for field in self._kept))
         self._names = list(dict.fromkeys(name for name in names if name is not None))
         # Of these, values can be large and repeat.
-        self._texts = [name for name in self._names if is_text(schema.field(name).type)]
-        self._encoded = any(pa.types.is_dictionary(schema.field(n).type) for n in self._texts)
+        self._texts = [name for name in self._names if is_text(type_at(schema, name))]
+        self._encoded = any(pa.types.is_dictionary(type_at(schema, n)) for n in self._texts)
 
     def blocks(self) -> Iterator[Block]:
         """Every block of the range; their ``input_bytes`` follow the rows."""
@@ -291,8 +293,8 @@ class _Reader:
             use_threads=False,
         )
         for batch in batches:
-            texts = batch.column(self._text)
-            ids = None if self._id is None else batch.column(self._id)
+            texts = values_at(batch, self._text)
+            ids = None if self._id is None else values_at(batch, self._id)
             for begin, end in self._bounds(batch):
                 rows = end - begin
                 yield _Rows(
@@ -314,7 +316,7 @@ class _Reader:
 
     def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
         """Cut a batch where its dictionary-encoded columns decode to more than a block."""
-        columns = map(batch.column, self._texts)
+        columns = (values_at(batch, name) for name in self._texts)
         encoded = [column for column in columns if pa.types.is_dictionary(column.type)]
         if not encoded:
             yield 0, len(batch)
@@ -352,7 +354,9 @@ class _Reader:
         batches = self._dictionaries.iter_batches(
             batch_size=1, row_groups=[index], columns=self._texts, use_threads=False
         )
-        for column in next(batches, pa.RecordBatch.from_pylist([])).columns:
+        for column in (
+            values_at(batch, name) for batch in islice(batches, 1) for name in self._texts
+        ):
             if pa.types.is_dictionary(column.type) and len(column.dictionary):
                 largest += pc.max(pc.binary_length(_as_binary(column.dictionary))).as_py() or 0
         return int(largest)

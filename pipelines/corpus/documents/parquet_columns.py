@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.corpus.documents.types import in_parquet, unify
 from pipelines.errors import InputError
@@ -20,14 +21,14 @@ def find_columns(
     source: FileRange, schema: pa.Schema, options: ReadOptions
 ) -> tuple[str, str | None]:
     """The names of the text column and, where there is one to use, the id column."""
-    text = _column_type(source, schema, options.text_field, "`text_field`")
+    text = _field_type(source, schema, options.text_field, "`text_field`")
     if not is_text(text):
         raise InputError(
             f"{source.path}: column {options.text_field!r} holds {text}, not text: name another "
             f"one with `text_field` ({_described(schema)})"
         )
     if options.id_field is not None:
-        kind = _column_type(source, schema, options.id_field, "`id_field`")
+        kind = _field_type(source, schema, options.id_field, "`id_field`")
         if not holds_ids(kind):
             raise InputError(
                 f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
@@ -74,6 +75,56 @@ def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -
             f"{source.path} has {problem}: name one with {option} ({_described(schema)})"
         )
     return schema.field(name).type
+
+
+def path_of(schema: pa.Schema, name: str) -> list[str]:
+    """A column, and the fields inside it that a name leads to: the column of that name, else dots.
+
+    >>> path_of(pa.schema([("a.b", pa.string())]), "a.b")
+    ['a.b']
+    >>> path_of(pa.schema([("a", pa.struct([("b", pa.string())]))]), "a.b")
+    ['a', 'b']
+    """
+    return [name] if name in schema.names else name.split(".")
+
+
+def type_at(schema: pa.Schema, name: str) -> pa.DataType:
+    """The type of a column, or of a field inside one, that is there."""
+    first, *inside = path_of(schema, name)
+    kind = schema.field(first).type
+    for field in inside:
+        kind = kind.field(field).type
+    return kind
+
+
+def values_at(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """The values of a column, or of a field inside one; null where what holds them is."""
+    first, *inside = path_of(batch.schema, name)
+    values = batch.column(first)
+    return pc.struct_field(values, inside) if inside else values
+
+
+def _field_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
+    """The type of a column, or of a field inside one.
+
+    Raises:
+        InputError: there is none, or several; the message says how far the name leads.
+    """
+    first, *inside = path_of(schema, name)
+    if not inside or first not in schema.names:
+        return _column_type(source, schema, name, option)
+    kind, place = _column_type(source, schema, first, option), first
+    for field in inside:
+        if not pa.types.is_struct(kind):
+            problem = f"column {place!r} holds {kind}, not a struct"
+        elif (count := kind.names.count(field)) != 1:
+            problem = f"column {place!r} has {count or 'no'} fields {field!r}, but "
+            problem += ", ".join(f"{one.name}: {one.type}" for one in list(kind)[:20])
+        else:
+            kind, place = kind.field(field).type, f"{place}.{field}"
+            continue
+        raise InputError(f"{source.path} has no column {name!r}: {problem} (see {option})")
+    return kind
 
 
 def _described(schema: pa.Schema) -> str:
