@@ -22,6 +22,7 @@ _WRITE: dict[str, tuple[type | tuple[type, ...], str]] = {
     "flag": (bool, "true or false"),
     "integer": (int, "a whole number"),
     "number": ((int, float), "a number, such as 0.1"),
+    "share": ((int, float, str), "a share, such as 0.5%"),
     "size": ((int, str), "a size, such as 64MiB"),
 }
 
@@ -112,9 +113,9 @@ def _single(where: str, *, value: Any, spec: Option) -> Any:
             value = parse_whole(value)  # 32k
     if not isinstance(value, types) or isinstance(value, bool) != (spec.kind == "flag"):
         raise ConfigError(f"{where}: {value!r} is {_kind_of(value)}; write {form}")
-    if spec.kind == "size":
+    if spec.kind in ("share", "size"):
         try:
-            return int(spec.parse(str(value)))
+            return spec.parse(str(value))
         except ValueError as error:
             raise ConfigError(f"{where}: {error}") from error
     if problem := spec.problem(value):

@@ -23,7 +23,7 @@ from pipelines.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-Kind = Literal["text", "integer", "number", "size", "flag"]
+Kind = Literal["text", "integer", "number", "share", "size", "flag"]
 Group = Literal[
     "Input",
     "Text",
@@ -43,6 +43,7 @@ _NAME = "option"
 _NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmg])(?P<binary>i?))?"
 _WHOLE = re.compile(_NUMBER, re.IGNORECASE)
 _SIZE = re.compile(_NUMBER + "b?", re.IGNORECASE)
+_SHARE = re.compile(r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?) ?(?P<percent>%)?")
 _Class = TypeVar("_Class")
 
 
@@ -93,6 +94,8 @@ class Option:
         value: Any = text
         if self.kind == "size":
             value = parse_size(text)
+        elif self.kind == "share":
+            value = parse_share(text)
         elif self.kind == "integer":
             value = parse_whole(text)
         elif self.kind == "number":
@@ -155,6 +158,18 @@ def parse_size(text: str) -> int:
     if number < 1:
         raise ValueError(f"{text!r} is not a size: it is below one byte")
     return int(number)
+
+
+def parse_share(text: str) -> float:
+    """A share from text such as ``0.5%`` or ``0.005``.
+
+    Raises:
+        ValueError: the text is not a number, with or without ``%``.
+    """
+    match = _SHARE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a share: write 0.5% or 0.005, for example")
+    return float(Fraction(match["number"]) / (100 if match["percent"] else 1))
 
 
 def _in_units(match: re.Match[str] | None) -> Fraction | None:

@@ -663,6 +663,18 @@ class RowSettings:
             "begin, and the length of the row.",
         ),
     )
+    validation: float = field(
+        default=0.0,
+        metadata=option(
+            group="Rows",
+            kind="share",
+            metavar="SHARE",
+            default_is="none",
+            help="Hold out this share of the documents, such as 0.5%, for validation: a hash of "
+            "the id (of the text, if a record has no id) chooses them. They are written to "
+            "data/validation-*.parquet.",
+        ),
+    )
     allow_special: tuple[str, ...] = field(
         default=(),
         metadata=option(
@@ -719,6 +731,12 @@ class RowSettings:
             )
         if len(set(self.add_column)) < len(self.add_column):
             raise ConfigError("`add_column`: a column is named twice: once is enough")
+        share = self.validation
+        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share < 1:
+            raise ConfigError(
+                f"`validation` {share!r}: give a share from 0 to below 1, such as 0.005 or 0.5%; a "
+                "number of documents would need a second pass over the corpus"
+            )
         if self.dropout_seed and not self.dropout:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 

@@ -118,6 +118,8 @@ class EncodeSummary(_Summary):
         dropped_documents: documents of which nothing is in a row.
         padding_tokens: ids of the pad token that fill rows; they are none of the ``tokens``.
         short_rows: packed rows that are not full.
+        validation_documents: those held out for validation; None where none was asked for.
+        validation_tokens: their ids; None likewise.
         parts: Parquet files.
         resumed_parts: of these, how many an earlier run had finished.
         output_bytes: the size of the Parquet files.
@@ -133,6 +135,8 @@ class EncodeSummary(_Summary):
     dropped_documents: int
     padding_tokens: int
     short_rows: int
+    validation_documents: int | None
+    validation_tokens: int | None
     parts: int
     resumed_parts: int
     output_bytes: int

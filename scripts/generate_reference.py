@@ -139,6 +139,7 @@ def _keys(commands: list[click.Command]) -> str:
 
 def _value(key: Option) -> str:
     kinds = {"text": "text", "integer": "a whole number", "number": "a number"}
+    kinds |= {"share": "a share, such as `0.5%`"}
     kinds |= {"size": "a size, such as `64MiB`", "flag": "`true` or `false`"}
     text = " or ".join(f"`{one}`" for one in key.choices) or kinds[key.kind]
     if key.kind == "integer" and key.minimum is not None:

@@ -54,9 +54,10 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
 
     Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, input_ids,
     num_tokens; with --max-tokens also chunk_index; with --pack the column documents instead of id
-    and kept columns), and finally DIR/manifest.json, which marks the job as complete. Special
-    tokens that occur in documents are encoded as plain text, unless --allow-special names them. An
-    empty document has a row with an empty list.
+    and kept columns; with --validation also data/validation-00000-of-00042.parquet and so on), and
+    finally DIR/manifest.json, which marks the job as complete. Special tokens that occur in
+    documents are encoded as plain text, unless --allow-special names them. An empty document has a
+    row with an empty list.
 
     With --watch instead of --input, files are encoded as they arrive, each into its own parts,
     until you stop the job. Run the same command again to continue.

@@ -126,10 +126,19 @@ def _encoded(summary: EncodeSummary) -> list[str]:
         f"{_corpus(summary)}: {tokens}",
         f"{near(summary.output)}: {files}, {done}",
         *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
+        *_validation(summary),
         *([f"padded with {many(padding, 'token')}"] if (padding := summary.padding_tokens) else []),
         *([f"{many(short, 'row')} not full"] if (short := summary.short_rows) else []),
         *_unknown(summary),
     ]
+
+
+def _validation(summary: EncodeSummary) -> list[str]:
+    """What of the corpus is held out."""
+    documents, tokens = summary.validation_documents, summary.validation_tokens
+    if documents is None or tokens is None:
+        return []
+    return [f"held out for validation: {many(documents, 'document')}, {many(tokens, 'token')}"]
 
 
 def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:

@@ -15,6 +15,7 @@ from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import without
 from pipelines.encode.rows import Documents, with_ends
+from pipelines.encode.validation import held_out
 from pipelines.settings import MAX_ROW_TOKENS
 
 if TYPE_CHECKING:
@@ -35,12 +36,26 @@ class EncodedBlock:
         plain: the token ids of each text (list of the layout's type of ids).
         documents: what becomes rows: the ids with those put at their ends.
         bad: documents that were left out: no row holds them, or no tokens.
+        held_out: whether each is held out for validation; None where none is.
     """
 
     texts: pa.Array
     plain: pa.ListArray
     documents: Documents
     bad: tuple[BadRecord, ...] = ()
+    held_out: pa.BooleanArray | None = None
+
+    def half(self, *, held_out: bool) -> tuple[Documents, pa.Array]:
+        """The documents held out for validation, or the others, and their texts."""
+        if self.held_out is None:
+            return self.documents, self.texts
+        mask = self.held_out if held_out else pc.invert(self.held_out)
+        documents = Documents(
+            ids=self.documents.ids.filter(mask),
+            kept=tuple(column.filter(mask) for column in self.documents.kept),
+            input_ids=self.documents.input_ids.filter(mask),
+        )
+        return documents, self.texts.filter(mask)
 
 
 class SplitEncoder:
@@ -74,6 +89,8 @@ class SplitEncoder:
         """Encode the documents of a block."""
         kept = block.kept or tuple(pa.array([], field.type) for field in self._layout.kept)
         columns = (block.ids, block.texts, block.places, block.file_indexes, *kept)
+        if share := self._settings.validation:
+            columns += (held_out(block, share),)
         try:
             plain = self._encode(columns)
         except UnknownCharacterError as error:
@@ -91,11 +108,13 @@ class SplitEncoder:
             )
             columns = tuple(rest)
         ids, texts, _, _, *kept_columns = columns
+        marks = kept_columns.pop() if share else None
         return EncodedBlock(
             texts=texts,
             plain=plain,
             documents=Documents(ids=ids, kept=tuple(kept_columns), input_ids=input_ids),
             bad=tuple(bad),
+            held_out=marks,
         )
 
     def _encode(self, columns: tuple[pa.Array, ...]) -> pa.ListArray:

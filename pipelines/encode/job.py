@@ -213,28 +213,42 @@ def _part_of_split(
     split: Split = unpack(element)
     job = job_of(request)
     tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
-    done = finished_part(job.directory, split, fingerprint=job.fingerprint(split))
+    done = _finished(split, job)
     if done is None:
         done = _encoded(split, job, tokenizer, failures)
-        count_written(done)
+        for part in done:
+            count_written(part)
     else:
-        counter("parts_resumed").inc()
-        counter("documents_kept").inc(done.contents.documents)
+        documents = sum(part.contents.documents for part in done)
+        counter("parts_resumed").inc(len(done))
+        counter("documents_kept").inc(documents)
         counter("bytes_kept").inc(split.size)
         with SlotWriter(job.reading.counters_path, split.part) as slot:
-            slot.keep(documents=done.contents.documents, bytes=split.size)
-    yield pack(done)
+            slot.keep(documents=documents, bytes=split.size)
+    for part in done:
+        yield pack(part)
+
+
+def _finished(split: Split, job: EncodeJob) -> list[FinishedPart] | None:
+    """The parts of a split that an earlier run finished; None where one must be made (again)."""
+    done = []
+    for half in job.halves(split):
+        part = finished_part(job.directory, half, fingerprint=job.fingerprint(half))
+        if part is None:
+            return None
+        done.append(part)
+    return done
 
 
 def _encoded(
     split: Split, job: EncodeJob, tokenizer: Tokenizer, failures: Failures
-) -> FinishedPart:
+) -> list[FinishedPart]:
     try:
         return encode_split(split, job, tokenizer, failures)
     except OutputError:
         # A job that was left behind on a cluster may have made this part meanwhile, ended, and
         # taken our temporary file for one of a writer that was killed.
-        done = finished_part(job.directory, split, fingerprint=job.fingerprint(split))
+        done = _finished(split, job)
         if done is None:
             raise
         return done
@@ -350,6 +364,8 @@ def encode(
         dropped_documents=totals.dropped.documents,
         padding_tokens=totals.padding,
         short_rows=manifest.short_rows,
+        validation_documents=totals.validation.documents if encoding.validation else None,
+        validation_tokens=totals.validation.tokens if encoding.validation else None,
         failures=totals.failures,
         formats=manifest.formats,
         passed_over=planned.passed_over,

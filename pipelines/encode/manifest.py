@@ -29,8 +29,9 @@ from pipelines.output.names import (
     dead_letters_file,
     json_bytes,
     parse_part,
-    part_file,
+    part_files,
     read_manifest_object,
+    training_twin,
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
@@ -83,12 +84,22 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """Sums over the parts held out for validation."""
+
+    documents: int = 0
+    rows: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Totals:
     """Sums over all parts; ``bytes`` is the size of the Parquet files.
 
     ``documents`` were encoded; all but ``dropped.documents`` are in ``rows``, and all their ids
     but ``dropped.tokens`` are the ``tokens`` of these rows. ``unknown`` of them are ids of the
     unknown token. ``padding`` ids of the pad token fill rows; they are none of the ``tokens``.
+    ``validation`` is what of all this is held out for validation; the rest is for training.
     """
 
     documents: int
@@ -100,13 +111,20 @@ class Totals:
     padding: int = 0
     bytes: int
     failures: int
+    validation: HeldOut = HeldOut()
 
     @classmethod
     def of(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
         """The sums over these parts, and over these files of bad records."""
         names = ("documents", "rows", "tokens", "unknown", "text_bytes", "padding", "bytes")
+        held_out = [part for part in parts if training_twin(part.file) is not None]
         return cls(
             **{name: sum(getattr(part, name) for part in parts) for name in names},
+            validation=HeldOut(
+                documents=sum(part.documents for part in held_out),
+                rows=sum(part.rows for part in held_out),
+                tokens=sum(part.tokens for part in held_out),
+            ),
             dropped=sum((part.dropped for part in parts), Dropped()),
             failures=sum(letters.records for letters in dead_letters),
         )
@@ -356,9 +374,13 @@ def _check_names(manifest: EncodedManifest) -> None:
             if name is None or not name.key:
                 raise ValueError(f"a part is {file!r}")
         return
-    parts = len(manifest.parts)
-    for number, part in enumerate(manifest.parts):
-        if part.file != part_file(number, parts):
+    halves = 2 if manifest.rows.validation else 1
+    parts = len(manifest.parts) // halves
+    if len(manifest.parts) % halves:
+        raise ValueError(f"{len(manifest.parts)} parts, of which half are held out")
+    names = part_files(parts, validation=halves == 2)
+    for number, (part, expected) in enumerate(zip(manifest.parts, names, strict=True)):
+        if part.file != expected:
             raise ValueError(f"part {number} is {part.file!r}")
     dead = {dead_letters_file(number, parts) for number in range(parts)}
     if unknown := {letters.file for letters in manifest.dead_letters} - dead:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run, remove_temporaries
-from pipelines.output.names import TOKENIZER, fingerprint, part_file
+from pipelines.output.names import TOKENIZER, fingerprint, part_files
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class EncodeJob:
             vocab_size=manifest.tokenizer.vocab_size,
             id_type=manifest.id_type,
             rows=manifest.rows,
-            parts=len(manifest.parts),
+            parts=len(manifest.parts) // (2 if manifest.rows.validation else 1),
         )
 
     @property
@@ -119,7 +120,7 @@ class EncodeJob:
         self, parts: Iterable[FinishedPart], dead_letters: Sequence[DeadLetters] = ()
     ) -> EncodedManifest:
         """The manifest of finished parts, given in any order; ``dead_letters`` are of no part."""
-        ordered = sorted(parts, key=lambda part: part.split.part)
+        ordered = sorted(parts, key=lambda part: (part.split.held_out, part.split.part))
         sources = {
             piece.file_index: Source(
                 name=piece.name,
@@ -145,11 +146,16 @@ class EncodeJob:
 
     def fingerprint(self, split: Split) -> str:
         """SHA-256 (hex) of what the bytes of a split's part depend on."""
+        half = ["held out"] if split.held_out else []
         pieces = [asdict(piece) for piece in split.pieces]
         for piece in pieces:
             # Where a corpus lies, and since when, does not matter.
             del piece["path"], piece["version"]
-        return fingerprint([split.part, split.parts, pieces, self.settings])
+        return fingerprint([split.part, split.parts, pieces, self.settings, *half])
+
+    def halves(self, split: Split) -> list[Split]:
+        """A split for each part that is made of it: those held out for validation are last."""
+        return [split, replace(split, held_out=True)] if self.rows.validation else [split]
 
 
 def encode_split(
@@ -159,8 +165,8 @@ def encode_split(
     failures: Failures,
     *,
     observe: Callable[[EncodedBlock], object] | None = None,
-) -> FinishedPart:
-    """Read, encode and write one split.
+) -> list[FinishedPart]:
+    """Read and encode one split, and write its part, and the part held out for validation.
 
     Args:
         split: what to read, and the part to write.
@@ -176,18 +182,20 @@ def encode_split(
     layout = job.layout(tokenizer)
     encoder = SplitEncoder(tokenizer, split, layout=layout)
     with SplitReader(split, job.reading, failures) as reader:
+        halves = job.halves(split)
 
-        def documents() -> Iterator[tuple[Documents, int]]:
+        def documents() -> Iterator[list[tuple[Documents, int]]]:
             for block in reader:
                 encoded = encoder.encode(block)
                 for bad in encoded.bad:
                     reader.set_aside(bad)
                 if observe is not None:
                     observe(encoded)
-                yield encoded.documents, text_bytes(encoded.texts)
+                some = (encoded.half(held_out=half.held_out) for half in halves)
+                yield [(documents, text_bytes(texts)) for documents, texts in some]
 
-        part = write_part(
-            *(split, job, documents()),
+        parts = write_parts(
+            *(halves, job, documents()),
             layout=layout,
             tokenizer=tokenizer,
             dead_letters=reader.finish,
@@ -195,50 +203,91 @@ def encode_split(
     use = encoder.cache_use
     counter("cache_hits").inc(use.hits)
     counter("cache_misses").inc(use.misses)
-    return part
+    return parts
 
 
-def write_part(
-    split: Split,
+class _Part:
+    """A part that is being written.
+
+    Args:
+        split: that it is of.
+        stack: closes its file.
+        job: that makes it.
+        layout: of its rows.
+        unknown: the id of the unknown token, or None.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        stack: ExitStack,
+        *,
+        job: EncodeJob,
+        layout: RowLayout,
+        unknown: int | None,
+    ) -> None:
+        self._split, self._job = split, job
+        self._maker = row_maker(layout)
+        self._sink = stack.enter_context(replacing(join(job.directory, split.file)))
+        self._writer = stack.enter_context(PartWriter(self._sink, layout.schema, unknown=unknown))
+        self._text_bytes = self._documents = 0
+
+    def add(self, documents: Documents, text_size: int) -> None:
+        """Write the rows of the documents that come next."""
+        self._writer.add(self._maker.add(documents))
+        self._text_bytes += text_size
+        self._documents += len(documents.ids)
+
+    def finish(self, dead_letters: DeadLetters | None) -> None:
+        """Write the rows that are left, and the footer."""
+        self._writer.add(self._maker.finish())
+        self._contents = self._writer.finish(
+            fingerprint=self._job.fingerprint(self._split),
+            documents=self._documents,
+            text_bytes=self._text_bytes,
+            dropped=self._maker.dropped,
+            dead_letters=dead_letters,
+        )
+
+    def finished(self) -> FinishedPart:
+        """The part, once its file is closed."""
+        written = self._sink.written()
+        return FinishedPart(split=self._split, contents=self._contents, written=written)
+
+
+def write_parts(
+    splits: Sequence[Split],
     job: EncodeJob,
-    documents: Iterable[tuple[Documents, int]],
+    documents: Iterable[Sequence[tuple[Documents, int]]],
     *,
     layout: RowLayout,
     tokenizer: Tokenizer,
     dead_letters: Callable[[], DeadLetters | None] = lambda: None,
-) -> FinishedPart:
-    """Write the part of a split.
+) -> list[FinishedPart]:
+    """Write the parts of a split.
 
     Args:
-        split: that the part is of.
-        job: that makes it.
-        documents: in the order of the part, with the bytes of their texts.
+        splits: that the parts are of.
+        job: that makes them.
+        documents: for each part some, in its order, with the bytes of their texts.
         layout: of the rows.
         tokenizer: of the job.
-        dead_letters: says, after all documents, where the bad records of the split are.
+        dead_letters: says, after all documents, where the bad records of the split are; the first
+            part names them.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    maker = row_maker(layout)
-    size = count = 0
-    with (
-        replacing(join(job.directory, split.file)) as sink,
-        PartWriter(sink, layout.schema, unknown=unknown_id(tokenizer)) as writer,
-    ):
-        for batch, text_size in documents:
-            writer.add(maker.add(batch))
-            size += text_size
-            count += len(batch.ids)
-        writer.add(maker.finish())
-        contents = writer.finish(
-            fingerprint=job.fingerprint(split),
-            documents=count,
-            text_bytes=size,
-            dropped=maker.dropped,
-            dead_letters=dead_letters(),
-        )
-    return FinishedPart(split=split, contents=contents, written=sink.written())
+    unknown = unknown_id(tokenizer)
+    with ExitStack() as stack:
+        parts = [_Part(one, stack, job=job, layout=layout, unknown=unknown) for one in splits]
+        for some in documents:
+            for part, (batch, text_size) in zip(parts, some, strict=True):
+                part.add(batch, text_size)
+        letters = dead_letters()
+        for part in parts:
+            part.finish(letters if part is parts[0] else None)
+    return [part.finished() for part in parts]
 
 
 def count_written(part: FinishedPart) -> None:
@@ -275,10 +324,10 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
         [letters.file for letters in manifest.dead_letters],
         documents=manifest.totals.documents,
     )
-    expected = [part_file(part, job.parts) for part in range(job.parts)]
+    expected = part_files(job.parts, validation=bool(job.rows.validation))
     if [part.file for part in manifest.parts] != expected:
         raise JobError(
-            f"the runner returned {len(manifest.parts)} parts of {job.parts}: "
+            f"the runner returned {len(manifest.parts)} parts of {len(expected)}: "
             "use another runner; parts that are there can be kept with `resume`"
         )
     if job.run:

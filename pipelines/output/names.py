@@ -42,24 +42,43 @@ PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
 PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
 TRAIN = "train"  # the split name of encoded rows
+VALIDATION = "validation"  # that of rows held out
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
 
 
-def part_file(part: int, parts: int, key: str = "") -> str:
+def part_file(part: int, parts: int, key: str = "", *, held_out: bool = False) -> str:
     """The file of a part of an encoded corpus, below the output directory.
 
     Args:
         part: its number.
         parts: how many there are.
         key: 20 hexadecimal digits that name the input of a watch; empty in a batch job.
+        held_out: whether its rows are held out for validation.
 
     >>> part_file(3, 42)
     'data/train-00003-of-00042.parquet'
     """
-    return f"{DATA}/{TRAIN}-{_numbers(part, parts, key)}.parquet"
+    name = VALIDATION if held_out else TRAIN
+    return f"{DATA}/{name}-{_numbers(part, parts, key)}.parquet"
+
+
+def part_files(parts: int, *, validation: bool) -> list[str]:
+    """All parts of an encoded corpus, in their order: those held out for validation are last."""
+    halves = (False, True) if validation else (False,)
+    return [part_file(part, parts, held_out=half) for half in halves for part in range(parts)]
+
+
+def training_twin(file: str) -> str | None:
+    """The part with the other documents of the same inputs; None where the part is not held out.
+
+    >>> training_twin("data/validation-00003-of-00042.parquet")
+    'data/train-00003-of-00042.parquet'
+    """
+    begin = f"{DATA}/{VALIDATION}-"
+    return f"{DATA}/{TRAIN}-{file.removeprefix(begin)}" if file.startswith(begin) else None
 
 
 def dead_letters_file(part: int, parts: int, key: str = "") -> str:

@@ -38,7 +38,7 @@ from pipelines.encode.steps import (
     encode_job,
     tokenizer_of,
     write_manifest,
-    write_part,
+    write_parts,
 )
 from pipelines.encode.tokenizer_files import tokenizer_json
 from pipelines.errors import ConfigError, RecordError
@@ -338,8 +338,8 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
     _check_ids(rows, job)
     split = Split(part=number, parts=job.parts, pieces=())
-    done = write_part(
-        *(split, job, _documents(rows, tokenizer)),
+    (done,) = write_parts(
+        *([split], job, ([some] for some in _documents(rows, tokenizer))),
         layout=job.layout(tokenizer),
         tokenizer=tokenizer,
     )

@@ -24,7 +24,7 @@ from pipelines.encode.steps import EncodeJob, unknown_id
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
 from pipelines.output.check_files import Finding, check_file, check_names, raise_first
-from pipelines.output.names import TOKENIZER, fingerprint, parse_part
+from pipelines.output.names import TOKENIZER, fingerprint, parse_part, training_twin
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
 from pipelines.verify.rows import PartComparison, PartRows
@@ -296,7 +296,9 @@ def _check_part(
                     layout=layout,
                     tokenizer=tokenizer,
                 )
-                _check_failures(check, path, comparison.run(rows, part, slot, stopped=stopped))
+                failures = comparison.run(rows, part, slot, stopped=stopped)
+                if not check.split.held_out:  # the other part of the split has named them
+                    _check_failures(check, path, failures)
                 return
             size = 0
             while (table := rows.rest()) is not None:
@@ -334,9 +336,10 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
     if files is not None:
         _check_inputs(manifest, files)
     index = -1
-    splits = []
+    splits: dict[str, Split] = {}
+    twins = {part.file: twin for part in manifest.parts if (twin := training_twin(part.file))}
     seen: Counter[str] = Counter()
-    for number, part in enumerate(manifest.parts):
+    for number, part in enumerate(part for part in manifest.parts if part.file not in twins):
         pieces = []
         for piece in part.inputs:
             index += piece.start == 0  # another file begins; not by name, two may look the same
@@ -361,20 +364,27 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
         name = parse_part(part.file)
         if name is None:  # `read_encoded` has refused it
             raise VerificationError(f"the manifest names a part {part.file!r}")
-        splits.append(
-            Split(
-                part=seen[name.key] if manifest.watched else number,
-                parts=name.parts,
-                pieces=tuple(pieces),
-                key=name.key,
-            )
+        splits[part.file] = Split(
+            part=seen[name.key] if manifest.watched else number,
+            parts=name.parts,
+            pieces=tuple(pieces),
+            key=name.key,
         )
         seen[name.key] += 1
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"
         )
-    return tuple(splits)
+    if len(twins) != (len(splits) if manifest.rows.validation else 0):
+        raise VerificationError(
+            f"the manifest names {len(splits)} parts for training, {len(twins)} for validation"
+        )
+    ranges = {part.file: part.inputs for part in manifest.parts}
+    for file, twin in twins.items():
+        if ranges[file] != ranges.get(twin):
+            raise VerificationError(f"the manifest says that {file} and {twin} are of other inputs")
+        splits[file] = replace(splits[twin], held_out=True)
+    return tuple(splits[part.file] for part in manifest.parts)
 
 
 def _check_inputs(manifest: EncodedManifest, files: Sequence[InputFile]) -> None:

@@ -213,8 +213,9 @@ class PartComparison:
                 raise StoppedError
             encoded = encoder.encode(block)
             failures += len(block.bad) + len(encoded.bad)
-            documents += len(encoded.texts)
-            text += text_bytes(encoded.texts)
+            half, texts = encoded.half(held_out=self.split.held_out)
+            documents += len(texts)
+            text += text_bytes(texts)
             ids = encoded.documents.ids
             if self.tokenizer.lossless:
                 decoded = self.tokenizer.decode_arrow(encoded.plain)
@@ -223,7 +224,7 @@ class PartComparison:
                     raise VerificationError(
                         f"{rows.path}: document {ids[at].as_py()!r}: its ids do not decode to it"
                     )
-            self._compare(rows, maker.add(encoded.documents))
+            self._compare(rows, maker.add(half))
             size += block.input_bytes
             slot.update(documents=documents, bytes=size)
         self._compare(rows, maker.finish())

@@ -85,9 +85,10 @@ class Encoding:
         measure = gauge.measure()
         parts = []
         for split in splits:
-            part = encode_split(split, self.job, tokenizer, failures, observe=measure.add)
-            count_written(part)
-            parts.append(part)
+            made = encode_split(split, self.job, tokenizer, failures, observe=measure.add)
+            for part in made:
+                count_written(part)
+            parts += made
         return self.job.manifest(parts, letters).to_json(), measure.finish()
 
     def _check_kept(self, file: InputFile) -> None:

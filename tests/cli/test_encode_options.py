@@ -82,6 +82,23 @@ def test_what_was_dropped_is_said(folder: Path) -> None:
     assert "9 documents whole" in done.stdout
 
 
+def test_a_share_is_held_out(folder: Path) -> None:
+    arguments = ("--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json")
+    done = bpe("encode", *arguments, "--output", "held", "--validation", "40%", cwd=folder)
+    rows = pq.read_table(folder / "held" / "data" / "validation-00000-of-00001.parquet")
+    assert 0 < len(rows) < 9
+    assert f"held out for validation: {len(rows)} document" in done.stdout
+    for share in ("0.4", "40 %"):
+        (folder / "held.yaml").write_text(f"validation: {share}\n")
+        bpe(
+            *("encode", *arguments, "--config", "held.yaml", "--output", "held", "--resume"),
+            cwd=folder,
+        )
+    bpe("verify", "held", "--input", "docs.jsonl", cwd=folder)
+    bpe("report", "held", cwd=folder)
+    assert len(bpe("decode", "held", cwd=folder).stdout.splitlines()) == 9
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -89,6 +106,8 @@ def test_what_was_dropped_is_said(folder: Path) -> None:
         (("--append-token", "<eos>"), "which has '<|end|>'"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
+        (("--validation", "some"), "'some' is not a share: write 0.5% or 0.005"),
+        (("--validation", "1000"), "would need a second pass over the corpus"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
         (("--dropout", "some"), "'some' is not a number"),
     ],

@@ -43,6 +43,8 @@ MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows 
         pad_token=END,
         add_column=("position_ids", "cu_seqlens", "document_ids"),
     ),
+    "held out": EncodeSettings(validation=0.3, append_token=END),
+    "held out, packed": EncodeSettings(validation=0.4, pack=16, append_token=END),
     "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
     "dropout in chunks": EncodeSettings(dropout=0.2, dropout_seed=3, max_tokens=9),
     "special, packed": EncodeSettings(allow_special=("all",), pack=7, id_type="uint32"),

@@ -58,7 +58,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(directory: Path) -> pa.Table:
-    return pa.concat_tables(pq.read_table(path) for path in sorted(directory.glob("data/train-*")))
+    return pa.concat_tables(
+        pq.read_table(path) for path in sorted(directory.glob("data/*.parquet"))
+    )
 
 
 def manifest(directory: Path) -> dict[str, Any]:
@@ -117,14 +119,17 @@ def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mod
         assert all(len(row) == 100 for row in table["input_ids"].to_pylist())
         texts = dict(corpus.documents)
         assert sum(texts[id_] != text for id_, text in found if id_ != "same") <= dropped["cut"]
+    elif settings.validation:
+        assert sorted(found) == sorted(corpus.documents)
+        assert 0 < (summary.validation_documents or 0) < summary.documents
     else:
         assert found == corpus.documents
 
     # A part that is lost is made again.
     before = tree(ids)
-    sorted(ids.glob("data/train-*"))[1].unlink()
+    max(ids.glob("data/*.parquet")).unlink()
     again = encode(corpus.inputs(), model, ids, encoding=settings, resume=True)
-    assert again.resumed_parts == summary.parts - 1
+    assert again.resumed_parts == summary.parts - (2 if settings.validation else 1)
     assert tree(ids) == before
 
 

@@ -203,7 +203,8 @@ def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
 def test_a_second_encoding_ends_the_first(place: Place) -> None:
     first = place.encode_request("ids")
     splits, job = begun(first), job_of(first)
-    done = [encode_split(split, job, tokenizer_of(job), Failures()) for split in splits]
+    tokenizer = tokenizer_of(job)
+    done = [part for split in splits for part in encode_split(split, job, tokenizer, Failures())]
     second = place.encode_request("ids", overwrite=True)
     begun(second)
     with pytest.raises(OutputError, match="another job has been started there since"):

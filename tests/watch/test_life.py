@@ -103,6 +103,23 @@ def ids(folder: Path) -> list[str]:
     return sorted(one for file in files for one in pq.read_table(file)["id"].to_pylist())
 
 
+def test_documents_are_held_out_of_each_file(folder: Path) -> None:
+    write(folder, "b", [f"lazy dog {i}" for i in range(20)])
+    encode(folder, validation=0.5)
+    write(folder, "c", [f"brown fox {i}" for i in range(20)])
+    encode(folder, validation=0.5)
+    verify(folder)
+    held_out = [
+        one
+        for file in sorted((folder / "out").glob("data/validation-*.parquet"))
+        for one in pq.read_table(file)["id"].to_pylist()
+    ]
+    assert 0 < len(held_out) < 42
+    assert len({*held_out, *ids(folder)}) == len(held_out) + len(ids(folder)) == 42
+    lines = bpe("decode", "out", cwd=folder).stdout.splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == sorted([*held_out, *ids(folder)])
+
+
 def has_taken(folder: Path, files: int) -> bool:
     return taken(folder / "out") == files
 

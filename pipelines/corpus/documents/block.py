@@ -196,6 +196,11 @@ class Block:
         made = pc.binary_join_element_wise(prefix, self.places.cast(pa.string()), "")
         return made if own is None else pc.coalesce(own, made)
 
+    @property
+    def stable_ids(self) -> pa.StringArray | None:
+        """`own_ids` that stay as they are when the corpus grows: not those of names of files."""
+        return self.own_ids if self.name else None
+
 
 def text_block(
     source: FileRange,
