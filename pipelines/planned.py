@@ -73,6 +73,16 @@ class Planned:
     beside: Mapping[str, bytes] = field(default_factory=dict)
     not_applied: tuple[str, ...] = ()
 
+    @property
+    def pieces(self) -> int:
+        """In how many pieces the work is done."""
+        return max(len(self.splits), 1)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes that are read; None where nobody knows."""
+        return sum(file.size for file in self.files) if self.files else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request(ABC):
@@ -311,7 +321,7 @@ def run_job(
     Raises:
         JobError: something is wrong; the class says what.
     """
-    directory, name, splits = request.directory, request.name, len(planned.splits)
+    directory, name = request.directory, request.name
     check_job(execution, progress, reads=planned.reads, writes=directory)
     with contextlib.ExitStack() as locks:
         if directory != held:
@@ -323,14 +333,13 @@ def run_job(
             if decision.action == "resume" and request.keeps_parts:
                 _tell_changes(request, planned, progress)
             _tell_work(request, planned, progress)
-        size = sum(file.size for file in planned.files) if planned.files else None
-        with progress.stage(name, size) as stage:
-            stage.set_slots(max(splits, 1))
+        with progress.stage(name, planned.size) as stage:
+            stage.set_slots(planned.pieces)
             watched = replace(request, counters_path=stage.counters_path)
             result = run(
                 lambda p, failures: p | name >> PlannedTransform(watched, failures),
                 execution=execution,
-                pieces=max(splits, 1),
+                pieces=planned.pieces,
                 stage=stage,
                 progress=progress,
                 name=name,

@@ -48,6 +48,12 @@ MAX_PACK = 1 << 20
 MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
 MAX_SEED = (1 << 63) - 1
+ExportFormat = Literal["bin", "megatron", "mds", "litdata"]
+EXPORT_FORMATS: tuple[str, ...] = get_args(ExportFormat)
+BinHeader = Literal["none", "llm.c"]
+BIN_HEADERS: tuple[str, ...] = get_args(BinHeader)
+SHARD_SIZE = 64 << 20  # of an export whose format has shards of a size
+MAX_SHARD_SIZE = (1 << 32) - 1  # their offsets are numbers of 32 bits
 SHARDS = 16  # of counts
 
 # As the library has them (tests compare): `--help` does not wait for bpe.
@@ -188,8 +194,8 @@ class OutputSettings:
         metadata=option(
             group="Output",
             kind="flag",
-            help="Continue an interrupted run of this job. Complete counts and encoded parts are "
-            "kept; a count that was interrupted starts over.",
+            help="Continue an interrupted run of this job. Complete counts and parts are kept; a "
+            "count that was interrupted starts over.",
         ),
     )
 
@@ -786,6 +792,82 @@ class EncodeSettings(RowSettings):
                 raise ConfigError("`keep` is empty: name a field or column")
             if self.keep.count(name) > 1:
                 raise ConfigError(f"`keep` {name} is given twice: once is enough")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """In which format token ids are written; what its bytes depend on, beside the ids.
+
+    Raises:
+        ConfigError: a value is out of range, or the format has no such option.
+    """
+
+    to: ExportFormat = field(
+        metadata=option(
+            group="Output",
+            choices=EXPORT_FORMATS,
+            metavar="FORMAT",
+            help="Format of the files. bin: ids and nothing else (nanoGPT, llm.c); megatron: .bin "
+            "with .idx (Megatron-LM, NeMo); mds: MosaicML's StreamingDataset; litdata: chunks for "
+            "litdata's TokensLoader (LitGPT).",
+        )
+    )
+    header: BinHeader = field(
+        default="none",
+        metadata=option(
+            group="Output",
+            choices=BIN_HEADERS,
+            metavar="NAME",
+            help="With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the "
+            "number of ids.",
+        ),
+    )
+    one_file: bool = field(
+        default=False,
+        metadata=option(
+            group="Output",
+            kind="flag",
+            help="With --to bin and megatron: join the parts, in their order, in train.bin (and "
+            "train.idx).",
+        ),
+    )
+    with_id: bool = field(
+        default=False,
+        metadata=option(
+            group="Output",
+            kind="flag",
+            help="With --to mds: also write the column id, the id of the document.",
+        ),
+    )
+    shard_size: int = field(
+        default=SHARD_SIZE,
+        metadata=option(
+            group="Output",
+            kind="size",
+            minimum=1,
+            maximum=MAX_SHARD_SIZE,
+            metavar="SIZE",
+            default_is="64MiB",
+            advanced=True,
+            help="With --to mds and litdata: maximum size of a file. A row that is larger has a "
+            "file of its own.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+        for name, formats in _OF_FORMATS.items():
+            default = type(self).__dataclass_fields__[name].default
+            if getattr(self, name) != default and self.to not in formats:
+                raise ConfigError(f"`{name}` goes with `to` {' or '.join(formats)}, not {self.to}")
+
+
+_OF_FORMATS = {
+    "header": ("bin",),
+    "one_file": ("bin", "megatron"),
+    "with_id": ("mds",),
+    "shard_size": ("mds", "litdata"),
+}
 
 
 def _watching(default: Any, help_: str, **declaration: Any) -> Any:

@@ -151,6 +151,31 @@ class EncodeSummary(_Summary):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportSummary(_Summary):
+    """Token ids that were written in another format.
+
+    Attributes:
+        output: the directory.
+        format: of the files.
+        rows: that were written.
+        tokens: ids in them.
+        parts: of the encoded corpus.
+        resumed_parts: of these, how many an earlier run had finished.
+        files: that hold rows.
+        output_bytes: their size.
+    """
+
+    output: str
+    format: str
+    rows: int
+    tokens: int
+    parts: int
+    resumed_parts: int
+    files: int
+    output_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifySummary(_Summary):
     """An output that was found to be right.
 

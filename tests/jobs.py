@@ -4,6 +4,7 @@ from pipelines.compare.job import compare
 from pipelines.count.job import count
 from pipelines.decode import decode
 from pipelines.encode.job import encode
+from pipelines.export.job import export
 from pipelines.settings import CountSettings, CountsInput, EncodeSettings
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
 from pipelines.train import train
@@ -21,6 +22,7 @@ __all__ = [
     "count",
     "decode",
     "encode",
+    "export",
     "outputs",
     "train",
     "verify",

@@ -27,6 +27,7 @@ from pipelines.cli.count import count
 from pipelines.cli.decode import decode
 from pipelines.cli.diff import diff
 from pipelines.cli.encode import encode
+from pipelines.cli.export import export
 from pipelines.cli.loading import INTERRUPTED, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.cli.package import package
@@ -90,6 +91,7 @@ for _command in (
     run,
     verify,
     decode,
+    export,
     compare,
     convert,
     diff,

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from pipelines.summaries import (
         CountSummary,
         EncodeSummary,
+        ExportSummary,
         TrainSummary,
         VerifySummary,
         WatchSummary,
     )
 
-    Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | VerifySummary | WatchSummary
+    Summary: TypeAlias = (
+        CountSummary | TrainSummary | EncodeSummary | ExportSummary | VerifySummary | WatchSummary
+    )
 
 
 def show_summary(ctx: click.Context, **summaries: Summary) -> None:
@@ -172,6 +175,19 @@ def _verified(summary: VerifySummary) -> list[str]:
     ]
 
 
+def _exported(summary: ExportSummary) -> list[str]:
+    rows = f"{many(summary.rows, 'row')}, {many(summary.tokens, 'token')}"
+    files = f"{many(summary.files, 'file')}, {size_text(summary.output_bytes)} of {summary.format}"
+    if summary.resumed_parts == summary.parts:
+        done = "complete already"
+    elif summary.resumed_parts:
+        done = f"{summary.resumed_parts} of {many(summary.parts, 'part')} complete already"
+    else:
+        done = duration(summary.seconds)
+    documents = many(summary.documents, "document")
+    return [f"{documents}: {rows}", f"{near(summary.output)}: {files}, {done}"]
+
+
 def _watched(summary: WatchSummary) -> list[str]:
     units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
     files = f"{many(summary.inputs, 'file')}, {summary.new_inputs:,} of them new"
@@ -190,6 +206,7 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
     "count": ("counted", _counted),
     "train": ("trained", _trained),
     "encode": ("encoded", _encoded),
+    "export": ("exported", _exported),
     "verify": ("verified", _verified),
     "watch": ("watched", _watched),
 }

@@ -27,6 +27,7 @@ from pipelines.output.entries import (
 from pipelines.output.names import (
     MANIFEST,
     dead_letters_file,
+    fingerprint,
     json_bytes,
     parse_part,
     part_files,
@@ -207,6 +208,11 @@ class EncodedManifest:
         if self.watch is None:
             del value["watch"]
         return with_checksum(value)
+
+
+def fingerprint_of(manifest: EncodedManifest) -> str:
+    """SHA-256 (hex) of all that a manifest says."""
+    return fingerprint(manifest.to_json())
 
 
 def together(manifests: Sequence[EncodedManifest], taken: Iterable[Taken]) -> EncodedManifest:

@@ -28,6 +28,9 @@ from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
     ENCODED,
+    EXPORT,
+    EXPORT_INDEX,
+    JOINED,
     MANIFEST,
     PLAN,
     PLAN_VERSION,
@@ -40,6 +43,7 @@ from pipelines.output.names import (
     TOKENIZER,
     TRAINING,
     json_bytes,
+    parse_export,
     parse_part,
     read_json_object,
     read_plan,
@@ -53,13 +57,24 @@ if TYPE_CHECKING:
     from pipelines.settings import OutputSettings
 
 # The files of a job beside its parts. The last one that it writes makes the output complete.
-_LAST_FILE: dict[str, str] = {"counts": MANIFEST, "tokenizer": TOKENIZER, "encoded": MANIFEST}
+_LAST_FILE: dict[str, str] = {
+    "counts": MANIFEST,
+    "tokenizer": TOKENIZER,
+    "encoded": MANIFEST,
+    "export": EXPORT,
+}
 _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
     "encoded": (PLAN, SPLITS, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
+    "export": (PLAN, f"{JOINED}.bin", f"{JOINED}.idx", EXPORT_INDEX, EXPORT),
 }
-_COMMANDS = {"counts": "bpe count", "tokenizer": "bpe train", "encoded": "bpe encode"}
+_COMMANDS = {
+    "counts": "bpe count",
+    "tokenizer": "bpe train",
+    "encoded": "bpe encode",
+    "export": "bpe export",
+}
 _FOLDERS = (DATA, DEAD_LETTERS)
 
 
@@ -181,7 +196,9 @@ def prepare(
     remove_temporaries(directory)
     if decision.action == "replace":
         remove_ours(directory)
-    if plan.kind != "tokenizer":
+    if plan.kind == "export":
+        storage.remove(join(directory, EXPORT))
+    elif plan.kind != "tokenizer":
         for name in (MANIFEST, INPUTS):
             storage.remove(join(directory, name))
     if decision.action != "replace":  # before the plan is stored: a kill must not lie
@@ -286,7 +303,7 @@ def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
 def _made_by(directory: str, names: set[str]) -> tuple[str | None, bool]:
     """The command that left its output here (None: none did), and whether it was finished."""
     says = read_plan(directory) or read_json_object(join(directory, MANIFEST)) or {}
-    kind = str(says.get("kind"))
+    kind = str(says.get("kind", "export" if EXPORT in names else None))
     if kind == "tokenizer" and ENCODED in names:
         return "bpe run", storage.exists(join(directory, ENCODED, MANIFEST))
     if kind in _COMMANDS:
@@ -317,7 +334,8 @@ def remove_ours(directory: str) -> None:
     found = _contents(directory)
     claims = _Claims(directory)
     # The manifest goes first: without it, nobody takes the rest for a finished job.
-    for entry in sorted(found, key=lambda entry: (entry.name != MANIFEST, entry.name == PLAN)):
+    last = (MANIFEST, EXPORT)
+    for entry in sorted(found, key=lambda entry: (entry.name not in last, entry.name == PLAN)):
         if entry.kind == "file" and claims.hold(entry.name):
             storage.remove(join(directory, entry.name))
     for folder in _FOLDERS:
@@ -377,18 +395,32 @@ class _Claims:
         manifest = read_json_object(join(directory, MANIFEST)) or {}
         if manifest.get("kind") in ("counts", "encoded") and "parts" in manifest:
             self._files.update(_FILES[manifest["kind"]])
+        self._exported = plan.get("kind") == "export"
+        if not plan and (export := read_json_object(join(directory, EXPORT))) is not None:
+            self._files.update(_named(export))
 
     def hold(self, name: str) -> bool:
         """Whether the file ``name``, relative to the directory, is ours."""
         path = join(self._directory, name)
         if name == REPORT:
             return is_report(path)
+        if self._exported and (shard := parse_export(name)) is not None:
+            return shard.parts in self._parts
         part = parse_part(name)
         if part is None:
             return name in self._files
         if part.parts in self._parts or (part.key and self._watched):
             return True
         return _is_dead_letters(path) if name.startswith(f"{DEAD_LETTERS}/") else _is_part(path)
+
+
+def _named(export: dict[str, Any]) -> set[str]:
+    """The files that ``export.json`` names, and itself; none where it is not one."""
+    try:
+        files = [*export["joined"], *(file for part in export["parts"] for file in part["files"])]
+        return {EXPORT, EXPORT_INDEX, *(file["file"] for file in files)}
+    except (KeyError, TypeError):
+        return set()
 
 
 def _is_part(path: str) -> bool:
@@ -425,13 +457,14 @@ def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resum
     foreign, claims = [], _Claims(directory)
     for entry in _contents(directory):
         name = entry.name
-        part = parse_part(name)
+        shard = parse_export(name) if plan.kind == "export" else None
+        part = shard or parse_part(name)
         of_this_job = name in _FILES[plan.kind] or (part and part.parts in plan.parts)
         ours = of_this_job if resume else claims.hold(name)
         if name in keep or _is_leftover(entry) or (entry.kind == "file" and ours):
             continue
         in_data = name.endswith(".parquet") or name.startswith(f"{DATA}/")
-        like_a_part = plan.kind != "tokenizer" and in_data
+        like_a_part = (plan.kind != "tokenizer" and in_data) or shard is not None
         if like_a_part or name in _FILES[plan.kind] or name.startswith(DEAD_LETTERS):
             foreign.append(name)
     if foreign:
@@ -481,7 +514,8 @@ def is_folder(directory: str, name: str) -> bool:
 
 
 def _is_name_of_ours(name: str) -> bool:
-    return name in {file for files in _FILES.values() for file in files} or bool(parse_part(name))
+    known = {file for files in _FILES.values() for file in files}
+    return name in known or bool(parse_part(name) or parse_export(name))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["counts", "tokenizer", "encoded", "comparison"]
+Kind = Literal["counts", "tokenizer", "encoded", "comparison", "export"]
 
 PLAN = ".plan.json"
 SPLITS = ".splits.arrow"  # of the job that the plan is of
@@ -32,6 +32,9 @@ TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
 ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # beside `TOKENIZER`
 TIMINGS = ".timings.json"
+EXPORT = "export.json"  # of an export, written last
+EXPORT_INDEX = "index.json"  # of an export whose format has one
+JOINED = "train"  # the files of an export that holds all of its parts in one, without an ending
 REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
@@ -47,6 +50,10 @@ MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
+# The files of a part of an export, and the hidden one that says what they are.
+_EXPORT_FILE = re.compile(
+    rf"\.?(?:train|validation)-{_NUMBERS}(?:\.[0-9]{{5}})?\.(?:bin|idx|mds|json)"
+)
 
 
 def part_file(part: int, parts: int, key: str = "", *, held_out: bool = False) -> str:
@@ -111,6 +118,16 @@ def parse_part(file: str) -> PartName | None:
     PartName(parts=42, key='')
     """
     match = _DATA_FILE.fullmatch(file) or _DEAD_FILE.fullmatch(file)
+    return PartName(int(match["parts"]), match["key"] or "") if match else None
+
+
+def parse_export(file: str) -> PartName | None:
+    """The same of the name of a file in an export.
+
+    >>> parse_export("train-00003-of-00042.00000.mds")
+    PartName(parts=42, key='')
+    """
+    match = _EXPORT_FILE.fullmatch(file)
     return PartName(int(match["parts"]), match["key"] or "") if match else None
 
 

@@ -15,6 +15,7 @@ from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
     ENCODED,
+    EXPORT,
     MANIFEST,
     PLAN,
     THEN,
@@ -29,7 +30,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from pipelines.output.names import Kind
 
-_KINDS: tuple[Kind, ...] = ("counts", "tokenizer", "encoded")
+_KINDS: tuple[Kind, ...] = ("counts", "tokenizer", "encoded", "export")
 _FOLDERS = (COUNTS, ENCODED)  # in the directory of a training or of `bpe run`
 _RESUME = "(an interrupted one can be finished with `resume`)"
 _REPEAT = "(a watch goes on when its command is repeated)"
@@ -114,6 +115,9 @@ def _plan(root: str) -> dict[str, Any]:
 def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
     """What was made in a directory, and why it is not complete."""
     planned: Kind | None = plan.get("kind")
+    if planned == "export" or (planned is None and storage.exists(join(root, EXPORT))):
+        done = storage.exists(join(root, EXPORT))
+        return "export", None if done else _unfinished(name, EXPORT)
     path = join(root, MANIFEST)
     if not storage.exists(path):
         if planned in ("counts", "encoded"):
@@ -171,9 +175,9 @@ def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
     return tuple(found)
 
 
-def _unfinished(name: str, *, watched: bool = False) -> str:
+def _unfinished(name: str, last_file: str = MANIFEST, *, watched: bool = False) -> str:
     help_ = _REPEAT if watched else _RESUME
-    return f"{name}: no {MANIFEST}: no finished job left its output here {help_}"
+    return f"{name}: no {last_file}: no finished job left its output here {help_}"
 
 
 def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
@@ -187,7 +191,11 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
             f"{name} holds a tokenizer, not counts or token ids: name what bpe count or bpe encode "
             "made (counts of a training are in its folder counts)"
         )
-    wanted = {"counts": "counts (of bpe count)", "encoded": "token ids (of bpe encode)"}
+    wanted = {
+        "counts": "counts (of bpe count)",
+        "encoded": "token ids (of bpe encode)",
+        "export": "an export (of bpe export)",
+    }
     named = " or ".join(wanted.get(one, one) for one in kinds)
     return f"{name} holds {wanted[kind]}: name a directory of {named}"
 

@@ -27,6 +27,7 @@ NAMES = (
     "run",
     "verify",
     "decode",
+    "export",
     "compare",
     "convert",
     "diff",
