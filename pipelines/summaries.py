@@ -181,13 +181,13 @@ class VerifySummary(_Summary):
 
     Attributes:
         directory: that holds it.
-        kind: ``counts`` or ``encoded``.
+        kind: ``counts``, ``encoded`` or ``export``, of which ``bytes`` are those of its files.
         tokens: token ids, or occurrences of pre-tokens.
         unknown_tokens: of token ids, those of the unknown token.
         parts: Parquet files.
-        compared: whether it was compared with its inputs too.
+        compared: whether it was compared with what it was made of too.
         lossless: of token ids, whether they decode to the text itself; where the tokenizer loses
-            some of it, the ids were compared alone. None for counts.
+            some of it, the ids were compared alone. None for counts and exports.
         manifest_checksum: whether the manifest has one. Without, as earlier releases wrote it, only
             what parts and inputs say again was checked.
     """

@@ -159,6 +159,8 @@ _NO_CHECKSUM = (
 
 
 def _verified(summary: VerifySummary) -> list[str]:
+    if summary.kind == "export":
+        return _verified_export(summary)
     units = many(summary.tokens, "token" if summary.kind == "encoded" else "pre-token")
     proof = "as its manifest says"
     if summary.compared:
@@ -172,6 +174,15 @@ def _verified(summary: VerifySummary) -> list[str]:
         f"{near(summary.directory)}: {_time(summary)}",
         *([] if summary.manifest_checksum else [_NO_CHECKSUM]),
         *_unknown(summary),
+    ]
+
+
+def _verified_export(summary: VerifySummary) -> list[str]:
+    held = f"{many(summary.documents, 'document')}, {many(summary.tokens, 'token')}"
+    proof = "its ids are those of the encoded corpus" if summary.compared else "as export.json says"
+    return [
+        f"{held} of {many(summary.parts, 'part')}, {size_text(summary.bytes)}; {proof}",
+        f"{near(summary.directory)}: {_time(summary)}",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, beam_args
+from pipelines.cli.command import JobCommand, beam_args, own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, show_summary, summary_json
@@ -32,6 +32,7 @@ TRAINING = "training.json"
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
 bpe verify model/tokenizer.json
+bpe verify ids-bin --encoded ids
 bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
 """,
 )
@@ -41,6 +42,12 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
     Execution,
     optional=["input"],
     leave_out=["split_size", "max_failures"],
+)
+@own_option(
+    "encoded",
+    group="Input",
+    metavar="DIR",
+    help="With an export: the encoded corpus that it was made of, to compare the ids.",
 )
 @options.tokenizer_options()
 @options.config_option()
@@ -54,6 +61,10 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     exactly once and decode to its original bytes (if the tokenizer normalizes text: encode to the
     same ids). For counts, the corpus is counted again, and must give the same counts. (Encoded
     output records how its documents were read; for counts, repeat --format and related options.)
+
+    An export (of bpe export): every file is compared with export.json (sizes, SHA-256) and read in
+    its format. With --encoded, the ids are compared with those of the encoded corpus, and so are
+    the borders of rows and the ids of documents where the format stores them.
 
     A directory of bpe train or bpe run: its counts, tokenizer and encoded corpus are all verified.
     Unfinished output is an error: a killed job, a missing file, or a file of another run.
@@ -97,6 +108,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
         verified = job.verify(
             directory=output.directory,
             inputs=inputs,
+            encoded=ctx.params["encoded"],
             execution=execution,
             progress=options.progress(ctx),
             tokenizer=tokenizer,
@@ -112,6 +124,8 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
 def _refuse_input(ctx: click.Context) -> None:
     if ctx.params["input"]:
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
+    if ctx.params["encoded"]:
+        raise click.UsageError("--encoded goes with an export, not a tokenizer", ctx)
 
 
 def _is_tokenizer_file(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""The job of verifying counts or an encoded corpus, on any runner: a part is an element.
+"""The job of verifying counts, an encoded corpus or an export, on any runner: a part is an element.
 
 Every part is checked, also after one that is wrong: the error names the first one in the order of
 the manifest, whatever worker comes to it first. Counts that are compared with their input are
@@ -20,11 +20,12 @@ from pipelines.count.job import MergeRuns, count_splits, empty_runs
 from pipelines.elements import OncePerProcess, Step, pack, unpack
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
 from pipelines.encode.steps import tokenizer_of
-from pipelines.errors import JobError, VerificationError
+from pipelines.errors import ConfigError, JobError, VerificationError
+from pipelines.export.manifest import read_export
 from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
 from pipelines.output.entries import read_steadily
-from pipelines.output.names import MANIFEST
+from pipelines.output.names import EXPORT, MANIFEST
 from pipelines.output.state import complete, complete_outputs
 from pipelines.planned import PlannedTransform, Request, anywhere
 from pipelines.progress import NoProgress
@@ -41,6 +42,7 @@ from pipelines.verify.counts import (
     plan_counts,
 )
 from pipelines.verify.encoded import StatedParts, check_part, conclude_encoded, plan_encoded
+from pipelines.verify.export import VerifyExportJob, check_exported, plan_export
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,6 +56,9 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings
     from pipelines.verify.counts import VerifyingCounts
     from pipelines.verify.encoded import PartCheck, VerifyEncodedJob, VerifyingEncoded
+    from pipelines.verify.export import ExportCheck, VerifyingExport
+
+    _Verifying = VerifyingCounts | VerifyingEncoded | VerifyingExport
 
 _NUMBERS = ("parts", "documents", "bytes", "tokens", "unknown_tokens", "failures")
 
@@ -70,7 +75,7 @@ class VerifyRequest(Request):
 
     manifest: str
     inputs: InputSettings | None
-    job: VerifyCountsJob | VerifyEncodedJob
+    job: VerifyCountsJob | VerifyEncodedJob | VerifyExportJob
     name = "verify"
 
     @property
@@ -78,14 +83,18 @@ class VerifyRequest(Request):
         """What a runner's web UI shows of it, beside the output."""
         return {"inputs": ", ".join(self.inputs.patterns)} if self.inputs else {}
 
-    def plan(self) -> VerifyingCounts | VerifyingEncoded:
+    def plan(self) -> _Verifying:
         """Read the manifest, and plan the checks.
 
         Raises:
             VerificationError: something is not as it must be, or the manifest is another by now.
         """
-        planned: VerifyingCounts | VerifyingEncoded
-        if isinstance(self.job, VerifyCountsJob):
+        planned: _Verifying
+        last_file = MANIFEST
+        if isinstance(self.job, VerifyExportJob):
+            last_file, encoded = EXPORT, self.job.export.source if self.job.compare else None
+            planned = plan_export(self.directory, read_export(self.directory), encoded=encoded)
+        elif isinstance(self.job, VerifyCountsJob):
             sets = stored_sets(self.directory)
             planned = plan_counts(self.directory, sets, inputs=self.inputs)
         else:
@@ -93,7 +102,7 @@ class VerifyRequest(Request):
             planned = plan_encoded(self.directory, manifest, inputs=self.inputs)
         if planned.manifest != self.manifest:
             raise VerificationError(
-                f"{join(self.directory, MANIFEST)} was written anew since this command read it: "
+                f"{join(self.directory, last_file)} was written anew since this command read it: "
                 "another job is at work there; verify again when it is done"
             )
         return planned
@@ -114,7 +123,10 @@ class VerifyRequest(Request):
         if isinstance(self.job, VerifyCountsJob):
             found = _check_counts(self.job, planned.begun, parts, splits, failures)
         else:
-            step = Step(failures, _checked_part, self.job, failures, OncePerProcess())
+            if isinstance(self.job, VerifyExportJob):
+                step = Step(failures, _checked_export, self.job, failures)
+            else:
+                step = Step(failures, _checked_part, self.job, failures, OncePerProcess())
             found = (parts | "Check parts" >> beam.ParDo(step),)
         return (stated, *found) | "All results" >> beam.Flatten()
 
@@ -171,6 +183,12 @@ def _checked_part(
     counter("bytes_read").inc(part.size(compare=job.compare))
 
 
+def _checked_export(element: bytes, job: VerifyExportJob, failures: Failures) -> Iterator[bytes]:
+    part: ExportCheck = unpack(element)
+    yield pack(check_exported(part, job, stopped=failures.stopped))
+    counter("bytes_read").inc(part.size)
+
+
 def _checked_counts(element: bytes, job: VerifyCountsJob) -> Iterator[Any]:
     for result in check_stored(unpack(element), job):
         if isinstance(result, tuple):
@@ -207,15 +225,17 @@ def verify(
     *,
     directory: str,
     inputs: InputSettings | None = None,
+    encoded: str | None = None,
     execution: Execution = Execution(),  # noqa: B008  # immutable
     progress: Progress | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> VerifySummary:
-    """Check counts or an encoded corpus against the manifest, and against its inputs if given.
+    """Check an output against its manifest, and against what it was made of, if given.
 
     Args:
         directory: that holds the manifest.
         inputs: the corpus, given as when the output was made.
+        encoded: the encoded corpus that an export was made of.
         execution: where the work is done.
         progress: told how far it is.
         tokenizer: that a corpus must have been encoded with; None: any.
@@ -228,16 +248,19 @@ def verify(
     progress = progress or NoProgress()
     with job_errors():
         options(execution)
-        complete(directory, "counts", "encoded")
-        kind, checksum = read_kind(directory)
-        if kind == "encoded":
-            encoded, numbers = _verify_encoded(directory, inputs, execution, progress)
-            if tokenizer is not None and tokenizer.sha256 != encoded.job.encode.tokenizer_sha256:
+        output = complete(directory, "counts", "encoded", "export")
+        _check_given(output.kind == "export", inputs, encoded)
+        kind, checksum = ("export", True) if output.kind == "export" else read_kind(directory)
+        if kind == "export":
+            numbers, lossless = _verify_export(directory, encoded, execution, progress), None
+        elif kind == "encoded":
+            corpus, numbers = _verify_encoded(directory, inputs, execution, progress)
+            if tokenizer is not None and tokenizer.sha256 != corpus.job.encode.tokenizer_sha256:
                 raise VerificationError(
                     f"{directory} was encoded with another tokenizer than the one beside it: "
                     "encode it again"
                 )
-            lossless = encoded.tokenizer.lossless
+            lossless = corpus.tokenizer.lossless
         else:
             numbers, lossless = _verify_counts(directory, inputs, execution, progress), None
     holds: dict[str, Any] = {
@@ -247,12 +270,31 @@ def verify(
     return VerifySummary(
         directory=storage.located(directory),
         kind=kind,
-        compared=inputs is not None,
+        compared=inputs is not None or encoded is not None,
         lossless=lossless,
         manifest_checksum=checksum,
         seconds=time.monotonic() - began,
         **holds,
     )
+
+
+def _check_given(is_export: bool, inputs: InputSettings | None, encoded: str | None) -> None:
+    if is_export and inputs is not None:
+        raise ConfigError(
+            "`input` goes with counts or an encoded corpus: for an export, give `encoded` DIR, and "
+            "verify that with its `input`"
+        )
+    if encoded is not None and not is_export:
+        raise ConfigError("`encoded` goes with an export (of bpe export): leave it out")
+
+
+def _verify_export(
+    directory: str, encoded: str | None, execution: Execution, progress: Progress
+) -> Mapping[str, int]:
+    planned = plan_export(directory, read_export(directory), encoded=encoded)
+    reads = [planned.job.directory, *([planned.job.export.source] if encoded else [])]
+    size = sum(part.size for part in planned.parts)
+    return _run(planned, None, execution, progress, reads=reads, size=size)
 
 
 def _verify_encoded(
@@ -262,7 +304,8 @@ def _verify_encoded(
         planned = plan_encoded(directory, manifest, inputs=inputs)
         if not planned.parts:  # a watch has taken nothing yet
             return planned, conclude_encoded([planned.stated])
-        reads = [piece.path for part in planned.parts for piece in part.split.pieces]
+        pieces = [piece for part in planned.parts for piece in part.split.pieces]
+        reads = [piece.path for piece in pieces] if inputs else []
         size = sum(part.size(compare=inputs is not None) for part in planned.parts)
         return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
 
@@ -285,7 +328,7 @@ def _verify_counts(
 
 
 def _run(
-    planned: VerifyingCounts | VerifyingEncoded,
+    planned: _Verifying,
     inputs: InputSettings | None,
     execution: Execution,
     progress: Progress,
@@ -304,7 +347,7 @@ def _run(
         size: bytes to read.
     """
     root = planned.job.directory
-    check_job(execution, progress, reads=reads if inputs else [root], writes=root)
+    check_job(execution, progress, reads=reads or [root], writes=root)
     pieces = max(len(planned.parts), len(planned.splits))
     with progress.stage("verify", size) as stage:
         stage.set_slots(pieces)

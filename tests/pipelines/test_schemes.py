@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,7 @@ from pipelines.errors import InputError, JobError, OutputError, RecordError
 from pipelines.report import report
 from pipelines.settings import (
     Execution,
+    ExportSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
@@ -33,7 +35,6 @@ from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PATTERNS = tuple(f"store://bucket/corpus/{kind}" for kind in KINDS)
 INPUTS = InputSettings(patterns=PATTERNS, split_size=SPLIT)
@@ -69,6 +70,39 @@ def encode_in_store(
         output=OutputSettings(directory=IDS + "/", overwrite=overwrite, resume=resume),
         execution=TWO,
     )
+
+
+def test_an_export_in_a_store_holds_the_same_bytes_as_on_a_disk(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    train_in_store()
+    encode_in_store()
+    for number, settings in enumerate(
+        (
+            ExportSettings(to="megatron", one_file=True),
+            ExportSettings(to="mds", with_id=True, shard_size=600),
+        )
+    ):
+        here, there = str(tmp_path / str(number)), f"store://bucket/export-{number}"
+        for output in (here, there):
+            jobs.export(
+                directory=IDS,
+                output=OutputSettings(directory=output),
+                settings=settings,
+                execution=TWO,
+            )
+        local, prefix = tree(Path(here)), f"{there}/"
+        remote = {
+            name.removeprefix(prefix): data
+            for name, data in ObjectStore.objects.items()
+            if name.startswith(prefix)
+        }
+        del local[".plan.json"], remote[".plan.json"]
+        assert remote == local
+        assert jobs.verify(directory=there, encoded=IDS, execution=TWO).kind == "export"
+        again = OutputSettings(directory=there, resume=True)
+        kept = jobs.export(directory=IDS, output=again, settings=settings, execution=TWO)
+        assert kept.resumed_parts == kept.parts
 
 
 def test_a_store_holds_the_same_bytes_as_a_disk(corpus: Corpus, tmp_path: Path) -> None:
