@@ -812,6 +812,15 @@ class ExportSettings:
             "litdata's TokensLoader (LitGPT).",
         )
     )
+    validation: bool = field(
+        default=False,
+        metadata=option(
+            group="Rows",
+            kind="flag",
+            help="Export the documents that bpe encode --validation held out, instead of the "
+            "others.",
+        ),
+    )
     header: BinHeader = field(
         default="none",
         metadata=option(
@@ -828,7 +837,7 @@ class ExportSettings:
             group="Output",
             kind="flag",
             help="With --to bin and megatron: join the parts, in their order, in train.bin (and "
-            "train.idx).",
+            "train.idx), or validation.bin.",
         ),
     )
     with_id: bool = field(

@@ -14,7 +14,6 @@ from pipelines import storage
 from pipelines.errors import ConfigError
 from pipelines.export.format import BLOCK_IDS, file_of, put, read_array, stem
 from pipelines.export.rows import Rows
-from pipelines.output.names import JOINED
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class FlatFormat:
 
     def join(self, parts: Sequence[ExportedPart], job: ExportJob) -> tuple[ExportedFile, ...]:
         """Write the file of all parts."""
-        name, tokens = f"{JOINED}.bin", sum(part.tokens for part in parts)
+        name, tokens = f"{job.joined}.bin", sum(part.tokens for part in parts)
         with replacing(join(job.directory, name)) as sink:
             put(sink, header := _header(job, tokens))
             for file in (file for part in parts for file in part.files):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pipelines.export.manifest import ExportedFile
+from pipelines.output.names import TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,6 +49,11 @@ class ExportJob:
     def id_type(self) -> np.dtype[Any]:
         """The type of the ids in the encoded corpus, with little-endian bytes."""
         return np.dtype("<u2" if self.encoded.id_type == "uint16" else "<u4")
+
+    @property
+    def joined(self) -> str:
+        """The files that hold all parts, without their endings."""
+        return VALIDATION if self.settings.validation else TRAIN
 
 
 @dataclass(frozen=True, kw_only=True)

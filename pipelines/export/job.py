@@ -22,6 +22,7 @@ from pipelines.export.steps import (
     LAYOUT,
     PartToExport,
     check_settings,
+    chosen_parts,
     encoded_by,
     export_part,
     finish_export,
@@ -103,7 +104,7 @@ class ExportRequest(Request):
         return cls(
             source=storage.located(source),
             encoded=encoded_by(manifest),
-            parts=len(manifest.parts),
+            parts=len(chosen_parts(manifest, to)),
             settings=to,
             output=OutputSettings(
                 directory=storage.located(output.directory),
@@ -142,8 +143,9 @@ class ExportRequest(Request):
                 f"{join(self.source, MANIFEST)} was written anew since this command read it: "
                 "another job is at work there; export again when it is done"
             )
-        check_settings(self.job, manifest.parts)
-        names = (parse_part(part.file) for part in manifest.parts)
+        parts = chosen_parts(manifest, self.settings)
+        check_settings(self.job, parts)
+        names = (parse_part(part.file) for part in parts)
         return PlannedExport(
             plan=Plan(
                 kind="export",
@@ -153,13 +155,11 @@ class ExportRequest(Request):
                     "manifest": self.encoded.manifest_sha256,
                     **changed(self.settings),
                 },
-                inputs={"parts": len(manifest.parts), "bytes": manifest.totals.bytes},
+                inputs={"parts": len(parts), "bytes": sum(part.bytes for part in parts)},
                 run=self.run,
             ),
-            reads=tuple(join(self.source, part.file) for part in manifest.parts),
-            parts=tuple(
-                PartToExport(number=number, part=part) for number, part in enumerate(manifest.parts)
-            ),
+            reads=tuple(join(self.source, part.file) for part in parts),
+            parts=tuple(PartToExport(number=n, part=part) for n, part in enumerate(parts)),
         )
 
     def begin(self) -> list[PartToExport] | None:
@@ -264,7 +264,7 @@ def export(
         output=request.directory,
         format=settings.to,
         documents=manifest.totals.documents,
-        bytes=source.totals.text_bytes,
+        bytes=sum(one.part.text_bytes for one in planned.parts),
         rows=manifest.totals.rows,
         tokens=manifest.totals.tokens,
         failures=source.totals.failures,

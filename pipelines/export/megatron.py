@@ -21,7 +21,6 @@ from pipelines.errors import ConfigError
 from pipelines.export.flat import append_file, read_ids
 from pipelines.export.format import BLOCK_IDS, file_of, put, read_array, read_exactly, stem
 from pipelines.export.rows import Rows
-from pipelines.output.names import JOINED
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -130,12 +129,12 @@ class MegatronFormat:
         code, kind = _TYPES[job.encoded.id_type]
         pairs = [part.files for part in parts if part.files]
         rows, tokens = (sum(getattr(one, name) for one, _ in pairs) for name in ("rows", "tokens"))
-        with replacing(join(job.directory, f"{JOINED}.bin")) as ids:
+        with replacing(join(job.directory, f"{job.joined}.bin")) as ids:
             for data, _ in pairs:
                 append_file(ids, join(job.directory, data.file))
         opened = [_Shard.of(job, data, idx, code) for data, idx in pairs]
         documents = sum(one.at.documents - 1 for one in opened) + 1
-        with replacing(join(job.directory, f"{JOINED}.idx")) as index:
+        with replacing(join(job.directory, f"{job.joined}.idx")) as index:
             index.write(_HEAD.pack(_MAGIC, _VERSION, code, rows, documents))
             for shard in opened:
                 shard.copy(index, "<i4", shard.at.lengths, shard.at.sequences)
@@ -149,8 +148,8 @@ class MegatronFormat:
                 before += shard.at.sequences
             index.write(struct.pack("<q", rows))
         return (
-            file_of(f"{JOINED}.bin", ids.written(), rows=rows, tokens=tokens),
-            file_of(f"{JOINED}.idx", index.written(), rows=rows, tokens=tokens),
+            file_of(f"{job.joined}.bin", ids.written(), rows=rows, tokens=tokens),
+            file_of(f"{job.joined}.idx", index.written(), rows=rows, tokens=tokens),
         )
 
     def index(self, parts: Sequence[ExportedPart], job: ExportJob) -> dict[str, bytes]:  # noqa: ARG002 - of the protocol

@@ -27,7 +27,7 @@ class PartSource:
     Args:
         file: the part.
         path: where it is, for messages.
-        part: what the manifest of the corpus says of it.
+        part: what the manifest of the corpus says of it; padding is among its tokens here.
         with_id: whether the ids of documents are read too.
         slot: told how much is read.
         stopped: asked between row groups, whether nobody needs the result any more.
@@ -82,6 +82,8 @@ class PartSource:
 
     def lengths(self) -> Numbers:
         """How many ids each row has; 8 bytes a row in memory."""
+        if self.part.padding:  # which is not in the column, and makes all rows of one length
+            return np.full(self.part.rows, self.part.tokens // self.part.rows)
         return self._of_all(NUM_TOKENS, lambda column: column.to_numpy().astype(np.int64))
 
     def name_lengths(self) -> Numbers:

@@ -6,7 +6,7 @@ keeps them. These, and the files of parts that were joined, are removed when `EX
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe._codec import decode, encode
@@ -33,6 +33,7 @@ from pipelines.output.names import (
     json_bytes,
     parse_export,
     read_manifest_object,
+    training_twin,
 )
 from pipelines.progress import SlotWriter
 from pipelines.storage import Written, join
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pipelines.encode.manifest import EncodedManifest
+    from pipelines.settings import ExportSettings
 
 # The version of the bytes of a part's files, in its fingerprint: raise it when the same ids and
 # settings give others than before.
@@ -74,6 +76,25 @@ def encoded_by(manifest: EncodedManifest) -> Encoded:
         chunked=manifest.rows.max_tokens is not None,
         packed=manifest.rows.pack is not None,
     )
+
+
+def chosen_parts(manifest: EncodedManifest, settings: ExportSettings) -> tuple[Part, ...]:
+    """The parts for training, or those held out; what fills up their rows is among the tokens.
+
+    Raises:
+        ConfigError: none are held out.
+    """
+    parts = [
+        replace(part, tokens=part.tokens + part.padding)
+        for part in manifest.parts
+        if (training_twin(part.file) is not None) == settings.validation
+    ]
+    if not parts and settings.validation:
+        raise ConfigError(
+            "`validation`: no documents of this corpus were held out: encode it with `validation`, "
+            "such as 0.5%"
+        )
+    return tuple(parts)
 
 
 def check_settings(job: ExportJob, parts: Sequence[Part]) -> None:

@@ -30,7 +30,7 @@ from pipelines.output.names import (
     ENCODED,
     EXPORT,
     EXPORT_INDEX,
-    JOINED,
+    JOINED_EXPORTS,
     MANIFEST,
     PLAN,
     PLAN_VERSION,
@@ -67,7 +67,7 @@ _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
     "encoded": (PLAN, SPLITS, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
-    "export": (PLAN, f"{JOINED}.bin", f"{JOINED}.idx", EXPORT_INDEX, EXPORT),
+    "export": (PLAN, *JOINED_EXPORTS, EXPORT_INDEX, EXPORT),
 }
 _COMMANDS = {
     "counts": "bpe count",

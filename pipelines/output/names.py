@@ -34,7 +34,6 @@ ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # beside `TO
 TIMINGS = ".timings.json"
 EXPORT = "export.json"  # of an export, written last
 EXPORT_INDEX = "index.json"  # of an export whose format has one
-JOINED = "train"  # the files of an export that holds all of its parts in one, without an ending
 REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
@@ -46,6 +45,8 @@ THEN = "then"  # of a plan
 PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
+# The files of an export that holds all of its parts in one.
+JOINED_EXPORTS = tuple(f"{name}.{end}" for name in (TRAIN, VALIDATION) for end in ("bin", "idx"))
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")

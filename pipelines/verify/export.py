@@ -19,7 +19,7 @@ from pipelines.errors import InputError, StoppedError, VerificationError
 from pipelines.export.format import ExportJob, StoredPart
 from pipelines.export.formats import FORMATS
 from pipelines.export.source import PartSource
-from pipelines.export.steps import leftovers
+from pipelines.export.steps import chosen_parts, leftovers
 from pipelines.output.check_files import Finding, check_file
 from pipelines.output.names import EXPORT, fingerprint
 from pipelines.progress import SlotWriter
@@ -167,11 +167,12 @@ def _sources(encoded: str, manifest: ExportManifest) -> tuple[Part, ...]:
             f"{encoded} is not what was exported: its manifest is another: name the directory that "
             "was given to bpe export, or export again"
         )
-    parts = [(part.file, part.sha256, part.rows, part.tokens) for part in source.parts]
+    sources = chosen_parts(source, manifest.settings)
+    parts = [(part.file, part.sha256, part.rows, part.tokens) for part in sources]
     stated = [(one.source, one.source_sha256, one.rows, one.tokens) for one in manifest.parts]
     if parts != stated:
         raise VerificationError(f"{encoded} has other parts than {EXPORT} names")
-    return source.parts
+    return sources
 
 
 def _checks(

@@ -368,3 +368,43 @@ def test_row_groups_are_read_one_after_the_other(
     encode(inputs, model, tmp_path / "ids", encoding=encoding)
     summary = export(tmp_path / "ids", tmp_path / "out", to)
     assert summary.tokens == len(joined(all_rows(tmp_path / "ids")))
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_filled_rows_are_exported_as_they_are(
+    encoded: Callable[[str], Path], tmp_path: Path, to: str
+) -> None:
+    source = encoded("packed, padded")
+    rows = all_rows(source)
+    assert json.loads((source / "manifest.json").read_bytes())["totals"]["padding"]
+    assert {len(row) for row in rows} == {33}
+    summary = export(source, tmp_path / "out", to)
+    assert (summary.rows, summary.tokens) == (len(rows), len(joined(rows)))
+    compared = jobs.verify(directory=str(tmp_path / "out"), encoded=str(source))
+    assert (compared.compared, compared.tokens) == (True, len(joined(rows)))
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("half", ["train", "validation"])
+def test_documents_held_out_are_exported_by_themselves(
+    encoded: Callable[[str], Path], tmp_path: Path, to: str, half: str
+) -> None:
+    source, out = encoded("held out"), tmp_path / "out"
+    rows = [row for part in sorted(source.glob(f"data/{half}-*")) for row in rows_of(part)]
+    one_file = to in ("bin", "megatron")
+    summary = export(source, out, to, validation=half == "validation", one_file=one_file)
+    assert (summary.rows, summary.documents) == (len(rows), len(rows))
+    assert summary.tokens == len(joined(rows)) > 0
+    others = {"export.json", "index.json"}
+    names = {path.name for path in out.iterdir() if path.name[0] != "."} - others
+    assert {name.partition("-")[0].partition(".")[0] for name in names} == {half}
+    if to == "bin":
+        kind = "<u2" if id_type(source) == "uint16" else "<u4"
+        assert flat_ids(out / f"{half}.bin", kind) == joined(rows)
+    assert jobs.verify(directory=str(out), encoded=str(source)).compared
+
+
+def test_there_must_be_documents_held_out(encoded: Callable[[str], Path], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no documents of this corpus were held out"):
+        export(encoded("ends"), tmp_path / "out", validation=True)
+    assert not (tmp_path / "out").exists()
