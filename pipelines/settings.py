@@ -53,7 +53,7 @@ EXPORT_FORMATS: tuple[str, ...] = get_args(ExportFormat)
 BinHeader = Literal["none", "llm.c"]
 BIN_HEADERS: tuple[str, ...] = get_args(BinHeader)
 SHARD_SIZE = 64 << 20  # of an export whose format has shards of a size
-MAX_SHARD_SIZE = (1 << 32) - 1  # their offsets are numbers of 32 bits
+MAX_SHARD_SIZE = 1 << 31  # their offsets are numbers of 32 bits, and a last row may lie behind it
 SHARDS = 16  # of counts
 
 # As the library has them (tests compare): `--help` does not wait for bpe.

@@ -32,7 +32,7 @@ TRAINING = "training.json"
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
 bpe verify model/tokenizer.json
-bpe verify ids-bin --encoded ids
+bpe verify exported --encoded ids
 bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
 """,
 )

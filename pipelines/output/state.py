@@ -93,13 +93,17 @@ def complete(directory: str, *kinds: Kind) -> Output:
     return output
 
 
-def complete_outputs(directory: str) -> tuple[Output, ...]:
+def complete_outputs(directory: str, *kinds: Kind) -> tuple[Output, ...]:
     """All that a job has made in ``directory``, in the order in which it is made.
 
+    Args:
+        directory: of any filesystem.
+        kinds: what it must be one of; none given: anything.
+
     Raises:
-        InputError: something of it is not complete, or nothing is there.
+        InputError: something of it is not complete, or nothing is there, or something else.
     """
-    output = complete(directory, *_KINDS)
+    output = complete(directory, *(kinds or _KINDS))
     for inner in output.inner:
         if inner.problem is not None:
             raise InputError(inner.problem)
@@ -193,6 +197,7 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
         )
     wanted = {
         "counts": "counts (of bpe count)",
+        "tokenizer": "a tokenizer (of bpe train)",
         "encoded": "token ids (of bpe encode)",
         "export": "an export (of bpe export)",
     }

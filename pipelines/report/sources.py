@@ -50,7 +50,8 @@ def find_sources(path: str) -> Sources:
         return Sources(
             directory=directory, tokenizer=join(directory, name), training=_present(training)
         )
-    outputs = {output.kind: output for output in complete_outputs(directory)}
+    found = complete_outputs(directory, "counts", "tokenizer", "encoded")
+    outputs = {output.kind: output for output in found}
     tokenizer = _present(join(directory, TOKENIZER))
     trained = tokenizer is not None and "tokenizer" in outputs
     return Sources(

@@ -75,6 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         model_file = ("--tokenizer", "model/tokenizer.json")
         invoke("encode", "--input", "corpus/*.jsonl", *model_file, "--output", "ids")
+        invoke("export", "ids", "--to", "bin", "--output", "exported")
         invoke("compare", "a.json", "b.json", "--input", "corpus", "--output", "compared.json")
     return folder
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.process import bpe
 from tests.cluster import cache
-from tests.cluster.jobs import Submission
+from tests.cluster.jobs import HERE, SECONDS, Submission
+from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +27,22 @@ def test_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
     job.run(tmp_path / "out", on_prism)
     job.check(tmp_path / "out")
     job.verify(tmp_path / "out", on_prism)
+
+
+@pytest.mark.parametrize("to", [("megatron", "--one-file"), ("mds", "--with-id")])
+def test_an_export_on_prism(
+    job: Job, on_prism: Submission, tmp_path: Path, to: tuple[str, ...]
+) -> None:
+    job.run(tmp_path / "out", HERE)
+    ids = tmp_path / "out" / "encoded"
+    for folder, submission in (("here", HERE), ("there", on_prism)):
+        output = ("--output", tmp_path / folder)
+        bpe("export", ids, "--to", *to, *output, "-q", *submission.options, seconds=SECONDS)
+    here, there = tree(tmp_path / "here"), tree(tmp_path / "there")
+    del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
+    assert there == here
+    checked = ("verify", tmp_path / "there", "--encoded", ids, "-q")
+    bpe(*checked, *on_prism.options, seconds=SECONDS)
 
 
 @pytest.mark.long

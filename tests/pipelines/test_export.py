@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.export.format import ExportJob
+from pipelines.export.shards import cut
 from pipelines.export.steps import check_settings, encoded_by
+from pipelines.report import report
 from pipelines.settings import EncodeSettings, Execution, ExportSettings, OutputSettings
 from tests import jobs
 from tests.pipelines.corpora import (
@@ -222,6 +227,29 @@ def test_mds_has_the_ids_of_documents(encoded: Callable[[str], Path], tmp_path: 
         export(encoded("packed with ends"), tmp_path / "packed", "mds", with_id=True)
 
 
+@given(
+    lengths=st.lists(st.integers(0, 40), min_size=1, max_size=60).filter(any),
+    limit=st.integers(1, 400),
+    head=st.integers(0, 50),
+)
+def test_shards_are_filled_up_to_their_size(lengths: list[int], limit: int, head: int) -> None:
+    sizes = np.array(lengths, np.int64) * 2
+    shards = [*cut(sizes, np.array(lengths), head=head, limit=limit)]
+    row = 0
+    for number, shard in enumerate(shards):
+        rows = lengths[row : row + shard.rows]
+        assert (shard.number, shard.tokens) == (number, sum(rows))
+        assert shard.tokens > 0
+        begin = head + 4 + 4 * len(rows)
+        assert shard.offsets.tolist() == [
+            begin + 2 * sum(rows[:end]) for end in range(len(rows) + 1)
+        ]
+        with_ids = sum(map(bool, rows))
+        assert shard.offsets[-1] <= limit or with_ids == 1 or not any(lengths[row + shard.rows :])
+        row += shard.rows
+    assert row == len(lengths)
+
+
 def test_ids_that_a_format_does_not_hold_are_refused(encoded: Callable[[str], Path]) -> None:
     encoded_ = encoded_by(read_encoded(str(encoded("ends"))))
     large = ExportJob(
@@ -325,6 +353,19 @@ def test_what_is_no_encoded_corpus_is_refused(tmp_path: Path, model: Path) -> No
         export(model.parent, tmp_path / "out")
     with pytest.raises(InputError, match="no such directory"):
         export(tmp_path / "none", tmp_path / "out")
+
+
+def test_an_export_is_no_encoded_corpus(encoded: Callable[[str], Path], tmp_path: Path) -> None:
+    export(encoded("ends"), tmp_path / "out")
+    for job in (
+        lambda: export(tmp_path / "out", tmp_path / "again"),
+        lambda: jobs.decode(directory=str(tmp_path / "out"), stream=io.BytesIO()),
+        lambda: report(str(tmp_path / "out"), output=str(tmp_path / "r.html")),
+    ):
+        with pytest.raises(
+            InputError, match=r"holds an export \(of bpe export\): name a directory"
+        ):
+            job()
 
 
 def test_an_output_around_its_source_is_refused(encoded: Callable[[str], Path]) -> None:
