@@ -395,7 +395,8 @@ def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Ro
                 "`pack_remainder` pad: the tokenizer has no token for the role pad: name a special "
                 "token with `pad_token`, or train it with `pad` TOKEN"
             )
-        pad = token_of_role(pad or roles.pad, special_tokens, roles, option="`pad_token`")
+        pad = roles.pad if pad is None else pad
+        pad = token_of_role(pad, special_tokens, roles, option="`pad_token`")
     return replace(rows, prepend_token=prepend, append_token=append, pad_token=pad)
 
 

@@ -297,6 +297,10 @@ def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message:
             {"pack": 8, "pack_remainder": "pad", "pad_token": "<pad>"},
             "`pad_token`: '<pad>' is not a special token",
         ),
+        (
+            {"pack": 8, "pack_remainder": "pad", "pad_token": ""},
+            "`pad_token`: '' is not a special token",
+        ),
         ({"pack": 8, "pack_remainder": "pad"}, "no token for the role pad: name a special token"),
         ({"allow_special": ("all", "x")}, "`allow_special`: 'x' is not a special token"),
     ],
