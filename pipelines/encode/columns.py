@@ -8,18 +8,16 @@ Padding counts as one more document, so that each id of a row belongs to one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
-
+Numbers: TypeAlias = npt.NDArray[np.int64]
 LIST = pa.list_(pa.int32())
 PADDING = -1  # of `document_ids`
 
