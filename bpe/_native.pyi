@@ -387,8 +387,12 @@ def tokens_in_rank_order(data: Readable) -> tuple[Buffer, Buffer] | None:
     None where anything else is in it. Tokens may be there twice.
     """
 
-def merges_of_ranks(token_data: Readable, token_offsets: Readable) -> Buffer:
-    """The merges (uint32 triples) of a vocabulary whose ids are its ranks."""
+def merges_of_ranks(token_data: Readable, token_offsets: Readable, model: str = "bytes") -> Buffer:
+    """The merges (uint32 triples) of a vocabulary whose ids are its ranks.
+
+    Raises:
+        ValueError: a byte or a character of the model ("bytes" or "characters") has no token.
+    """
 
 def merges_that_happen(token_data: Readable, token_offsets: Readable, merges: Readable) -> Buffer:
     """Of merges (uint32 triples, the first one first) those that some text needs, in their order.

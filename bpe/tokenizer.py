@@ -85,10 +85,11 @@ class Tokenizer(Vocabulary):
         """Read a tokenizer file.
 
         Args:
-            path: a tokenizer.json of Hugging Face; a ``.tiktoken`` file; ``vocab.json`` with
-                ``merges.txt`` beside it; a directory that holds such files; or the name of a
-                published vocabulary (``gpt2``, ``cl100k``, ``o200k``, ``llama3``) whose file is in
-                the cache of tiktoken or of Hugging Face's hub, or in ``vocabulary_path``.
+            path: a tokenizer.json of Hugging Face; a ``.tiktoken`` file; a ``.model`` file of
+                SentencePiece (BPE); ``vocab.json`` with ``merges.txt`` beside it; a directory
+                that holds such files; or the name of a published vocabulary (``gpt2``,
+                ``cl100k``, ``o200k``, ``llama3``) whose file is in the cache of tiktoken or of
+                Hugging Face's hub, or in ``vocabulary_path``.
             pretokenizer: how text is cut, for formats that do not say it (not tokenizer.json);
                 the published .tiktoken files and GPT-2's pair have theirs as default.
             pattern: a regular expression, or several, instead of a name.

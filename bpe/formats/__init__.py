@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
-from bpe.formats import gpt2, huggingface, tiktoken
+from bpe.formats import gpt2, huggingface, sentencepiece, tiktoken
 from bpe.formats.export_checks import LEAVE_OUT, check_leave_out
 from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec
 from bpe.formats.published import find, of_name
@@ -37,7 +37,12 @@ __all__ = [
     "write",
 ]
 
-FORMATS: tuple[Format, ...] = (tiktoken.FORMAT, gpt2.FORMAT, huggingface.FORMAT)
+FORMATS: tuple[Format, ...] = (
+    tiktoken.FORMAT,
+    sentencepiece.FORMAT,
+    gpt2.FORMAT,
+    huggingface.FORMAT,
+)
 """All formats; a file is of the first that its name fits."""
 
 ENDINGS = tuple(dict.fromkeys(ending for format_ in FORMATS for ending in format_.endings))
@@ -57,7 +62,8 @@ def read(
     """Read a tokenizer file of any format; its name says which.
 
     Args:
-        path: ``*.tiktoken``, or a ``*.model`` that holds the same (Llama 3); ``*vocab.json`` with
+        path: ``*.tiktoken``, or a ``*.model`` that holds the same (Llama 3); any other
+            ``*.model`` as SentencePiece's; ``*vocab.json`` with
             ``*merges.txt`` beside it, or either of the two; any other ``*.json`` as Hugging
             Face's tokenizer.json; a directory that holds such files; or the name of a published
             vocabulary, such as ``gpt2``, whose file is on this machine.
@@ -79,8 +85,7 @@ def read(
     if format_ is None:
         if not path.exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        reason = _SENTENCEPIECE if path.suffix == ".model" else _UNKNOWN
-        raise TokenizerFileError(f"{path}: {reason}")
+        raise TokenizerFileError(f"{path}: {_UNKNOWN}")
     if format_.self_contained and not (pretokenizer is None and special_tokens is None):
         raise TokenizerFileError(
             f"{path}: a {format_.files} defines its own pre-tokenizer and special tokens; give "
@@ -149,10 +154,6 @@ def _file_in(directory: Path) -> Path:
     raise TokenizerFileError(f"{directory}: the directory holds neither {names}")
 
 
-_SENTENCEPIECE = (
-    "a .model file without ranks in base64 is a SentencePiece model; SentencePiece tokenizers "
-    "(Llama 2, Mistral, T5) are not supported"
-)
 _UNKNOWN = (
     "not known as a tokenizer file by its name: use "
     f"{', '.join(format_.files for format_ in reversed(FORMATS))}"

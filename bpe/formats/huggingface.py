@@ -8,11 +8,11 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from bpe.errors import InexpressibleError, TokenizerError
 from bpe.formats import beam_bpe, tokenizer_config
+from bpe.formats.cut_at_marks import cut_at_marks
 from bpe.formats.export_checks import lost_roles
 from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
 from bpe.formats.huggingface_cuts import (
@@ -30,7 +30,6 @@ from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING, keeps_occurrences
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
-from bpe.vocabulary import merge_triples
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -224,7 +223,7 @@ def read(
     read_them = beam_bpe.read_contents if is_dialect else read_contents
     contents = read_them(entry, model, vocab, added)
     if not is_dialect:
-        cut = _cut_at_marks(cut, contents)
+        cut = cut_at_marks(cut, **vars(contents))
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
         _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
@@ -244,25 +243,6 @@ def read(
         post_processor=processor,
         roles=roles,
     )
-
-
-def _cut_at_marks(cut: Pretokenizer, contents: Contents) -> Pretokenizer:
-    """Cut before runs of marks if that changes no ids: words are cached, whole texts are not.
-
-    No merge makes a token in which a mark follows another character, so none crosses such a cut.
-    """
-    if (
-        cut.name != "none"
-        or "mark-spaces" not in cut.normalizer
-        or not isinstance(contents.model, CharacterLevel)
-        or contents.ignore_merges
-        or MARK.encode() not in contents.tokens
-    ):
-        return cut
-    for result in merge_triples(contents.merges)[2::3]:
-        if _MARK_INSIDE.search((contents.tokens[result] or b"").decode()):
-            return cut
-    return Pretokenizer(pattern=f"{MARK}+[^{MARK}]*", normalizer=cut.normalizer)
 
 
 def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pretokenizer) -> None:
@@ -454,7 +434,6 @@ def read_contents(
     return Contents(model, tokens, merges, ignore_merges)
 
 
-_MARK_INSIDE = re.compile(f"[^{MARK}]{MARK}")
 _MAX_COMPARED = 100_000_000  # characters against characters: seconds
 
 

@@ -67,9 +67,9 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> None:
     """Encode a corpus with each TOKENIZER and compare the results; the first is the baseline.
 
-    A TOKENIZER is a file that bpe convert reads: tokenizer.json, a .tiktoken file, or vocab.json
-    with merges.txt next to it. Append :PRETOKENIZER if the file does not record one, and prepend
-    NAME= to name it in the result: small=mine.tiktoken:cl100k.
+    A TOKENIZER is a file that bpe convert reads: tokenizer.json, a .tiktoken file, a .model file of
+    SentencePiece, or vocab.json with merges.txt next to it. Append :PRETOKENIZER if the file does
+    not record one, and prepend NAME= to name it in the result: small=mine.tiktoken:cl100k.
 
     Documents are encoded as by bpe encode, but no ids are written. The result also lists the pieces
     of text that differ most in tokens over the corpus.

@@ -76,9 +76,9 @@ def convert(
     """Write the tokenizer in FROM to TO, in the format of its file name.
 
     The formats are tokenizer.json (Hugging Face), *.tiktoken, and *vocab.json with *merges.txt
-    (name either; both are written). Ids, merges and pre-tokenization stay the same. If TO cannot
-    hold something, the command fails and names it, unless --leave-out does. It prints the options
-    that you need to load TO.
+    (name either; both are written). FROM may also be a *.model of SentencePiece (BPE). Ids, merges
+    and pre-tokenization stay the same. If TO cannot hold something, the command fails and names it,
+    unless --leave-out does. It prints the options that you need to load TO.
     """
     from bpe import formats
     from bpe.files import write_atomically

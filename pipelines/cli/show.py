@@ -107,10 +107,10 @@ def show(
 ) -> None:
     r"""Show how each WORD merges into tokens, one merge per line, with the ids and bytes of these.
 
-    FILE is a tokenizer.json, a .tiktoken file, or vocab.json with merges.txt next to it. The rank
-    of a merge is its position in training; its count is shown if training.json is next to FILE. A
-    space is shown as ␣, and a byte that is not valid UTF-8 on its own as \xNN. For several words,
-    the common leading tokens are printed last.
+    FILE is a tokenizer.json, a .tiktoken file, a .model file of SentencePiece, or vocab.json with
+    merges.txt next to it. The rank of a merge is its position in training; its count is shown if
+    training.json is next to FILE. A space is shown as ␣, and a byte that is not valid UTF-8 on its
+    own as \xNN. For several words, the common leading tokens are printed last.
     """
     asked = {"--id and --search": id or search, "--curve and --size": curve or size}
     instead = [names for names, given in asked.items() if given]

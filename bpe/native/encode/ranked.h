@@ -10,7 +10,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +20,8 @@
 
 #include "encode/merge_table.h"
 #include "encode/merger.h"
+#include "encode/model.h"
+#include "encode/symbols.h"
 #include "encode/vocabulary.h"
 
 namespace bpe {
@@ -89,13 +90,18 @@ void for_each_split(const Vocabulary& vocabulary, const std::vector<uint32_t>& p
 // and each takes dozens of bytes of memory.
 inline constexpr size_t kMaxSplits = size_t{1} << 24;
 
-// The id of each single byte. Throws std::invalid_argument where one has no token.
-inline std::array<uint32_t, 256> all_byte_ids(const Vocabulary& vocabulary) {
-  const auto byte_ids = vocabulary.byte_ids();
-  for (size_t byte = 0; byte < 256; ++byte)
-    if (byte_ids[byte] == Vocabulary::kNone)
-      throw std::invalid_argument("no token is the single byte " + std::to_string(byte));
-  return byte_ids;
+// What the tokens of a model consist of. Throws std::invalid_argument where a byte has no token.
+inline Symbols symbols_of(const Vocabulary& vocabulary, Model::Kind kind) {
+  Model model;
+  model.kind = kind;
+  return {vocabulary, model, std::vector<bool>(vocabulary.size(), false)};
+}
+
+// Throws Unencodable where a character has no token.
+inline void spell(const Symbols& symbols, std::span<const uint8_t> token,
+                  std::vector<uint32_t>& out) {
+  out.resize(Symbols::most(token.size()));
+  out.resize(symbols.write(token, out.data()));
 }
 
 template <typename F>
@@ -108,16 +114,16 @@ void for_each_longer_token(const Vocabulary& vocabulary, F&& f) {
 // of the ids, which is what training makes: the bytes of each token, merged by the tokens before
 // it, become two. Nothing where one becomes more. (With all ways to make a token in the table, the
 // merges before its last would be the same: none of them has its rank or a greater one.)
-inline std::optional<std::vector<uint32_t>> merges_in_order(
-    const Vocabulary& vocabulary, const std::array<uint32_t, 256>& byte_ids) {
+inline std::optional<std::vector<uint32_t>> merges_in_order(const Vocabulary& vocabulary,
+                                                            const Symbols& symbols_of) {
   MergeTable table(vocabulary.size());
   Merger merger;
   std::vector<uint32_t> merges, symbols;
   merges.reserve(3 * vocabulary.size());
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-    if (vocabulary[id].size() < 2) continue;
-    symbols.clear();
-    for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
+    if (!vocabulary.has(id)) continue;
+    spell(symbols_of, vocabulary[id], symbols);
+    if (symbols.size() < 2) continue;
     if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return std::nullopt;
     table.insert(symbols[0], symbols[1], id, id);
     merges.insert(merges.end(), {symbols[0], symbols[1], id});
@@ -127,7 +133,7 @@ inline std::optional<std::vector<uint32_t>> merges_in_order(
 
 // The one merge of `table` that makes each token, as (left, right, result), by rank.
 inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
-                                                const std::array<uint32_t, 256>& byte_ids,
+                                                const Symbols& symbols_of,
                                                 const MergeTable& table) {
   struct Last {
     Rank rank;
@@ -137,8 +143,7 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
   std::vector<uint32_t> symbols;
   Merger merger;
   for_each_longer_token(vocabulary, [&](uint32_t id) {
-    symbols.clear();
-    for (const uint8_t byte : vocabulary[id]) symbols.push_back(byte_ids[byte]);
+    spell(symbols_of, vocabulary[id], symbols);
     if (merger.merge(table, symbols.data(), symbols.size(), 2) != 2) return;
     const Rank last = table.find(symbols[0], symbols[1]).rank;
     if (last != kNoMerge) found.push_back({last, symbols[0], symbols[1], id});
@@ -154,10 +159,12 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
 // The merges of a vocabulary that is given by ranks alone: two neighbours merge whenever their
 // bytes together are a token, and the rank of the merge is that token's id. Tokens that no merge
 // makes are missing. Throws std::invalid_argument where a single byte has no token, and where
-// tokens can be written as two tokens in more than kMaxSplits ways.
-inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
-  const auto byte_ids = ranked::all_byte_ids(vocabulary);
-  if (auto merges = ranked::merges_in_order(vocabulary, byte_ids)) return *std::move(merges);
+// tokens can be written as two tokens in more than kMaxSplits ways. kind: bytes, or characters,
+// each of which has a token (else throws Unencodable).
+inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary,
+                                             Model::Kind kind = Model::Kind::bytes) {
+  const Symbols symbols = ranked::symbols_of(vocabulary, kind);
+  if (auto merges = ranked::merges_in_order(vocabulary, symbols)) return *std::move(merges);
   const auto prefixes = ranked::affix_links(vocabulary, false);
   const auto suffixes = ranked::affix_links(vocabulary, true);
   size_t splits = 0;
@@ -176,14 +183,14 @@ inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary) {
     });
   });
 
-  return ranked::merges_that_happen(vocabulary, byte_ids, table);
+  return ranked::merges_that_happen(vocabulary, symbols, table);
 }
 
 // Of a list of merges, (left, right, result) with the first merge first, those that happen. Throws
 // std::invalid_argument where a single byte or a part of a merge has no token.
 inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
                                                 std::span<const uint32_t> merges) {
-  const auto byte_ids = ranked::all_byte_ids(vocabulary);
+  const Symbols symbols = ranked::symbols_of(vocabulary, Model::Kind::bytes);
   MergeTable table(merges.size() / 3);
   for (size_t i = 0; i + 2 < merges.size(); i += 3) {
     for (const uint32_t id : merges.subspan(i, 3))
@@ -192,7 +199,7 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
                                     std::to_string(id) + ", which no token has");
     table.insert(merges[i], merges[i + 1], static_cast<Rank>(i / 3), merges[i + 2]);
   }
-  return ranked::merges_that_happen(vocabulary, byte_ids, table);
+  return ranked::merges_that_happen(vocabulary, symbols, table);
 }
 
 }  // namespace bpe

@@ -90,11 +90,17 @@ Buffer random_words(uint64_t seed, uint64_t first, size_t count) {
   return Buffer(std::move(words));
 }
 
-Buffer merges_from_ranks(const py::buffer& token_data, const py::buffer& token_offsets) {
+Buffer merges_from_ranks(const py::buffer& token_data, const py::buffer& token_offsets,
+                         const std::string& model) {
   const View<uint8_t> data(token_data);
   const View<int64_t> offsets(token_offsets);
   py::gil_scoped_release release;
-  return Buffer(merges_of_ranks(Vocabulary(span_of(data), span_of(offsets))));
+  try {
+    return Buffer(
+        merges_of_ranks(Vocabulary(span_of(data), span_of(offsets)), model_from_name(model)));
+  } catch (const Unencodable& error) {
+    throw std::invalid_argument("no token is the character " + error.text);
+  }
 }
 
 Buffer listed_merges_that_happen(const py::buffer& token_data, const py::buffer& token_offsets,
@@ -123,8 +129,8 @@ void bind_encoder(py::module_& module) {
       .def("decode", &decode, py::arg("ids"), py::arg("offsets"),
            py::arg("skipped") = std::vector<int64_t>());
   module.def("random_words", &random_words, py::arg("seed"), py::arg("first"), py::arg("count"));
-  module.def("merges_of_ranks", &merges_from_ranks, py::arg("token_data"),
-             py::arg("token_offsets"));
+  module.def("merges_of_ranks", &merges_from_ranks, py::arg("token_data"), py::arg("token_offsets"),
+             py::arg("model") = "bytes");
   module.def("merges_that_happen", &listed_merges_that_happen, py::arg("token_data"),
              py::arg("token_offsets"), py::arg("merges"));
 }

@@ -1,0 +1,236 @@
+"""``.model`` files of SentencePiece, compared with the package that makes and reads them."""
+
+from __future__ import annotations
+
+import functools
+import io
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe.errors import TokenizerError, TokenizerFileError
+from bpe.formats.sentencepiece import _message
+from bpe.models import BYTE_TOKENS
+from tests.bpe.texts import library_sources, strings
+from tests.shared_data import shared_rows
+
+sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece here")
+
+KINDS: dict[str, dict[str, Any]] = {
+    "llama2": {},
+    "no prefix": {"add_dummy_prefix": False},
+    "one unknown": {"byte_fallback": False},
+    "whole texts": {"split_by_whitespace": False, "max_sentencepiece_length": 12},
+    "digits": {"split_digits": True, "control_symbols": ["[INST]", "[/INST]"], "pad_id": 3},
+}
+MARK = "▁"
+
+
+@functools.cache
+def trained(kind: str) -> bytes:
+    """A file that the package trains."""
+    sources = [source.decode("utf-8", "replace") for source in library_sources(60_000)]
+    lines = [line for source in sources for line in source.split("\n")]
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([*lines, *["Ünïcode, 日本語 и кириллица"] * 30]),
+        model_writer=model,
+        **{
+            "model_type": "bpe",
+            "vocab_size": 1200,
+            "character_coverage": 0.999,
+            "normalization_rule_name": "identity",
+            "remove_extra_whitespaces": False,
+            "byte_fallback": True,
+            "minloglevel": 2,
+            "num_threads": 1,
+        }
+        | KINDS[kind],
+    )
+    return model.getvalue()
+
+
+def loaded(data: bytes) -> bpe.Tokenizer:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "tokenizer.model").write_bytes(data)
+        return bpe.Tokenizer.load(folder)
+
+
+@functools.cache
+def of_kind(kind: str) -> tuple[bpe.Tokenizer, Any]:
+    data = trained(kind) if kind in KINDS else with_runs(kind)
+    theirs = sentencepiece.SentencePieceProcessor()
+    theirs.LoadFromSerializedProto(data)
+    return loaded(data), theirs
+
+
+def parsed(kind: str) -> Any:
+    message = _message()()
+    message.ParseFromString(trained(kind))
+    return message
+
+
+def with_runs(kind: str) -> bytes:
+    """A file with runs of spaces of equal score, as Mistral's has them."""
+    message = parsed("llama2")
+    for size in RUNS[kind]:
+        message.pieces.add(piece=(MARK * size).encode(), score=-1e9, type=1)
+    return bytes(message.SerializeToString())
+
+
+RUNS = {
+    "runs of Mistral": [2, 4, 8, 5, 16, 6, 12, 13, 10, 14, 3, 9, 7, 11],
+    "doubled runs": [2, 4],
+}
+ATOMS = [
+    *(" ", "  ", " " * 5, " " * 31, MARK, MARK * 3, "\t", "\n", "\u00a0", "\u3000", "\r\n"),
+    *("a", "the", " the", "def ", "é", "e\u0301", "ß", "ﬁ", "日本", "漢", "и", "42", "self."),
+    *("😀", "👩\u200d👩\u200d👧", "\ufe0f", "\x7f", "\ufffd", "\U0010ffff", "[INST]"),
+    *("<unk>", "<s>", "</s>", "<0x0A>", "<0xE2>"),
+]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *RUNS])
+@given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
+@settings(deadline=None, max_examples=200)
+def test_any_text(kind: str, text: str) -> None:
+    ours, theirs = of_kind(kind)
+    ids = theirs.encode(text)
+    assert ours.encode(text) == ids
+    if theirs.unk_id() not in ids:  # " ⁇ " there
+        assert ours.decode(ids) == theirs.decode(ids) == text.replace(MARK, " ")
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("corpus", ["en", "multi"])
+@pytest.mark.parametrize("kind", [*KINDS, "runs of Mistral"])
+def test_the_corpora(kind: str, corpus: str) -> None:
+    ours, theirs = of_kind(kind)
+    texts = shared_rows(corpus, sample=150)["text"].to_pylist()
+    assert ours.encode_arrow(pa.array(texts)).to_pylist() == theirs.encode(texts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_roles_and_files(kind: str, tmp_path: Path) -> None:
+    ours, theirs = of_kind(kind)
+    assert [ours.token_text(id_) for id_ in range(len(ours))] == [
+        theirs.id_to_piece(id_) for id_ in range(theirs.vocab_size())
+    ]
+    controls = {theirs.id_to_piece(i): i for i in range(len(ours)) if theirs.is_control(i)}
+    assert ours.special_tokens == controls | {"<unk>": 0}
+    pad = "<pad>" if kind == "digits" else None
+    assert ours.roles == bpe.Roles(bos="<s>", eos="</s>", unk="<unk>", pad=pad)
+    ours.save(tmp_path)
+    assert bpe.Tokenizer.load(tmp_path / "tokenizer.json") == ours
+    with pytest.raises(TokenizerError, match="are read, not written"):
+        ours.save(tmp_path / "tokenizer.model")
+
+
+def refused(message: Any, named: str) -> None:
+    data = message if isinstance(message, bytes) else message.SerializeToString()
+    with pytest.raises(TokenizerFileError, match=rf"tokenizer\.model: .*{named}"):
+        loaded(data)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        ("trainer_spec.model_type", 1, "type Unigram: only BPE is supported"),
+        ("trainer_spec.model_type", 9, "type 9: only BPE"),
+        ("trainer_spec.treat_whitespace_as_suffix", True, "treat_whitespace_as_suffix is not"),
+        ("trainer_spec.byte_fallback", False, "pieces of bytes are not those that byte_fallback"),
+        ("normalizer_spec.remove_extra_whitespaces", True, "remove_extra_whitespaces is not"),
+        ("normalizer_spec.escape_whitespaces", False, "escape_whitespaces false is not"),
+        ("normalizer_spec.precompiled_charsmap", b"x", "the normalizer 'identity' is not supp"),
+        ("denormalizer_spec.precompiled_charsmap", b"x", "the denormalizer '' is not supported"),
+        ("pieces.300.type", 4, "the piece '.*' of type user-defined is not"),
+        ("pieces.300.type", 5, "the piece '.*' of type unused is not supp"),
+        ("pieces.300.type", 2, "2 unknown pieces: expected one"),
+        ("pieces.300.type", 9, "the piece '.*' of type 9 is not supported"),
+        ("pieces.300.score", float("nan"), "the piece '.*' has the score nan"),
+        ("pieces.300.piece", b"\xff", r"the piece b'\\xff' is not UTF-8"),
+        ("pieces.300.piece", b"", "a piece is empty or a duplicate"),
+        ("pieces.300.piece", b"<s>", "a piece is empty or a duplicate"),
+        ("pieces.300.piece", "a\ue000".encode(), r"holds '\\ue000', which is no piece"),
+        ("pieces.300.score", -1.0, "have the same score"),
+    ],
+)
+def test_what_is_refused(place: str, value: Any, named: str) -> None:
+    message = parsed("llama2")
+    *parents, key = place.split(".")
+    entry = message
+    for parent in parents:
+        entry = entry[int(parent)] if parent.isdigit() else getattr(entry, parent)
+    setattr(entry, key, value)
+    refused(message, named)
+
+
+@pytest.mark.parametrize("sizes", [[4, 2], [2, 3], [2, 12, 4, 8, 16], [2, 4, 128], [3, 2, 4]])
+def test_runs_whose_order_depends_on_the_text_are_refused(sizes: list[int]) -> None:
+    message = parsed("llama2")
+    for size in sizes:
+        message.pieces.add(piece=(MARK * size).encode(), score=-1e9, type=1)
+    refused(message, "have the same score")
+
+
+@pytest.mark.parametrize(
+    "sizes", [[2, 4], [2, 4, 3], [2, 4, 8, 3, 7, 5, 6], RUNS["runs of Mistral"]]
+)
+def test_runs_of_any_length(sizes: list[int]) -> None:
+    message = parsed("no prefix")
+    for size in sizes:
+        message.pieces.add(piece=(MARK * size).encode(), score=-1e9, type=1)
+    data = message.SerializeToString()
+    theirs = sentencepiece.SentencePieceProcessor()
+    theirs.LoadFromSerializedProto(data)
+    ours = loaded(data)
+    for size in [*range(200), 1000, 1001]:
+        assert ours.encode(" " * size) == theirs.encode(" " * size)
+        assert ours.encode(" " * size + "the") == theirs.encode(" " * size + "the")
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00", b"x" * 100, b"\n\x05ab"])
+def test_broken_files(data: bytes) -> None:
+    refused(data, "is no .model file of SentencePiece")
+
+
+def test_a_truncated_file_is_refused_or_read_as_it_is() -> None:
+    data = trained("llama2")
+    for size in range(0, len(data), 997):
+        with pytest.raises(TokenizerFileError, match=r"tokenizer\.model: "):
+            loaded(data[:size])
+
+
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=3))
+@settings(deadline=None, max_examples=150)
+def test_damaged_files_are_refused_or_read(changes: list[tuple[int, int]]) -> None:
+    data = bytearray(trained("llama2"))
+    for place, byte in changes:
+        # Half of them in the settings, which are at the end.
+        data[place - 1000] = byte
+    try:
+        tokenizer = loaded(bytes(data))
+    except TokenizerFileError:
+        return
+    tokenizer.decode(tokenizer.encode("the 日本 x"))
+
+
+def test_settings_beside_the_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(trained("llama2"))
+    with pytest.raises(TokenizerFileError, match="defines its own pre-tokenizer"):
+        bpe.Tokenizer.load(tmp_path, pretokenizer="gpt2")
+
+
+def test_all_bytes_have_their_tokens() -> None:
+    ours, _ = of_kind("no prefix")
+    assert [ours.token_bytes(id_) for id_ in ours.encode(b"\xff\xfe")] == [
+        BYTE_TOKENS[0xFF],
+        BYTE_TOKENS[0xFE],
+    ]
+    assert ours.decode_bytes(ours.encode(b"a \xff")) == b"a \xff"
