@@ -435,15 +435,14 @@ def truncated(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
     if training is None:
         count = _merges_needed(tokenizer, vocab_size)
     else:
-        before = training.extends.merges if training.extends else 0
-        trained = before + len(training.merges)
+        trained = training.first_rank + len(training.merges)
         if not isinstance(tokenizer.model, WordPiece) and trained != len(merges):
             raise TokenizerError(
                 f"the training has {trained:,} merges, the tokenizer {len(merges):,}: "
                 "it is the training of another tokenizer"
             )
         training = training.truncated(vocab_size)
-        count = before + len(training.merges)
+        count = training.first_rank + len(training.merges)
     # The ids that an extended tokenizer left free come before all that were trained.
     end = vocab_size + tokenizer.max_id + 1 - len(tokenizer)
     for content, id_ in (*tokenizer.special_tokens.items(), *tokenizer.added_tokens.items()):

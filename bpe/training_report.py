@@ -175,6 +175,11 @@ class Training:
         self.__post_init__()
 
     @property
+    def first_rank(self) -> int:
+        """The rank of the first merge: those of a tokenizer that was extended come before."""
+        return self.extends.merges if self.extends is not None else 0
+
+    @property
     def tokens(self) -> int:
         """The length of the corpus in tokens after all merges."""
         return self.merges[-1].tokens_left if self.merges else self.initial_tokens

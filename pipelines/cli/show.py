@@ -193,7 +193,9 @@ def _merges(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
         (of(left), of(right)): {"rank": rank}
         for rank, (left, right, _) in enumerate(tokenizer.merges)
     }
-    for rank, merge in enumerate(training.merges if training is not None else ()):
+    if training is None:
+        return merges
+    for rank, merge in enumerate(training.merges, start=training.first_rank):
         known = merges.get((merge.left, merge.right))
         if known is not None and known["rank"] == rank:
             known["count"] = merge.count

@@ -263,14 +263,17 @@ def _notes(tokenizer: Tokenizer, steps: list[MergeStep]) -> dict[int, str]:
     """What stands beside each row: the rank of its merge, and its count where that is known."""
     of = tokenizer.token_bytes
     ranks = {(of(left), of(right)): i for i, (left, right, _) in enumerate(tokenizer.merges)}
-    trained = tokenizer.training.merges if tokenizer.training is not None else ()
+    training, counts = tokenizer.training, {}
+    if training is not None:
+        for rank, merge in enumerate(training.merges, start=training.first_rank):
+            counts[rank, merge.left, merge.right] = merge.count
     notes = {}
     for row, step in enumerate(steps):
         if step.merge is not None:
             rank = ranks[step.merge]
             notes[row] = f"rank {rank:,}"
-            if rank < len(trained) and (trained[rank].left, trained[rank].right) == step.merge:
-                notes[row] += f", count {trained[rank].count:,}"
+            if (count := counts.get((rank, *step.merge))) is not None:
+                notes[row] += f", count {count:,}"
     return notes
 
 

@@ -152,7 +152,11 @@ def test_a_smaller_one_is_in_it(
     smaller = min(len(old) + size, len(new))
     truncated = new.truncated(smaller)
     if smaller < len(new):
-        assert truncated == train(counts, extend=old, vocab_size=smaller)
+        trained = train(counts, extend=old, vocab_size=smaller)
+        assert truncated == trained
+        assert truncated.training is not None
+        assert trained.training is not None
+        assert truncated.training.merges == trained.training.merges
     with pytest.raises(TokenizerError, match="is not between"):
         new.truncated(len(old) - 1)
 

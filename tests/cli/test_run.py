@@ -121,6 +121,15 @@ def test_a_tokenizer_is_extended(work: Path, tmp_path: Path) -> None:
     assert (len(new), new.roles.eos, new.pretokenizer) == (300, "<e>", old.pretokenizer)
     verified = bpe("verify", tmp_path / "more" / "encoded", "--input", "corpus/*.jsonl", cwd=work)
     assert verified.returncode == 0
+    training = library.Training.load(tmp_path / "more" / "training.json")
+    last = training.merges[-1]
+    word, note = (
+        (last.left + last.right).decode(),
+        f"rank {len(new.merges) - 1}, count {last.count}",
+    )
+    picture = tmp_path / "word.svg"
+    assert note in bpe("show", tmp_path / "more", word, "--picture", picture, cwd=work).stdout
+    assert note in picture.read_text("utf-8")
     train = ("train", "--input", "corpus", "--vocab-size", "300", *extend, "--output")
     for option, message in (
         (("--pretokenizer", "gpt2"), "splits text with o200k, but the options say gpt2"),
