@@ -6,10 +6,11 @@ import itertools
 from typing import TYPE_CHECKING
 
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
+from bpe.normalizer import MARK, PREPENDING
 from bpe.reference.merge import Pair, apply_merges
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from bpe.models import Model
     from bpe.reference.merge import Symbols
@@ -164,31 +165,40 @@ def merge_with_dropout(
         word[i : i + 2] = [word[i] + word[i + 1]]
 
 
-def decode(tokens: Sequence[bytes], *, model: Model, special: Container[bytes] = ()) -> bytes:
+def decode(
+    tokens: Sequence[bytes],
+    *,
+    model: Model,
+    special: Container[bytes] = (),
+    normalizer: Collection[str] = (),
+) -> bytes:
     """The text of tokens.
 
     Args:
         tokens: their bytes.
         model: what marks the beginning or end of a word.
         special: tokens that hold no such mark.
+        normalizer: the steps before encoding; marks of spaces are undone for a model of characters.
 
     >>> decode([b"low", b"er</w>", b"and</w>"], model=CharacterLevel())
     b'lower and'
     >>> decode([b"un", b"##aff", b"##able", b"men"], model=WordPiece())
     b'unaffable men'
     """
-    if isinstance(model, CharacterLevel) and model.byte_fallback:
+    if isinstance(model, CharacterLevel):
         bytes_of = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS)}
-        tokens = [bytes_of.get(token, token) for token in tokens]
-    if isinstance(model, CharacterLevel) and model.end_of_word:
-        end = model.end_of_word.encode()
-        spaces = [b" "] * (len(tokens) - 1) + [b""]
-        return b"".join(
-            token.removesuffix(end) + space
-            if token.endswith(end) and token not in special
-            else token
-            for token, space in zip(tokens, spaces, strict=False)
-        )
+        end, text = model.end_of_word.encode(), b""
+        for number, token in enumerate(tokens):
+            is_end = bool(end) and token.endswith(end) and token not in special
+            part = token.removesuffix(end) if is_end else token
+            if model.byte_fallback:
+                part = bytes_of.get(part, part)
+            if "mark-spaces" in normalizer:
+                part = part.replace(MARK.encode(), b" ")
+            if number == 0 and not PREPENDING.isdisjoint(normalizer):
+                part = part.removeprefix(b" ")
+            text += part + (b" " if is_end and number + 1 < len(tokens) else b"")
+        return text
     if isinstance(model, WordPiece):
         prefix = model.prefix.encode()
         first, rest = tokens[:1], tokens[1:]

@@ -22,18 +22,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-def split(pretokenizer: str | Pretokenizer, text: bytes) -> list[bytes]:
+def split(
+    pretokenizer: str | Pretokenizer, text: bytes, *, behind_special: bool = False
+) -> list[bytes]:
     """The pieces of a text.
 
     Args:
         pretokenizer: a pre-tokenizer or the name of one.
         text: any bytes; a byte that is not part of well-formed UTF-8 becomes a lone surrogate,
             which is neither letter, number, mark nor space.
+        behind_special: whether the text is what follows a special token.
     """
     cut = Pretokenizer(pretokenizer) if isinstance(pretokenizer, str) else pretokenizer
     characters = text.decode("utf-8", "surrogateescape")
     for step in cut.normalizer:
-        characters = normalize(step, characters)
+        if not (step == "ensure-first-mark" and behind_special):
+            characters = normalize(step, characters)
     pieces: list[str] = []
     for part, whole in _parts(characters, cut.never_split):
         pieces += [part] if whole else _cut(cut, part)
@@ -145,6 +149,6 @@ def count(
     special = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
     counts: Counter[bytes] = Counter()
     for text in texts:
-        for segment in special.split(text):
-            counts.update(split(pretokenizer, segment))
+        for number, segment in enumerate(special.split(text)):
+            counts.update(split(pretokenizer, segment, behind_special=number > 0))
     return counts

@@ -287,7 +287,10 @@ def check_decode(data: bytes, dice: random.Random) -> Seen:
         strings = [tokens[id_] or b"" for id_ in row]
         if skip:
             strings = [string for string in strings if string not in special]
-        return decode_by_reference(strings, model=tokenizer.model, special=special)
+        steps = tokenizer.pretokenizer.normalizer
+        return decode_by_reference(
+            strings, model=tokenizer.model, special=special, normalizer=steps
+        )
 
     skip = dice.random() < 0.5
     half = dice.randint(0, len(known))

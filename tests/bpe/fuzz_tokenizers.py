@@ -58,7 +58,7 @@ class ByReference:
         for match in [*re.finditer(between, text), None]:
             part = text[position : match.start() if match else len(text)]
             try:
-                ids += self._ordinary(part, dropout, seed)
+                ids += self._ordinary(part, dropout, seed, behind_special=position > 0)
             except KeyError:
                 return None
             if match:
@@ -66,9 +66,11 @@ class ByReference:
                 position = match.end()
         return ids
 
-    def _ordinary(self, text: bytes, dropout: float, seed: int) -> list[int]:
+    def _ordinary(
+        self, text: bytes, dropout: float, seed: int, *, behind_special: bool
+    ) -> list[int]:
         cut = self.tokenizer.pretokenizer
-        pretokens = split(cut, text)
+        pretokens = split(cut, text, behind_special=behind_special)
         return encode(
             pretokens,
             ids=self._ids,
