@@ -64,7 +64,7 @@ class EncodeDocuments(ExceptionHandling):
     ``input_ids`` is a numpy array of uint16 where all ids fit, else of uint32. The ids are those of
     ``Tokenizer.encode``. Texts are gathered into batches of about 4 MiB, which the C++ core encodes
     without the GIL; a batch ends with the bundle at the latest, so streams do not wait. Any windows
-    will do. An element takes about 7 µs, most of it Beam's: tables of many rows avoid that.
+    will do. An element takes about 8 µs, most of it Beam's: tables of many rows avoid that.
 
     Example::
 
