@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bpe.errors import TrainingError
-from bpe.models import ByteLevel, atomic_ids
+from bpe.models import ByteLevel
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.symbols import Alphabet
 from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import atomic_ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,12 +115,7 @@ def cut_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
 
 def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
     """The special and added tokens that ordinary text never encodes to, with their ids."""
-    atomic = atomic_ids(
-        special_tokens=tokenizer.special_tokens,
-        added_tokens=tokenizer.added_tokens,
-        merging=(id_ for merge in tokenizer.merges for id_ in merge),
-        model=tokenizer.model,
-    )
+    atomic = atomic_ids_of(tokenizer)
     named = {**tokenizer.special_tokens, **tokenizer.added_tokens}
     return {content: id_ for content, id_ in named.items() if id_ in atomic}
 

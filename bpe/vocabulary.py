@@ -396,6 +396,16 @@ def make_encoder(
         raise TokenizerError(str(error)) from None
 
 
+def atomic_ids_of(vocabulary: Vocabulary) -> set[int]:
+    """The ids of its tokens that ordinary text never encodes to: see `atomic_ids`."""
+    return atomic_ids(
+        special_tokens=vocabulary.special_tokens,
+        added_tokens=vocabulary.added_tokens,
+        merging=(id_ for merge in vocabulary.merges for id_ in merge),
+        model=vocabulary.model,
+    )
+
+
 def unspelled_ids(
     *,
     special_tokens: Mapping[str, int],

@@ -57,22 +57,20 @@ def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | N
 
 
 def extended_pretokens(
-    pretokens: PretokenSettings, training: TrainSettings, *, cut_given: bool
+    pretokens: PretokenSettings, training: TrainSettings, tokenizer: Tokenizer, *, cut_given: bool
 ) -> PretokenSettings:
-    """How text is cut: as the tokenizer cuts it that the training extends, if any.
+    """How text is cut: as the tokenizer cuts it that the training extends.
 
     Args:
         pretokens: as asked for.
         training: its settings.
+        tokenizer: that it extends.
         cut_given: whether a pre-tokenizer was asked for; it must be that of the tokenizer.
 
     Raises:
-        JobError: the tokenizer cannot be read, cuts otherwise, or lacks a special token.
+        JobError: the tokenizer cuts otherwise, or lacks a special token.
     """
     with job_errors():
-        tokenizer = load_extended(located(training))
-        if tokenizer is None:
-            return pretokens
         cut, specials = tokenizer.pretokenizer, cut_tokens(tokenizer)
         if cut_given and pretokens.cut != cut:
             raise ConfigError(

@@ -498,8 +498,9 @@ def train(
             pretokens = roles.with_tokens(pretokens)
         training = located(training)
         cut_given = pretokens.cut != PretokenSettings().cut
-        pretokens = extended_pretokens(pretokens, training, cut_given=cut_given)
         extend = load_extended(training)
+        if extend is not None:
+            pretokens = extended_pretokens(pretokens, training, extend, cut_given=cut_given)
         directory = storage.located(output.directory)
         own = CountsInput(directory=join(directory, COUNTS))
         counts = counts or (own,)

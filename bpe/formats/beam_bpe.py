@@ -18,8 +18,9 @@ from bpe.formats.format import Contents
 from bpe.formats.oniguruma import check_size
 from bpe.formats.strict_json import shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens
-from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, atomic_ids
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.pretokenizer import Pretokenizer
+from bpe.vocabulary import atomic_ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,12 +67,7 @@ def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def write_names(tokenizer: Tokenizer) -> dict[int, str]:
     """The text of each token in the vocabulary, by id."""
-    atomic = atomic_ids(
-        special_tokens=tokenizer.special_tokens,
-        added_tokens=tokenizer.added_tokens,
-        merging=(id_ for merge in tokenizer.merges for id_ in merge),
-        model=tokenizer.model,
-    )
+    atomic = atomic_ids_of(tokenizer)
     spelled = to_text if isinstance(tokenizer.model, ByteLevel) else bytes.decode
     return {
         id_: spelled(token)

@@ -9,9 +9,10 @@ from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError
 from bpe.formats.post_processor import not_applied
 from bpe.formats.strict_json import shorten
-from bpe.models import ByteLevel, atomic_ids
+from bpe.models import ByteLevel
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
+from bpe.vocabulary import atomic_ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -147,12 +148,7 @@ class Ordinary:
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        atomic = atomic_ids(
-            special_tokens=tokenizer.special_tokens,
-            added_tokens=tokenizer.added_tokens,
-            merging=(id_ for merge in tokenizer.merges for id_ in merge),
-            model=tokenizer.model,
-        )
+        atomic = atomic_ids_of(tokenizer)
         self.tokens: Sequence[bytes | None] = [
             None if id_ in atomic else token for id_, token in enumerate(tokenizer.tokens)
         ]

@@ -134,13 +134,18 @@ def extended_pretokens(
     Raises:
         pipelines.errors.JobError: options or a preset say otherwise, or the file cannot be read.
     """
-    from pipelines.extension import extended_pretokens
+    from pipelines.extension import extended_pretokens, load_extended, located
+    from pipelines.failures import job_errors
 
+    with job_errors():
+        tokenizer = load_extended(located(training))
+    if tokenizer is None:
+        return pretokens
     cut_given = any(
         source(ctx, name) > Source.DEFAULT and ctx.params[name] not in (None, ())
         for name in _OF_CUT
     )
-    return extended_pretokens(pretokens, training, cut_given=cut_given)
+    return extended_pretokens(pretokens, training, tokenizer, cut_given=cut_given)
 
 
 def train_settings(ctx: click.Context) -> TrainSettings:
