@@ -13,8 +13,8 @@ import pyarrow as pa
 from bpe._arrow import list_array, text_column
 from bpe._native import Counter, TextColumn, random_words
 from bpe.errors import EncodingError, UnknownCharacterError
-from bpe.normalizer import normalize_column
-from bpe.special_tokens import SpecialCutter
+from bpe.normalizer import before_marks, normalize_column
+from bpe.special_tokens import SpecialCutter, found_in_normalized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -106,7 +106,7 @@ class TextEncoder:
         self._core = core
         self._pretokenizer = pretokenizer
         self._special_tokens = special_tokens
-        self._token_flags = token_flags
+        self._search = TokenSearch(token_flags, pretokenizer)
         self._added = {content.encode(): id_ for content, id_ in added_tokens.items()}
 
     def text(
@@ -209,7 +209,7 @@ class TextEncoder:
             texts,
             pretokenizer=self._pretokenizer,
             cut_out=cut_out,
-            token_flags=self._token_flags,
+            search=self._search,
         )
         try:
             if not isinstance(prepared, Pieces):
@@ -281,7 +281,7 @@ def prepare(
     *,
     pretokenizer: Pretokenizer,
     cut_out: Mapping[bytes, int],
-    token_flags: Mapping[str, TokenFlags],
+    search: TokenSearch,
 ) -> TextColumn | Pieces:
     """Texts as the core can take them: normalized, and cut where it cannot do so itself.
 
@@ -290,12 +290,10 @@ def prepare(
         texts: returns the same rows for Python to cut.
         pretokenizer: how text is normalized and cut.
         cut_out: the tokens to cut at, with their ids.
-        token_flags: how they are found.
+        search: finds them.
     """
     if not pretokenizer.is_native or (pretokenizer.normalizer and cut_out):
-        return cut_texts(
-            texts(), pretokenizer=pretokenizer, cut_out=cut_out, token_flags=token_flags
-        )
+        return cut_texts(texts(), pretokenizer=pretokenizer, cut_out=cut_out, search=search)
     if pretokenizer.normalizer:
         return text_column(normalize_column(texts(), pretokenizer.normalizer))
     return column
@@ -306,7 +304,7 @@ def cut_texts(
     *,
     pretokenizer: Pretokenizer,
     cut_out: Mapping[bytes, int],
-    token_flags: Mapping[str, TokenFlags] | None = None,
+    search: TokenSearch,
 ) -> Pieces:
     """Cut texts at tokens, normalize what lies between, and cut that if the core cannot.
 
@@ -314,11 +312,9 @@ def cut_texts(
         texts: the rows.
         pretokenizer: normalizes and cuts what lies between.
         cut_out: the tokens to cut at, with their ids.
-        token_flags: how they are found.
+        search: finds them.
     """
-    cutter = SpecialCutter(list(cut_out), flags=token_flags)
-    rows = _cut_at_tokens(texts.to_pylist(), cutter, list(cut_out.values()))
-    rows = _normalized(rows, pretokenizer)
+    rows = search.rows(texts.to_pylist(), cut_out)
     cut = pretokenizer.native != ""
     if pretokenizer.never_split and cut:
         parts = [_cut_at_never_split(row, pretokenizer) for row in rows]
@@ -340,28 +336,69 @@ def cut_texts(
     return Pieces(data, pieces, row_ends, cut)
 
 
+class TokenSearch:
+    """Finds tokens in texts, and normalizes what lies between.
+
+    Args:
+        flags: how tokens are found, by name.
+        pretokenizer: normalizes.
+    """
+
+    def __init__(self, flags: Mapping[str, TokenFlags], pretokenizer: Pretokenizer) -> None:
+        self._flags = flags
+        self._steps = pretokenizer.normalizer
+        found = found_in_normalized(flags, self._steps)
+        self._normalized = {token.encode(): text.encode() for token, text in found.items()}
+        self._normalized_flags = {text: flags[token] for token, text in found.items()}
+
+    def rows(self, texts: Iterable[bytes], cut_out: Mapping[bytes, int]) -> list[list[Part]]:
+        """Texts as tokens and normalized text.
+
+        Args:
+            texts: as they are.
+            cut_out: the tokens to cut at, with their ids.
+        """
+        later = {
+            text: cut_out[token] for token, text in self._normalized.items() if token in cut_out
+        }
+        first = {token: id_ for token, id_ in cut_out.items() if token not in self._normalized}
+        rows = _cut_at_tokens([[(text, _TEXT)] for text in texts], first, self._flags)
+        before = len(before_marks(self._steps)) if later else 0
+        if later:
+            rows = _normalized(rows, self._steps[:before])
+            rows = _cut_at_tokens(rows, later, self._normalized_flags)
+        return _normalized(rows, self._steps[before:])
+
+
 def _cut_at_tokens(
-    texts: Iterable[bytes], cutter: SpecialCutter, ids: Sequence[int]
+    rows: list[list[Part]], cut_out: Mapping[bytes, int], flags: Mapping[str, TokenFlags]
 ) -> list[list[Part]]:
-    """Rows as tokens and text."""
+    """Rows with their text cut at tokens."""
+    cutter, ids = SpecialCutter(list(cut_out), flags=flags), list(cut_out.values())
     return [
         [
-            (text[begin:end], _TEXT if which is None else ids[which])
-            for begin, end, which in cutter.cut(text)
+            part
+            for text, what in row
+            for part in (
+                [(text, what)]
+                if what != _TEXT
+                else (
+                    (text[begin:end], _TEXT if which is None else ids[which])
+                    for begin, end, which in cutter.cut(text)
+                )
+            )
         ]
-        for text in texts
+        for row in rows
     ]
 
 
-def _normalized(rows: list[list[Part]], pretokenizer: Pretokenizer) -> list[list[Part]]:
+def _normalized(rows: list[list[Part]], steps: Sequence[str]) -> list[list[Part]]:
     """The rows with their text normalized as one column: most columns need no change."""
-    if not pretokenizer.normalizer:
+    if not steps:
         return rows
     texts = [text for row in rows for text, what in row if what == _TEXT]
     first = [number == 0 for row in rows for number, (_, what) in enumerate(row) if what == _TEXT]
-    column = normalize_column(
-        pa.array(texts, pa.large_binary()), pretokenizer.normalizer, first=first
-    )
+    column = normalize_column(pa.array(texts, pa.large_binary()), steps, first=first)
     normal = iter(column.cast(pa.large_binary()).to_pylist())
     return [[(next(normal) if what == _TEXT else text, what) for text, what in row] for row in rows]
 

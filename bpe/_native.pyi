@@ -358,7 +358,8 @@ class RunCounter:
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
-    def drain(self, shards: int) -> list[CountRun]: ...
+    def drain(self, shards: int) -> list[CountRun]:
+        """A run of counts for each shard; where long runs are cut, then that of pairs in these."""
 
 # The line readers.
 

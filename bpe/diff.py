@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe.counts import require_pretokens
-from bpe.errors import CountsError
+from bpe.errors import CountsError, TokenizerError
 from bpe.explain import ranks_of
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from bpe.counts import PretokenCounts
 
 _ROWS = 1 << 16  # pre-tokens that are encoded at a time
@@ -83,6 +86,23 @@ class Fit:
         return self.bytes / self.tokens if self.tokens else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How much of some counted texts two tokenizers split alike.
+
+    Attributes:
+        texts: occurrences.
+        same_texts: of which both make the same tokens.
+        tokens: that the first makes of them.
+        same_tokens: that the second makes of the same bytes.
+    """
+
+    texts: int
+    same_texts: int
+    tokens: int
+    same_tokens: int
+
+
 def compare(old: Tokenizer, new: Tokenizer) -> Difference:
     """What changed from ``old`` to ``new``."""
     ids_old, ids_new = _ids(old), _ids(new)
@@ -123,7 +143,7 @@ def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
     if tokenizer.superwords:
         raise CountsError(
             "counts of pre-tokens do not say how often superwords occur, which cross them: compare "
-            "the tokenizers on texts"
+            "the tokenizers on texts (bpe compare)"
         )
     uncut = Tokenizer(
         tokens=tokenizer.tokens,
@@ -140,6 +160,92 @@ def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
         tokens += pc.sum(pc.multiply(lengths, times)).as_py() or 0
         size += pc.sum(pc.multiply(pc.binary_length(pretokens).cast(pa.int64()), times)).as_py()
     return Fit(size, tokens)
+
+
+def agreement(
+    first: Tokenizer, second: Tokenizer, *, counts: PretokenCounts, words: Tokenizer | None = None
+) -> Agreement:
+    """How much of a counted corpus two tokenizers split alike; each key is a text by itself.
+
+    Args:
+        first: byte-level, and drops nothing of a text.
+        second: likewise.
+        counts: of pre-tokens, or of runs.
+        words: for runs, the tokenizer whose tokens they are.
+
+    Raises:
+        CountsError: the runs are of another tokenizer, or it is not given.
+        TokenizerError: a text may not decode to itself.
+    """
+    if counts.runs is not None and (words is None or words.text_sha256 != counts.runs.tokenizer):
+        raise CountsError(
+            "the runs are of another tokenizer: give the one that they were counted with"
+        )
+    if not first.lossless or not second.lossless:
+        raise TokenizerError("tokens are compared by their bytes: both must be lossless")
+    sizes = token_sizes(first), token_sizes(second)
+    texts = same_texts = tokens = same = 0
+    for begin in range(0, len(counts), _ROWS):
+        keys = counts.pretokens.slice(begin, _ROWS)
+        times = counts.counts.slice(begin, _ROWS).to_numpy()
+        if counts.runs is not None and words is not None:
+            keys = words.decode_arrow(_run_ids(keys, counts.runs.id_bytes))
+        lists = first.encode_arrow(keys), second.encode_arrow(keys)
+        lengths, others = (pc.list_value_length(one).to_numpy().astype(np.int64) for one in lists)
+        both = same_tokens(*lists, sizes=sizes)
+        texts += int(times.sum())
+        same_texts += int(times[(both == lengths) & (both == others)].sum())
+        tokens += int((lengths * times).sum())
+        same += int((both * times).sum())
+    return Agreement(texts=texts, same_texts=same_texts, tokens=tokens, same_tokens=same)
+
+
+def _run_ids(keys: pa.Array, id_bytes: int) -> pa.ListArray:
+    """The ids of runs."""
+    data = np.frombuffer(b"".join(keys.to_pylist()), np.dtype(f"<u{id_bytes}"))
+    lengths = pc.binary_length(keys).to_numpy() // id_bytes
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(data))
+
+
+def token_sizes(tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
+    """The bytes of each token, by id."""
+    return np.array([len(token or b"") for token in tokenizer.tokens], np.int64)
+
+
+def same_tokens(
+    first: pa.ListArray,
+    second: pa.ListArray,
+    *,
+    sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+) -> npt.NDArray[np.int64]:
+    """How many tokens of each text two tokenizers make of the same bytes of it.
+
+    Args:
+        first: the ids of each text, by a lossless tokenizer, without nulls.
+        second: those of the same texts, by another.
+        sizes: :func:`token_sizes` of both.
+
+    Returns:
+        One number for each text.
+    """
+    (begins, ends), (others, other_ends) = (
+        _spans(lists, size) for lists, size in zip((first, second), sizes, strict=True)
+    )
+    at = np.searchsorted(other_ends, ends)  # both end together
+    same = (other_ends[at] == ends) & (others[at] == begins)
+    before = np.concatenate([[0], np.cumsum(same, dtype=np.int64)])
+    rows = np.concatenate([[0], np.cumsum(pc.list_value_length(first).to_numpy(), dtype=np.int64)])
+    return np.asarray(before[rows[1:]] - before[rows[:-1]])
+
+
+def _spans(
+    lists: pa.ListArray, sizes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each token begins and ends in all texts together, in bytes."""
+    lengths = sizes[pc.list_flatten(lists).to_numpy()]
+    ends = np.cumsum(lengths)
+    return ends - lengths, ends
 
 
 def _ids(tokenizer: Tokenizer) -> dict[bytes, int]:

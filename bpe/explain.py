@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bpe._native import Encoder
     from bpe.models import Model
     from bpe.tokenizer import Tokenizer
+    from bpe.vocabulary import Vocabulary
 
 
 _SHOWN = 8  # special tokens, and merges at either end
@@ -115,7 +116,7 @@ def ranks_of(
     return {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(merges)}
 
 
-def superword_ids(tokenizer: Tokenizer) -> set[int]:
+def superword_ids(tokenizer: Vocabulary) -> set[int]:
     """The tokens that superwords alone make: no pre-token is one of them."""
     made = {result for _, _, result in tokenizer.merges}
     return {result for _, _, result in tokenizer.superwords if result not in made}

@@ -11,6 +11,7 @@ from bpe.errors import TrainingError
 from bpe.models import ByteLevel
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
+from bpe.special_tokens import found_in_normalized
 from bpe.symbols import Alphabet
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import atomic_ids_of
@@ -68,6 +69,11 @@ def check_extended(
                 f"the tokenizer to extend finds {content!r} with lstrip, rstrip or single_word: "
                 "counts are cut at the token alone, so they cannot be of the same pre-tokens"
             )
+    if found := found_in_normalized(tokenizer.token_flags, tokenizer.pretokenizer.normalizer):
+        raise TrainingError(
+            f"the tokenizer to extend finds {next(iter(found))!r} in normalized text: counts are "
+            "cut before they are normalized, so they cannot be of the same pre-tokens"
+        )
     if not isinstance(model, ByteLevel):
         raise TrainingError(
             f"the tokenizer to extend is {mine}, the model asked for is {type(model).__name__}: "

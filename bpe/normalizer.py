@@ -124,6 +124,16 @@ def normalize_column(
     return texts
 
 
+def before_marks(steps: Sequence[str]) -> Sequence[str]:
+    """The steps without those at the end that Hugging Face's ``Metaspace`` does, a pre-tokenizer.
+
+    >>> before_marks(["nfc", "mark-spaces", "ensure-mark"])
+    ['nfc']
+    """
+    marks = len(steps) > 1 and steps[-2] == "mark-spaces" and steps[-1].startswith("ensure-")
+    return steps[:-2] if marks else steps
+
+
 def keeps_occurrences(content: str, steps: Collection[str]) -> bool:
     """Whether a normalized text holds a string just where the text does, and changes around it.
 

@@ -10,12 +10,11 @@ import regex
 
 from bpe import _native
 from bpe._arrow import text_column
-from bpe._encoding import Pieces, prepare
-from bpe._native import merge_runs
+from bpe._encoding import Pieces, TokenSearch, prepare
 from bpe.counting import text_blocks
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts
-from bpe.counts.runs import Runs, id_bytes
+from bpe.counts.runs import CutRuns, Runs, id_bytes
 from bpe.errors import CountsError, EncodingError
 from bpe.models import ByteLevel
 
@@ -48,7 +47,8 @@ def count_runs(
         tokenizer: byte-level, without superwords. All of its special tokens are cut out of texts.
         merge_pattern: a regular expression of ``regex``, searched for in each token.
         max_run: longer runs are cut into consecutive pieces of so many tokens; a last piece of one
-            token is left out. The pairs at the cuts are not counted. None for no limit.
+            token is left out. The pairs at the cuts are not counted; ``cut`` of the counts says
+            what that may change. None for no limit.
 
     Returns:
         Counts whose keys are ids, as :class:`bpe.counts.Runs` says; their ``totals.pretokens`` are
@@ -72,12 +72,14 @@ def count_runs(
         runs += counter.add(block)
         documents += len(block)
         size += pc.sum(pc.binary_length(block)).as_py() or 0
+    run, *pairs = counter.drain(1)
     return PretokenCounts(
-        run=merge_runs(counter.drain(1)),
+        run=run,
         pretokenizer=tokenizer.pretokenizer,
         special_tokens=tuple(tokenizer.special_tokens),
         totals=Totals(documents=documents, bytes=size, pretokens=runs),
         runs=counter.runs,
+        cut=CutRuns.of(pairs[0]) if pairs else None,
     )
 
 
@@ -105,7 +107,7 @@ class RunCounter:
     ) -> None:
         self.runs = runs_of(tokenizer, merge_pattern=merge_pattern, max_run=max_run)
         self._pretokenizer = tokenizer.pretokenizer
-        self._token_flags = tokenizer.token_flags
+        self._search = TokenSearch(tokenizer.token_flags, tokenizer.pretokenizer)
         cut_out = {**tokenizer.added_tokens, **tokenizer.special_tokens}
         self._cut_out = {content.encode(): id_ for content, id_ in cut_out.items()}
         self._counter = _native.RunCounter(
@@ -143,7 +145,7 @@ class RunCounter:
             lambda: texts.cast(pa.large_binary()),
             pretokenizer=self._pretokenizer,
             cut_out=self._cut_out,
-            token_flags=self._token_flags,
+            search=self._search,
         )
         try:
             if isinstance(prepared, Pieces):
@@ -154,7 +156,11 @@ class RunCounter:
             raise EncodingError(str(error)) from None
 
     def drain(self, shards: int) -> list[CountRun]:
-        """All counts as one run of counts for each shard; the counter is empty afterwards."""
+        """All counts as one run of counts for each shard; the counter is empty afterwards.
+
+        Where long runs are cut, one run more, for :meth:`bpe.counts.CutRuns.of`: the counts of the
+        pairs of tokens in these.
+        """
         return self._counter.drain(shards)
 
 

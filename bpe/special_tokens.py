@@ -10,6 +10,7 @@ import pyarrow as pa
 from bpe._arrow import text_column
 from bpe._native import SpecialMatcher
 from bpe.errors import SpecialTokenError
+from bpe.normalizer import before_marks, keeps_occurrences, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,8 @@ class TokenFlags:
         lstrip: takes the whitespace before it.
         rstrip: takes the whitespace behind it; a token in there is found too.
         single_word: is plain text beside a character of a word (``\w``).
-        normalized: is searched for in what the tokens without this flag leave.
+        normalized: is searched for in what the tokens without this flag leave: in normalized text,
+            and normalized itself, if it could be elsewhere there (`found_in_normalized`).
 
     Example:
         >>> mask = {"<mask>": TokenFlags(lstrip=True)}
@@ -76,6 +78,45 @@ def check_special_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
             raise SpecialTokenError(f"special token {token!r} is given twice: leave one out")
         checked[token] = None
     return tuple(checked)
+
+
+def found_in_normalized(flags: Mapping[str, TokenFlags], steps: Sequence[str]) -> dict[str, str]:
+    """The tokens that are searched for in normalized text, and what is searched for there.
+
+    None are where normalizing moves, makes and removes none of those with the flag ``normalized``:
+    then they are found in the text itself.
+
+    Args:
+        flags: of special and added tokens, by name.
+        steps: of the normalizer.
+
+    Raises:
+        SpecialTokenError: a normalized token is empty, or another one as well.
+
+    Example:
+        >>> flag = TokenFlags(normalized=True)
+        >>> found_in_normalized({"<Tool>": flag}, ["lowercase"])
+        {'<Tool>': '<tool>'}
+        >>> found_in_normalized({"||": flag}, ["nfc"])
+        {}
+    """
+    steps = before_marks(steps)
+    tokens = {token: flag for token, flag in flags.items() if flag.normalized}
+    if not steps or all(
+        keeps_occurrences(token, steps) and not flag.change_matches
+        for token, flag in tokens.items()
+    ):
+        return {}
+    found: dict[str, str] = {}
+    for token in tokens:
+        normalized = normalize(token.encode(), steps).decode()
+        if not normalized or normalized in found.values():
+            raise SpecialTokenError(
+                f"the token {token!r} is {normalized!r} in normalized text"
+                + (", as another one is" if normalized else "")
+            )
+        found[token] = normalized
+    return found
 
 
 class SpecialCutter:

@@ -28,6 +28,7 @@ from bpe.training_report import Extended, SuperwordTraining, TrainedMerge, Train
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bpe.counts import CutRuns
     from bpe.counts.pruning import Pruned
 
 _MERGES_A_STEP = 256  # between two reports of progress
@@ -210,7 +211,7 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         max_tokens=1 << 31,
         min_frequency=min(settings.min_frequency * counts.scale, (1 << 63) - 1),
         forbidden=forbidden_strings(tuple(extension.atomic_tokens(tokenizer)), ByteLevel()),
-        pruned=most_pruned(counts.prune, ByteLevel()),
+        pruned=_uncertain(counts.prune, counts.cut),
     )
     symbol_of_id = extension.symbols_of(tokenizer, ids)
     try:
@@ -244,6 +245,7 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         tokens=list(start),
         ids={token: id_ for id_, token in enumerate(start) if token is not None},
         prune=counts.prune,
+        cut=counts.cut,
         counts={
             **asdict(origin),
             "scale": counts.scale,
@@ -347,6 +349,7 @@ class _Phase:
         replayed: how many steps of words were made.
         before: for each superword merge, how many steps of words came before it.
         prune: what was dropped for being rare.
+        cut: what the cuts of long runs may have changed.
         counts: for the report.
     """
 
@@ -362,6 +365,7 @@ class _Phase:
     replayed: int = 0
     before: list[int] = field(default_factory=list)
     prune: Pruned | None
+    cut: CutRuns | None
     counts: dict[str, Any]
 
     def merge(self, progress: Callable[[int, int], object] | None) -> None:
@@ -438,13 +442,19 @@ class _Phase:
         counts = memoryview(self.trainer.count()).cast("q")
         tokens_left = memoryview(self.trainer.tokens_left()).cast("q")
         full = len(self.ids) >= self.most
+        affected = self._affected()
+
+        def with_affected(lost: Pruned | CutRuns | None) -> dict[str, int | None] | None:
+            return None if lost is None else {**asdict(lost), "first_affected_merge": affected}
+
         return SuperwordTraining(
             **vars(self.settings),
             stopped="vocabulary full" if full else "no pair left",
             initial_tokens=self.trainer.initial_tokens,
             repeated=tuple(memoryview(self.trainer.repeated()).cast("I")),
             steps_before=tuple(self.before) if self.settings.boundless else (),
-            pruned=self._pruned(),
+            pruned=with_affected(self.prune),
+            cut=with_affected(self.cut),
             counts=self.counts,
             tied=tuple(memoryview(self.trainer.tied()).cast("I")),
             merges=tuple(
@@ -455,22 +465,41 @@ class _Phase:
             ),
         )
 
-    def _pruned(self) -> dict[str, int | None] | None:
-        if self.prune is None:
-            return None
+    def _affected(self) -> int | None:
+        """The first superword that could be another one, had nothing been dropped or cut."""
+        counts = memoryview(self.trainer.count()).cast("q")
         affected = self.trainer.first_affected
         if affected is None and self._could_go_on():
             affected = self.trainer.merge_count
-        return {**asdict(self.prune), "first_affected_merge": affected}
+        if self.cut is not None:  # then its own count may be too high
+            for number, count in enumerate(counts[:affected]):
+                if not self._is_enough(count - self.cut.max_pair):
+                    return number
+        return affected
+
+    def _is_enough(self, count: int) -> bool:
+        """Whether a pair that occurs so often becomes a superword before training ends."""
+        if count < self.settings.min_frequency * self.scale[0]:
+            return False
+        return self.replayed == len(self.steps) or self._exceeds(count)
 
     def _could_go_on(self) -> bool:
-        """Whether a pair with all that was pruned could have become one superword more."""
+        """Whether a pair with all that was dropped or cut could have become one superword more."""
         if len(self.ids) >= self.most and not self.settings.boundless:
             return False
-        following = self.trainer.peek()
-        possible = (following[2] if following else 0) + most_pruned(self.prune, ByteLevel())
-        if possible < self.settings.min_frequency * self.scale[0]:
+        following, least = self.trainer.peek(), self.settings.min_frequency * self.scale[0]
+        # Of pairs that are too rare for a merge, the greatest count is not known.
+        possible = (following[2] if following else least - 1) + _uncertain(self.prune, self.cut)
+        if possible < least:
             return False
         if len(self.ids) < self.most or not self.replayed:
             return True
         return possible * self.scale[1] > self.steps[self.replayed - 1].count * self.scale[0]
+
+
+def _uncertain(prune: Pruned | None, cut: CutRuns | None) -> int:
+    """How much more frequent a pair can be than another one that its count is below by less.
+
+    What was dropped adds to counts. The cuts of long runs move each of the two counts, up or down.
+    """
+    return most_pruned(prune, ByteLevel()) + (0 if cut is None else 2 * cut.max_pair)

@@ -24,6 +24,7 @@ from bpe.explain import (
 )
 from bpe.files import write_atomically
 from bpe.formats import huggingface
+from bpe.formats.huggingface_superwords import approximate
 from bpe.formats.post_processor import not_applied
 from bpe.models import ByteLevel, CharacterLevel, WordPiece, is_symbol
 from bpe.pretokenizer import Pretokenizer
@@ -152,7 +153,8 @@ class Tokenizer(Vocabulary):
                 other ``*.json``, or an existing directory, for tokenizer.json.
             leave_out: what to omit if the format cannot hold it, to be given again on loading: any
                 of ``bpe.formats.LEAVE_OUT``.
-            dialect: of tokenizer.json. ``huggingface``: Hugging Face's libraries read it.
+            dialect: of tokenizer.json. ``huggingface``: Hugging Face's libraries read it, and give
+                the same ids, also of superwords.
                 ``beam-bpe``: a tokenizer that they cannot express is written for this library
                 alone, so that they refuse the file.
 
@@ -441,6 +443,18 @@ class Tokenizer(Vocabulary):
                 tokens and alphabet; or the ids do not follow the order of the merges.
         """
         return Tokenizer(**self.__getstate__() | truncated(self, vocab_size))
+
+    def approximate(self) -> Tokenizer:
+        """A tokenizer with the same tokens whose superwords are ordinary merges.
+
+        SuperBPE publishes tokenizers in this form, which every format can hold: all merges in one
+        list, and a pre-tokenizer that hardly cuts. It also merges what is no pre-token by itself,
+        so **some ids differ**; :func:`bpe.diff.agreement` measures how many.
+
+        Raises:
+            TokenizerError: there are no superwords.
+        """
+        return approximate(self)
 
     def __repr__(self) -> str:
         model = "" if isinstance(self._model, ByteLevel) else f"{self._model!r}, "

@@ -63,12 +63,15 @@ class MixedSource:
         weight: the factor of its counts: ``3`` or ``1/2``.
         bytes_share: of the weighted bytes of all texts; from 0 to 1.
         pretokens_share: of the weighted pre-tokens.
+        tokens_share: of the weighted tokens of the tokenizer that the shares are of; None where
+            they are of something else.
     """
 
     path: str
     weight: str
     bytes_share: float
     pretokens_share: float
+    tokens_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +162,16 @@ def _gini(costs: Sequence[tuple[int | None, int]]) -> float | None:
 class _Provenance:
     """Keeps the mappings of a report, whose other fields are frozen, from being changed."""
 
-    pruned: Mapping[str, int | None] | None
-    counts: Mapping[str, Any]
-
     def __post_init__(self) -> None:
-        for name in ("counts", "pruned"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _frozen(value))
+        for name, value in self._mappings():
+            object.__setattr__(self, name, _frozen(value))
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {
-            "counts": dict(self.counts),
-            "pruned": None if self.pruned is None else dict(self.pruned),
-        }
+        return vars(self) | {name: dict(value) for name, value in self._mappings()}
+
+    def _mappings(self) -> list[tuple[str, Mapping[str, Any]]]:
+        named = [(name, getattr(self, name, None)) for name in ("counts", "pruned", "cut")]
+        return [(name, value) for name, value in named if value is not None]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -200,6 +200,8 @@ class SuperwordTraining(_Provenance):
         pruned: what was dropped for being rare, and ``first_affected_merge``: the number (from 0)
             of the first superword merge that could be another one had it not been dropped, as for
             words. The counts of words are taken as they are.
+        cut: what the cuts of long runs may have changed, and the same number; None where none are
+            cut. Where runs were dropped too, the number is of both.
         counts: of the runs: where they come from, totals.
         tied: the numbers of the merges that the tie rule decided.
         merges: the superword merges in the order of their ranks.
@@ -216,6 +218,7 @@ class SuperwordTraining(_Provenance):
     repeated: tuple[int, ...] = ()
     steps_before: tuple[int, ...] = ()
     pruned: Mapping[str, int | None] | None
+    cut: Mapping[str, int | None] | None = None
     counts: Mapping[str, Any]
     tied: tuple[int, ...]
     merges: tuple[TrainedMerge, ...]
@@ -242,6 +245,7 @@ class SuperwordTraining(_Provenance):
             repeated=tuple(number for number in self.repeated if number < merges),
             tied=tuple(number for number in self.tied if number < merges),
             pruned=_pruned_before(self.pruned, merges),
+            cut=_pruned_before(self.cut, merges),
             merges=self.merges[:merges],
         )
 
@@ -339,6 +343,32 @@ class Training(_Provenance):
         return self.merges[-1].tokens_left if self.merges else self.initial_tokens
 
     @property
+    def bytes_per_token(self) -> float | None:
+        """Of the corpus at the end, with superwords; None if it is empty, or they hide it.
+
+        That is where they competed with words, or were not learnt of all runs of the same corpus.
+        """
+        tokens = self.tokens
+        if self.superwords is not None:
+            if not self._is_of_all_runs:
+                return None
+            tokens += self.superwords.tokens - self.superwords.initial_tokens
+        return self.initial_bytes / tokens if tokens else None
+
+    @property
+    def _is_of_all_runs(self) -> bool:
+        """Whether superwords are on top of all words, and of all runs of the same corpus.
+
+        Else their ``tokens_left`` does not say how long the corpus is.
+        """
+        learnt = self.superwords
+        if learnt is None or learnt.boundless or learnt.pruned is not None:
+            return False
+        names = ("documents", "bytes", "scale")
+        same = all(self.counts.get(name) == learnt.counts.get(name) for name in names)
+        return same and learnt.counts.get("max_run") is None and self.initial_words > 0
+
+    @property
     def score(self) -> str:
         """What ranks pairs: ``count``, or the score of ``wordpiece``."""
         return "wordpiece" if isinstance(self.model, WordPiece) else "count"
@@ -363,20 +393,13 @@ class Training(_Provenance):
         return [points[_place(size, points[0].vocab_size, len(points))] for size in sizes]
 
     def _superword_points(self, size: int) -> Iterator[CurvePoint]:
-        """The points of superwords, one for each that is a new token.
-
-        None unless they are on top of all words, and of all runs of the same corpus: else
-        ``tokens_left`` of superwords does not say how long the corpus is.
+        """The points of superwords, one for each that is a new token; none if they are unknown.
 
         Args:
             size: of the vocabulary of words.
         """
         learnt = self.superwords
-        if learnt is None or learnt.boundless or learnt.pruned is not None:
-            return
-        names = ("documents", "bytes", "scale")
-        same = all(self.counts.get(name) == learnt.counts.get(name) for name in names)
-        if not same or learnt.counts.get("max_run") is not None or not self.initial_words:
+        if learnt is None or not self._is_of_all_runs:
             return
         repeated = set(learnt.repeated)
         for number, merge in enumerate(learnt.merges):
@@ -531,7 +554,7 @@ def _object(values: Mapping[str, Any], indent: str = "") -> str:
 def _pruned_before(
     pruned: Mapping[str, int | None] | None, merges: int
 ) -> Mapping[str, int | None] | None:
-    """What pruning could have changed in the first merges."""
+    """What pruning, or the cuts of runs, could have changed in the first merges."""
     if pruned is None:
         return None
     affected = pruned["first_affected_merge"]

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts, check_agreement, combine, require_pretokens
-from bpe.counts.runs import Runs
+from bpe.counts.runs import CutRuns, Runs
 
-__all__ = ["PretokenCounts", "Runs", "Totals", "check_agreement", "combine", "require_pretokens"]
+__all__ = [
+    "CutRuns",
+    "PretokenCounts",
+    "Runs",
+    "Totals",
+    "check_agreement",
+    "combine",
+    "require_pretokens",
+]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bpe._codec import decode, encode
 from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.pruning import Pruned
-from bpe.counts.runs import Runs
+from bpe.counts.runs import CutRuns, Runs
 from bpe.errors import CountsError
 from bpe.files import is_intact, with_checksum
 from bpe.pretokenizer import Pretokenizer
@@ -157,6 +157,7 @@ class CountsManifest:
         prune: what was dropped for being rare.
         scale: all counts are in units of ``1 / scale``.
         runs: of counts of runs, how they were found; else None.
+        cut: what the cuts of long runs may have changed; None where none are cut.
     """
 
     pretokenizer: Pretokenizer
@@ -169,6 +170,7 @@ class CountsManifest:
     prune: Pruned | None = None
     scale: int = 1
     runs: Runs | None = None
+    cut: CutRuns | None = None
 
     def files(self) -> dict[str, bytes]:
         """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
@@ -187,6 +189,7 @@ class CountsManifest:
             **self.pretokenizer.settings,
             special_tokens=self.special_tokens,
             runs=self.runs,
+            cut=self.cut,
             order_span=self.order_span,
             totals=_FileTotals(
                 **vars(self.totals), distinct_pretokens=sum(part.rows for part in self.parts)
@@ -252,6 +255,7 @@ class CountsManifest:
                 prune=file.pruned,
                 scale=file.scale,
                 runs=file.runs,
+                cut=file.cut,
             )
         except ValueError as error:
             raise CountsError(f"{where}: {error}: count again") from error
@@ -294,6 +298,7 @@ class _File:
     never_split: tuple[str, ...] | None = None
     special_tokens: tuple[str, ...]
     runs: Runs | None = None
+    cut: CutRuns | None = None
     order_span: int | None
     totals: _FileTotals
     pruned: Pruned | None

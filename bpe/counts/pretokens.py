@@ -27,7 +27,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from bpe.counts.runs import Runs
+    from bpe.counts.runs import CutRuns, Runs
 
 __all__ = ["PretokenCounts", "Totals", "combine"]
 
@@ -53,6 +53,7 @@ class PretokenCounts:
             fractions.
         runs: of counts of runs, how they were found: pre-tokens are then the ids of their tokens
             as bytes, as `bpe.counts.Runs` says. None for counts of pre-tokens.
+        cut: what the cuts of long runs may have changed; None without ``runs.max_run``.
 
     Raises:
         CountsError: the fields contradict each other, or the counts add up to over 2^63 - 1.
@@ -67,6 +68,7 @@ class PretokenCounts:
     prune: Pruned | None = None
     scale: int = 1
     runs: Runs | None = None
+    cut: CutRuns | None = None
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
@@ -94,7 +96,13 @@ class PretokenCounts:
                 raise CountsError(f"a document has place {last}, order_span is {self.order_span}")
 
     def _check_runs(self) -> None:
-        """Refuse keys that are not two ids or more."""
+        """Refuse keys that are not two ids or more, and cuts that nobody counted."""
+        is_cut = self.runs is not None and self.runs.max_run is not None
+        if is_cut != (self.cut is not None):
+            raise CountsError(
+                f"runs are cut by max_run, or not, but the counts say cut={self.cut}: count the "
+                "runs again"
+            )
         if self.runs is None or not len(self):
             return
         width = self.runs.id_bytes
@@ -154,6 +162,7 @@ class PretokenCounts:
             and self.prune == other.prune
             and self.scale == other.scale
             and self.runs == other.runs
+            and self.cut == other.cut
             and self._table.equals(other._table)
         )
 
@@ -195,6 +204,7 @@ class PretokenCounts:
             totals=self.totals * times,
             order_span=None if self.order_span is None else self.order_span * times,
             prune=self.prune and self.prune * times,
+            cut=self.cut and self.cut * times,
         )
 
     __rmul__ = __mul__
@@ -253,6 +263,7 @@ class PretokenCounts:
             prune=self.prune,
             scale=self.scale,
             runs=self.runs,
+            cut=self.cut,
         )
         write_counts(Path(directory), self.run, manifest, shards=shards)
 
@@ -275,6 +286,7 @@ class PretokenCounts:
                 prune=manifest.prune,
                 scale=manifest.scale,
                 runs=manifest.runs,
+                cut=manifest.cut,
             )
         except CountsError as error:
             raise CountsError(f"{directory}: {error}") from error
@@ -369,6 +381,7 @@ def combine(
         return first
     runs, totals, span = [], Totals(), 0
     prune: Pruned | None = None
+    cut: CutRuns | None = None
     for (counts, factor), title in zip(pairs, titles, strict=True):
         times = int(factor * scale)
         try:
@@ -380,6 +393,8 @@ def combine(
         span += counts.order_span or 0
         if more.prune is not None:
             prune = prune + more.prune if prune else more.prune
+        if more.cut is not None:
+            cut = cut + more.cut if cut else more.cut
     try:
         run = merge_runs(runs)
     except OverflowError as error:
@@ -394,6 +409,7 @@ def combine(
         prune=prune,
         scale=scale,
         runs=first.runs,
+        cut=cut,
     )
 
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe.errors import CountsError
+
+if TYPE_CHECKING:
+    from bpe._native import CountRun
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NARROW_IDS = 1 << 16
@@ -51,6 +58,42 @@ class Runs:
             f"runs (tokenizer {self.tokenizer[:12]}, merge pattern {self.merge_pattern!r}"
             f"{longest}, {8 * self.id_bytes}-bit ids)"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutRuns:
+    """What counts may be wrong by, because runs longer than `Runs.max_run` were cut.
+
+    Exact for one corpus. Sums are upper bounds: the most frequent pairs may differ.
+
+    Attributes:
+        pairs: adjacent tokens in the runs that were cut, those at the cuts included; occurrences.
+        max_pair: occurrences of the most frequent of these pairs. The count of no pair of symbols
+            changes by more, however tokens are merged: one occurs where the last token of its left
+            symbol is followed by the first token of its right one.
+    """
+
+    pairs: int
+    max_pair: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_pair <= self.pairs:
+            raise CountsError(
+                f"cut: max_pair {self.max_pair} is not between 0 and pairs, {self.pairs}"
+            )
+
+    def __add__(self, other: CutRuns) -> CutRuns:
+        return CutRuns(pairs=self.pairs + other.pairs, max_pair=self.max_pair + other.max_pair)
+
+    def __mul__(self, times: int) -> CutRuns:
+        return CutRuns(pairs=self.pairs * times, max_pair=self.max_pair * times)
+
+    @classmethod
+    def of(cls, pairs: CountRun) -> CutRuns:
+        """From the counts of these pairs."""
+        buffers = [None, pa.py_buffer(pairs.counts)]
+        counts = pa.Int64Array.from_buffers(pa.int64(), len(pairs), buffers)
+        return cls(pairs=pairs.total(), max_pair=pc.max(counts).as_py() or 0)
 
 
 def id_bytes(max_id: int) -> int:

@@ -141,8 +141,8 @@ def require_byte_level(tokenizer: Tokenizer, *, kind: str) -> None:
     """
     if tokenizer.superwords:
         raise TokenizerError(
-            f"{kind} cannot hold superwords, which merge pre-tokens: write a tokenizer.json in the "
-            "dialect beam-bpe"
+            f"{kind} cannot hold superwords, which merge pre-tokens: write a tokenizer.json, or "
+            "`approximate` them"
         )
     if not isinstance(tokenizer.model, ByteLevel):
         raise TokenizerError(

@@ -8,9 +8,10 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from bpe.errors import InexpressibleError, TokenizerError
+from bpe.errors import InexpressibleError, SpecialTokenError, TokenizerError
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
 from bpe.formats.export_checks import lost_roles
@@ -25,14 +26,21 @@ from bpe.formats.huggingface_cuts import (
     write_normalizer,
     write_pre_tokenizer,
 )
+from bpe.formats.huggingface_superwords import (
+    exact_pattern,
+    joined_merges,
+    read_pattern,
+    read_superwords,
+    write_pattern,
+)
 from bpe.formats.post_processor import check_post_processor
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, is_symbol
-from bpe.normalizer import MARK, PREPENDING, keeps_occurrences
+from bpe.normalizer import MARK, PREPENDING
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
-from bpe.special_tokens import TokenFlags
+from bpe.special_tokens import TokenFlags, found_in_normalized
 from bpe.vocabulary import merge_triples
 
 if TYPE_CHECKING:
@@ -96,11 +104,12 @@ def to_json_and_reason(
     """
     if dialect not in DIALECTS:
         raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
-    names, entries, reason = _contents(tokenizer)
+    names, entries, reason = _contents(tokenizer, one_list=dialect == "huggingface")
     if reason is not None and dialect == "huggingface":
+        other = ", or `approximate` to write it without superwords" if tokenizer.superwords else ""
         raise InexpressibleError(
             f"Hugging Face's tokenizer.json cannot express this tokenizer: {reason}; give "
-            "`dialect` beam-bpe to write a tokenizer.json that only bpe reads"
+            f"`dialect` beam-bpe to write a tokenizer.json that only bpe reads{other}"
         )
     head = {
         "version": beam_bpe.VERSION if reason else _VERSION,
@@ -115,39 +124,56 @@ def to_json_and_reason(
     }
     has_merges = reason is not None or not isinstance(tokenizer.model, WordPiece)
     lists = {"merges": tokenizer.merges} if has_merges else {}
-    if tokenizer.superwords:
+    if tokenizer.superwords and reason is None:
+        lists["merges"] = joined_merges(tokenizer)
+    elif tokenizer.superwords:
         lists["superwords"] = tokenizer.superwords
     return _joined(head, names, lists), reason
 
 
 def why_dialect(tokenizer: Tokenizer) -> str | None:
-    """Why its tokenizer.json must be in the dialect; None if Hugging Face's can express it."""
-    return _contents(tokenizer)[2]
+    """Why its tokenizer.json is in the dialect where that is allowed; None if it is not."""
+    return _contents(tokenizer, one_list=False)[2]
 
 
-def _contents(tokenizer: Tokenizer) -> tuple[dict[int, str], dict[str, Any], str | None]:
-    """The names of the tokens, the entries, and why both are the dialect's, if they are."""
+def _contents(
+    tokenizer: Tokenizer, *, one_list: bool
+) -> tuple[dict[int, str], dict[str, Any], str | None]:
+    """The names of the tokens, the entries, and why both are the dialect's, if they are.
+
+    Args:
+        tokenizer: what to write.
+        one_list: write superwords as merges like others, under another pre-tokenizer.
+    """
     try:
-        return token_names(tokenizer), _entries(tokenizer), None
+        return token_names(tokenizer), _entries(tokenizer, one_list=one_list), None
     except InexpressibleError as error:
         return beam_bpe.write_names(tokenizer), beam_bpe.write_entries(tokenizer), str(error)
 
 
-def _entries(tokenizer: Tokenizer) -> dict[str, Any]:
+def _entries(tokenizer: Tokenizer, *, one_list: bool) -> dict[str, Any]:
     """The entries for Hugging Face's libraries; ``model`` without vocabulary and merges.
+
+    Args:
+        tokenizer: what to write.
+        one_list: as for :func:`_contents`.
 
     Raises:
         InexpressibleError: they cannot express the tokenizer.
     """
     byte_level = isinstance(tokenizer.model, ByteLevel)
-    if tokenizer.superwords:
+    if tokenizer.superwords and not one_list:
         raise InexpressibleError(
-            f"its {len(tokenizer.superwords):,} superwords merge pre-tokens that are one token "
-            'each, and "is one token" is no regular expression'
+            f"its {len(tokenizer.superwords):,} superwords are a list of merges of their own"
         )
+    pre_tokenizer = (
+        write_pattern(exact_pattern(tokenizer))
+        if tokenizer.superwords
+        else write_pre_tokenizer(tokenizer.pretokenizer, byte_level=byte_level)
+    )
     return {
         "normalizer": write_normalizer(tokenizer.pretokenizer.normalizer),
-        "pre_tokenizer": write_pre_tokenizer(tokenizer.pretokenizer, byte_level=byte_level),
+        "pre_tokenizer": pre_tokenizer,
         "decoder": write_decoder(tokenizer.model, tokenizer.pretokenizer.normalizer),
         "model": write_model(tokenizer),
     }
@@ -207,6 +233,15 @@ def read(
     file.get("version").must_be(_VERSION, beam_bpe.VERSION, None)
     file.get("truncation").must_be(None)
     file.get("padding").must_be(None)
+    if (known := read_pattern(file.get("pre_tokenizer"))) is not None:
+        cut = write_pre_tokenizer(Pretokenizer(known[0]), byte_level=True)
+        words = replace(file, value={**file.value, "pre_tokenizer": cut})
+        if (spec := read_superwords(_read(path, words), *known)) is not None:
+            return spec
+    return _read(path, file)
+
+
+def _read(path: Path, file: Entry) -> TokenizerSpec:
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         file.get(name).bounded()
     entry = file.get("model")
@@ -226,13 +261,10 @@ def read(
     )
 
     vocab = read_vocab(entry.get("vocab"))
-    tokens = read_added_tokens(
-        file.get("added_tokens"),
-        vocab,
-        normalizer=() if is_dialect else normalizer,
-        own_ids=is_dialect,
-    )
+    tokens = read_added_tokens(file.get("added_tokens"), vocab, own_ids=is_dialect)
     added, special, flags = tokens
+    keeps_spaces = not is_dialect and marks == ("mark-spaces",)
+    flags = _searched(file.get("added_tokens"), flags, cut, keeps_spaces=keeps_spaces)
     read_them = beam_bpe.read_contents if is_dialect else read_contents
     contents = read_them(entry, model, vocab, added)
     if not is_dialect:
@@ -507,19 +539,18 @@ class AddedTokens(NamedTuple):
 
 
 def read_added_tokens(
-    entry: Entry, vocab: Mapping[str, int], *, normalizer: Sequence[str], own_ids: bool = False
+    entry: Entry, vocab: Mapping[str, int], *, own_ids: bool = False
 ) -> AddedTokens:
     """The added tokens of a file.
 
     Args:
         entry: ``added_tokens``.
         vocab: that of the model.
-        normalizer: the steps by which texts are normalized before they are cut.
         own_ids: whether the ids in ``added_tokens`` count. Hugging Face takes those of the
             vocabulary, or the next free ones.
 
     Raises:
-        TokenizerFileError: a token is broken, or searched for in normalized text.
+        TokenizerFileError: a token is broken.
     """
     added = AddedTokens({}, set(), {})
     if entry.value is None:
@@ -544,34 +575,64 @@ def read_added_tokens(
         free = max(free, expected + 1)
         if item.get("special").boolean(default=False):
             added.special.add(content)
-        added.flags[content] = _read_flags(item, normalizer)
+        added.flags[content] = TokenFlags(
+            **{name: item.get(name).boolean(default=False) for name in _FLAGS[:-1]},
+            normalized=item.get("normalized").boolean(default=not item.get("special").value),
+        )
     return added
 
 
-def _read_flags(item: Entry, normalizer: Sequence[str]) -> TokenFlags:
-    """The flags of an entry of ``added_tokens``.
+def _searched(
+    entry: Entry, flags: dict[str, TokenFlags], cut: Pretokenizer, *, keeps_spaces: bool
+) -> dict[str, TokenFlags]:
+    """The flags with which tokens are found here as in Hugging Face's tokenizers.
+
+    Args:
+        entry: ``added_tokens``.
+        flags: of it.
+        cut: normalizes texts.
+        keeps_spaces: whether tokens are searched for there before spaces become marks, which
+            `found_in_normalized` takes for a step of the normalizer.
 
     Raises:
-        TokenizerFileError: the token is searched for in text that the normalizer may change there.
+        TokenizerFileError: no flags do.
     """
-    content = item.get("content").string()
-    is_normalized = item.get("normalized").boolean(default=not item.get("special").value)
-    flags = TokenFlags(
-        **{name: item.get(name).boolean(default=False) for name in _FLAGS[:-1]},
-        normalized=is_normalized,
+    try:
+        found = found_in_normalized(flags, cut.normalizer)
+    except SpecialTokenError as error:
+        entry.fail(f"{error}, where Hugging Face's tokenizers search for it")
+    if not found or not keeps_spaces:
+        return flags
+    if len(cut.normalizer) > 1 or _may_touch(flags):
+        entry.fail(
+            f"normalized: true of {shorten(next(iter(found)))} is not supported beside a Metaspace "
+            "that puts no mark before texts, and another normalizer, or tokens without the flag "
+            "that it may overlap"
+        )
+    return {content: replace(flag, normalized=False) for content, flag in flags.items()}
+
+
+def _may_touch(flags: Mapping[str, TokenFlags]) -> bool:
+    """Whether it may matter that the tokens without the flag normalized are searched for first."""
+    first = [content for content, flag in flags.items() if not flag.normalized]
+    later = [content for content, flag in flags.items() if flag.normalized]
+    if not first or not later:
+        return False
+    return (
+        any(flag.single_word for flag in flags.values())
+        or any(content != content.strip() for content in flags)
+        or any(_overlap(one, other) for one in first for other in later)
     )
-    if is_normalized and not keeps_occurrences(content, normalizer):
-        item.get("normalized").fail(
-            "true is not supported here: Hugging Face's tokenizers search for "
-            f"{shorten(content)} in normalized text, which may hold it elsewhere than the "
-            f"text itself (normalizer: {', '.join(normalizer)})"
-        )
-    if is_normalized and flags.change_matches and normalizer:
-        item.get("normalized").fail(
-            f"true is not supported beside lstrip, rstrip or single_word: what stands around "
-            f"{shorten(content)} differs in normalized text (normalizer: {', '.join(normalizer)})"
-        )
-    return flags
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether a text may hold two strings so that they share a character."""
+    ends = range(1, min(len(one), len(other)) + 1)
+    return (
+        one in other
+        or other in one
+        or any(one[-end:] == other[:end] or other[-end:] == one[:end] for end in ends)
+    )
 
 
 def _check_single_words(

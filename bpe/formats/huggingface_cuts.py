@@ -9,6 +9,7 @@ from bpe.errors import InexpressibleError, PretokenizerError
 from bpe.formats.oniguruma import (
     check_size,
     from_huggingface,
+    other_characters,
     to_huggingface,
 )
 from bpe.formats.strict_json import Entry, shorten
@@ -346,12 +347,40 @@ def _cut(entry: Entry) -> tuple[str, ...]:
         return (r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+",)
     if kind.value == "Punctuation":
         entry.object("type", "behavior")
-        entry.get("behavior").must_be("Isolated", "Contiguous")
-        several = "+" if entry.get("behavior").value == "Contiguous" else ""
-        return (_PUNCTUATION + several,)
+        return (_joined(_PUNCTUATION, entry.get("behavior")),)
     if kind.value != "Split":
         kind.fail(f"the pre-tokenizer {shorten(kind.value)} is not supported")
     return (_split(entry),)
+
+
+def _joined(pattern: str, behavior: Entry) -> str:
+    """The pattern whose matches are the pieces of a behaviour, with the text between them.
+
+    Args:
+        pattern: of ``regex``; other behaviours than Isolated are of those that match a character.
+        behavior: what becomes of its matches.
+
+    Raises:
+        TokenizerFileError: no pattern does exactly the same.
+    """
+    behavior.must_be("Isolated", *_JOINED)
+    if behavior.value == "Isolated":
+        return pattern
+    others = other_characters(pattern)
+    if others is None:
+        behavior.fail(
+            f"{behavior.value} is supported if the pattern is a character or a class of them; it "
+            f"is {pattern!r}"
+        )
+    return _JOINED[behavior.string()].format(match=pattern, other=others)
+
+
+# Of matches beside each other, one alone is joined with text, before or behind them.
+_JOINED = {
+    "Contiguous": "{match}+",
+    "MergedWithNext": "{match}{other}*",
+    "MergedWithPrevious": "{other}*{match}|{other}+",
+}
 
 
 def _split(entry: Entry) -> str:
@@ -375,14 +404,14 @@ def _split(entry: Entry) -> str:
             return known
         if not literal and (regex, inverted.boolean()) in _DROPPING:
             return _DROPPING[regex, inverted.boolean()]
-    removed.must_be("Isolated")
-    # Isolating the matches or the text between them gives the same pieces.
-    inverted.boolean()
-    if known:
+    if inverted.boolean():
+        # Isolating the matches or the text between them gives the same pieces.
+        removed.must_be("Isolated")
+    if known and removed.value == "Isolated":
         return known
     try:
         check_size(regex)
-        ours = from_huggingface(regex)
+        ours = _joined(from_huggingface(regex), removed)
         Pretokenizer(pattern=ours)
     except (ValueError, PretokenizerError) as error:
         pattern.fail(str(error))

@@ -30,8 +30,11 @@ _GROUP = re.compile(r"\((?:\?(?:i?:|>|=|!))?(?![?*])")
 _QUANTIFIER = re.compile(r"(?:[?*+][?+]?|\{\d+(?:,\d*)?\})(?![?+*{])")
 _PLAIN = re.compile(r"[^\\^$.\[\](){}?*+|]|[.|]")
 _MAY_SKIP = re.compile(r"[?*]|\{0+[,}]")
-# Single characters, ranges and escapes; no sets within sets.
+# Single characters, ranges and escapes.
+_OPERATORS = ("&&", "--", "||", "~~")  # between sets, to `regex`
 _CLASS_ITEM = re.compile(r"(?!&&|--|\|\||~~)[^\\\[\]]")
+# A set within a set, to Oniguruma: its characters belong to the outer one. Not [:alpha:] of POSIX.
+_INNER_CLASS = re.compile(r"\[(?![\^:\-\]])")
 
 # Ignoring case is not sure for other letters than ASCII, properties, or what is excluded.
 _LIGATURE = re.compile(r"[sf\[][sfilt\[]")
@@ -50,7 +53,7 @@ def to_huggingface(pattern: str) -> str:
 
 def from_huggingface(pattern: str) -> str:
     """A pattern of Oniguruma as ``regex`` has to read it; raises as :func:`to_huggingface`."""
-    return _Rewriter(pattern, _FROM_HUGGINGFACE).rewrite()
+    return _Rewriter(pattern, _FROM_HUGGINGFACE, nests=True).rewrite()
 
 
 @dataclass
@@ -91,9 +94,10 @@ class _Group:
 class _Rewriter:
     """Reads a pattern from left to right and takes over what it knows."""
 
-    def __init__(self, pattern: str, anchors: Mapping[str, str]) -> None:
+    def __init__(self, pattern: str, anchors: Mapping[str, str], *, nests: bool = False) -> None:
         self.pattern = pattern
         self.anchors = anchors
+        self.nests = nests  # whether a class may hold others
         self.at = 0
         self.groups = [_Group(ignores_case=False)]
         self.repeatable = False  # whether what was read last can have a quantifier in both
@@ -189,13 +193,56 @@ class _Rewriter:
         )
 
     def character_class(self) -> str:
+        """The class that begins here, with the characters of classes in it among its own."""
         begin = self.at
         self.at += 2 if self.pattern.startswith("[^", begin) else 1
-        first = self.at
-        while self.at == first or not self.pattern.startswith("]", self.at):
-            self.take(_ESCAPE if self.pattern.startswith("\\", self.at) else _CLASS_ITEM)
+        taken, plain = [self.pattern[begin : self.at]], True
+        while len(taken) == 1 or not self.pattern.startswith("]", self.at):
+            if self.nests and self.pattern.startswith("[", self.at):
+                plain = False
+                taken.append(self.inner_class(after=taken[-1]))
+            else:
+                taken.append(self.class_item())
         self.at += 1
-        return self.pattern[begin : self.at]
+        written = "".join([*taken, "]"])
+        if not plain and any(operator in written for operator in _OPERATORS):
+            self.at = begin
+            self.fail()
+        return written
+
+    def class_item(self) -> str:
+        return self.take(_ESCAPE if self.pattern.startswith("\\", self.at) else _CLASS_ITEM)
+
+    def inner_class(self, *, after: str) -> str:
+        """The items of a class in a class; a hyphen at its border would be a range in the outer."""
+        begin = self.at
+        self.take(_INNER_CLASS)
+        items = [self.class_item()]
+        while not self.pattern.startswith("]", self.at):
+            items.append(self.class_item())
+        self.at += 1
+        if "-" in (after, items[-1]) or self.pattern.startswith("-", self.at):
+            self.at = begin
+            self.fail()
+        return "".join(items)
+
+
+def other_characters(pattern: str) -> str | None:
+    r"""The class of the characters that a pattern of ``regex`` does not match, if it matches one.
+
+    Args:
+        pattern: as :func:`from_huggingface` or ``re.escape`` returns it.
+
+    >>> other_characters("[a-z]"), other_characters(r"[^\s]"), other_characters(r"\p{L}+")
+    ('[^a-z]', '[\\s]', None)
+    """
+    if pattern.startswith("["):
+        is_class = re.fullmatch(r"\[(?:\\.|[^\]\\])*\]", pattern, re.DOTALL)
+        if is_class is None:
+            return None
+        return f"[{pattern[2:]}" if pattern[1] == "^" else f"[^{pattern[1:]}"
+    is_one = _ESCAPE.fullmatch(pattern) or (len(pattern) == 1 and _PLAIN.fullmatch(pattern))
+    return f"[^{pattern}]" if is_one and pattern not in (".", "|") else None
 
 
 _MAX_SIZE = 4096

@@ -31,9 +31,14 @@ from bpe.pretokenizer import NEVER_SPLIT, PRETOKENIZERS, Pretokenizer
 from bpe.reference import pretokenize
 from bpe.reference.encode import decode as decode_by_reference
 from bpe.reference.pretokenize import count as count_by_reference
-from tests.bpe.fuzz_tokenizers import ByReference, drawn_tokenizer
+from bpe.run_counting import MERGE_PATTERN, RunCounter, count_runs
+from tests.bpe.fuzz_tokenizers import UNORDERED_TIES, ByReference, drawn_tokenizer, drawn_words
+from tests.bpe.superword_tokenizers import reference as superword_ids
+from tests.bpe.test_count_runs import reference as runs_by_reference
+from tests.bpe.test_count_runs import runs_of
 from tests.bpe.test_formats_fuzz import FORMATS, cut_of
 from tests.bpe.test_train_reference import SETTINGS, learn, learnt
+from tests.bpe.test_train_superwords import learn as learn_superwords
 
 if TYPE_CHECKING:
     import random
@@ -272,6 +277,60 @@ def check_encode(data: bytes, dice: random.Random) -> Seen:
     return *kinds, dropout, size(sum(map(len, ids))), size(len(set().union(*ids)))
 
 
+def check_superwords(data: bytes, dice: random.Random) -> Seen:
+    """Runs of the tokens of words, the superwords that are learnt from them, and their ids."""
+    words = drawn_words(data, dice)
+    rows = parts_of(data, dice)
+    cut: dict[str, Any] = {
+        "merge_pattern": dice.choice((MERGE_PATTERN, MERGE_PATTERN, "", r"^[^ab]", r"\d|\s")),
+        "max_run": dice.choice((None, None, 2, 3, 7)),
+    }
+    counts = count_runs(column(rows, dice), tokenizer=words, **cut)
+    counter = RunCounter(words, **cut)
+    for row in rows:
+        counter.add(column([row], dice))
+    same(runs_of(counter.drain(1)[0], 2), runs_of(counts.run, 2), "runs of rows by themselves")
+    short = len(data) <= MOST
+    if short:
+        expected = runs_by_reference(words, rows, **cut)
+        if runs_of(counts.run, 2) != expected and is_doubtful(data):
+            return ("doubtful",)
+        same(runs_of(counts.run, 2), expected, "runs of", words, cut)
+    boundless = dice.random() < 0.4
+    more = dice.choice((0, 3, 10))
+    settings: dict[str, Any] = {
+        "ties": dice.choice(UNORDERED_TIES),
+        "pair_counts": dice.choice(PAIR_COUNTS),
+        "min_frequency": dice.choice((1, 1, 2)),
+    }
+    limit = None if boundless else more
+    tokenizer = bpe.train_superwords(
+        counts, tokenizer=words, superwords=limit, boundless=boundless, **settings
+    )
+    trained = None if tokenizer.training is None else tokenizer.training.superwords
+    if short and trained is not None:
+        most = len(words) + (0 if boundless else more)
+        runs = dict(runs_of(counts.run, 2))
+        wanted = learn_superwords(words, runs, boundless=boundless, most=most, **settings)
+        same(list(trained.merges), wanted.merges, "superwords,", settings)
+        same(trained.tied, wanted.tied, "superwords that the rule chose,", settings)
+    dropout, seed = dice.choice((0.0, 0.0, 0.3, 1.0)), dice.getrandbits(64)
+    seeds = bpe.row_seeds(seed, len(rows)).to_pylist()
+    ids = tokenizer.encode_arrow(column(rows, dice), dropout=dropout, seed=seed).to_pylist()
+    for row, row_seed, row_ids in zip(rows, seeds, ids, strict=True):
+        alone = column([row], dice)
+        again = tokenizer.encode_arrow(alone, dropout=dropout, seeds=[row_seed]).to_pylist()
+        same(again, [row_ids], "a row by itself,", tokenizer)
+        if tokenizer.pretokenizer.lossless:
+            same(tokenizer.decode_bytes(row_ids), row, "bytes of the ids")
+        if short and not is_doubtful(row):
+            found = tokenizer.encode(row, dropout=dropout, seed=row_seed)
+            by_hand = superword_ids(tokenizer, row, dropout=dropout, seed=row_seed)
+            same(found, by_hand, "ids of", tokenizer, dropout)
+    longest = max(map(len, runs_of(counts.run, 2)), default=0)
+    return boundless, dropout > 0, size(len(counts)), size(longest), size(len(tokenizer.superwords))
+
+
 def check_decode(data: bytes, dice: random.Random) -> Seen:
     """Any ids: their bytes, or a refusal."""
     tokenizer = drawn_tokenizer(data, dice).tokenizer
@@ -377,6 +436,7 @@ TARGETS: dict[str, Callable[[bytes, random.Random], Seen]] = {
     "count": check_count,
     "train": check_train,
     "encode": check_encode,
+    "superwords": check_superwords,
     "decode": check_decode,
     "load": check_load,
 }

@@ -201,3 +201,14 @@ def trained(data: bytes, dice: random.Random) -> bpe.Tokenizer:
         model=model,
         special_tokens=(END,) if dice.random() < 0.5 else (),
     )
+
+
+def drawn_words(data: bytes, dice: random.Random) -> bpe.Tokenizer:
+    """A tokenizer of bytes for superwords to be learnt on: most short words are one token."""
+    pretokenizer = cut(dice)
+    words: dict[bytes, int] = {}
+    for word in pretokenizer.split(data[:400])[:60]:
+        words[word[:50]] = words.get(word[:50], 0) + 1
+    counts = PretokenCounts.from_items(words or {b"a": 1}, pretokenizer=pretokenizer)
+    special = (END,) if dice.random() < 0.3 else ()
+    return bpe.train(counts, max_merges=dice.choice((5, 60, 200)), special_tokens=special)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe._native import merge_runs
-from bpe.counts import PretokenCounts
+from bpe.counts import CutRuns, PretokenCounts
 from bpe.counts.files import run_table
 from bpe.errors import CountsError, EncodingError
 from bpe.explain import ranks_of
@@ -99,6 +99,16 @@ def test_equals_the_textbook(
     expected = reference(tokenizer, rows, merge_pattern=merge_pattern, max_run=max_run)
     assert runs_of(counts.run, 2) == expected
     assert counts.totals.pretokens == expected.total()
+    if max_run is None:
+        assert counts.cut is None
+    else:
+        whole = reference(tokenizer, rows, merge_pattern=merge_pattern, max_run=None)
+        pairs: Counter[tuple[int, int]] = Counter()
+        for run, times in whole.items():
+            for pair in pairwise(run) if len(run) > max_run else ():
+                pairs[pair] += times
+        most = max(pairs.values(), default=0)
+        assert counts.cut == CutRuns(pairs=pairs.total(), max_pair=most)
     assert (counts.totals.documents, counts.totals.bytes) == (len(rows), sum(map(len, rows)))
 
 

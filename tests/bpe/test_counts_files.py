@@ -69,7 +69,7 @@ def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -
     manifest = json.loads((saved / "manifest.json").read_text())
     assert list(manifest) == [
         *("kind", "version", "pretokenizer", "pattern", "normalizer", "never_split"),
-        *("special_tokens", "runs", "order_span", "totals", "pruned", "scale", "inputs"),
+        *("special_tokens", "runs", "cut", "order_span", "totals", "pruned", "scale", "inputs"),
         *("dead_letters", "parts", "checksum"),
     ]
     assert manifest["special_tokens"] == ["<s>", "日本"]

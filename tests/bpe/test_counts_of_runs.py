@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
-from bpe.counts import PretokenCounts, Runs, Totals
+from bpe.counts import CutRuns, PretokenCounts, Runs, Totals
 from bpe.counts.files import run_from_table
 from bpe.diff import fit
 from bpe.errors import CountsError, TrainingError
@@ -48,6 +48,7 @@ def counts_of(items: dict[tuple[int, ...], int], runs: Runs = RUNS) -> PretokenC
         pretokenizer=bpe.Pretokenizer("gpt2"),
         totals=Totals(documents=1, bytes=9, pretokens=sum(items.values())),
         runs=runs,
+        cut=None if runs.max_run is None else CutRuns(pairs=6, max_pair=4),
     )
 
 
@@ -59,7 +60,19 @@ def test_they_are_saved_with_how_runs_were_found(tmp_path: Path) -> None:
         assert loaded == counts
         assert loaded.runs == runs
         assert "4 runs" in repr(loaded)
-        assert loaded != replace(counts, runs=replace(runs, max_run=9))
+        other = replace(RUNS, max_run=9)
+        assert loaded != replace(counts, runs=other, cut=CutRuns(pairs=6, max_pair=4))
+
+
+def test_what_cuts_may_have_changed_adds_up(tmp_path: Path) -> None:
+    counts = counts_of({(1, 2): 3}, replace(RUNS, max_run=2))
+    (2 * counts + counts).save(tmp_path / "runs")
+    assert PretokenCounts.load(tmp_path / "runs").cut == CutRuns(pairs=18, max_pair=12)
+    for wrong in ({"cut": None}, {"runs": RUNS}):
+        with pytest.raises(CountsError, match="count the runs again"):
+            replace(counts, **wrong)
+    with pytest.raises(CountsError, match="max_pair 3 is not between 0 and pairs, 2"):
+        CutRuns(pairs=2, max_pair=3)
 
 
 def test_readers_of_the_version_before_refuse_them(tmp_path: Path) -> None:

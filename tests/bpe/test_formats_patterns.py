@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 import tokenizers
 from hypothesis import assume, given, settings
@@ -10,7 +13,9 @@ from tokenizers import pre_tokenizers
 
 import bpe
 from bpe.errors import PretokenizerError
+from bpe.formats.huggingface_cuts import read_pre_tokenizer
 from bpe.formats.oniguruma import from_huggingface, to_huggingface
+from bpe.formats.strict_json import Entry
 from bpe.pretokenizer import NAMED
 
 ATOMS = [
@@ -56,6 +61,55 @@ def test_what_is_carried_over_means_the_same(pattern: str, texts: list[str]) -> 
     for text in texts:
         pieces = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
         assert pieces == ours.split(text), (pattern, text)
+
+
+INNER = ["a", "b-d", r"\s", r"\p{Lu}", ".", "|", "(", r"\]", r"\-", "'"]
+OUTER = st.sampled_from([*INNER, "x-z"]) | st.lists(
+    st.sampled_from(INNER), min_size=1, max_size=3
+).map(lambda items: f"[{''.join(items)}]")
+CLASSES = st.builds(
+    "[{}{}]".format,
+    st.sampled_from(["", "^"]),
+    st.lists(OUTER, min_size=1, max_size=4).map("".join),
+)
+
+
+@given(pattern=CLASSES, text=st.lists(PIECES, max_size=20).map("".join))
+@settings(deadline=None, max_examples=100)
+def test_characters_of_a_class_in_a_class_are_those_of_both(pattern: str, text: str) -> None:
+    assume("||" not in re.sub(r"[\[\]]", "", pattern))  # sets of two, to `regex`
+    ours = bpe.Pretokenizer(pattern=from_huggingface(pattern))
+    theirs = pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
+    assert ours.split(text) == [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[a[^b]]", "[a[b[c]]]", "[a[[:alpha:]]]", "[[:alpha:]]", "[a[b]-]", "[a-[b]]", "[a[b-]]"],
+)
+def test_other_classes_in_a_class_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"may differ between Python's regex and Hugging Face's"):
+        from_huggingface(pattern)
+
+
+@given(
+    pattern=st.sampled_from([" ", ".", "▁", r"\s", r"\p{L}", "[ab]", "[^ab]", r"[\]\n]"]),
+    behavior=st.sampled_from(["contiguous", "merged_with_next", "merged_with_previous"]),
+    literal=st.booleans(),
+    text=st.lists(PIECES | st.just("▁"), max_size=12).map("".join),
+)
+@settings(deadline=None, max_examples=300)
+def test_matches_are_joined_with_what_is_beside_them(
+    pattern: str, behavior: str, literal: bool, text: str
+) -> None:
+    literal = literal and len(pattern) == 1
+    assume(literal or pattern != ".")
+    theirs = pre_tokenizers.Split(pattern if literal else tokenizers.Regex(pattern), behavior)
+    model = tokenizers.Tokenizer(tokenizers.models.BPE())
+    model.pre_tokenizer = theirs
+    entry = json.loads(model.to_str())["pre_tokenizer"]
+    ours = bpe.Pretokenizer(pattern=read_pre_tokenizer(Entry("file", "pre_tokenizer", entry), ()))
+    assert ours.split(text) == [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
 
 
 HUGGINGFACE_PATTERNS = {

@@ -222,7 +222,20 @@ def test_added_tokens_in_marked_text() -> None:
     for text in ("a <b> c", "<b><b>  wörd wö rd", "▁<b>▁"):
         assert ours.encode(text) == theirs.encode(text).ids
     theirs.add_tokens(["a b"])
-    with pytest.raises(TokenizerFileError, match=r"normalized: true is not .*mark-spaces"):
+    ours = loaded(theirs)
+    for text in ("a b", "a▁b", "a  b a b", "<b>a b▁wörd"):
+        assert ours.encode(text) == theirs.encode(text).ids
+
+
+def test_added_tokens_behind_marks_that_a_pre_tokenizer_makes() -> None:
+    theirs = made(pre_tokenizer=metaspace("never", split=False), strips=False)
+    stripping = tokenizers.AddedToken("<m>", lstrip=True, normalized=True)
+    theirs.add_tokens(["a b", stripping])
+    ours = loaded(theirs)
+    for text in ("a b", "a▁b", "a  b a b", "x  <m> <m>", "▁<m>"):
+        assert ours.encode(text) == theirs.encode(text).ids
+    theirs.add_special_tokens(["b>"])  # which "a b>" may hold instead
+    with pytest.raises(TokenizerFileError, match="a Metaspace that puts no mark before texts, and"):
         loaded(theirs)
 
 

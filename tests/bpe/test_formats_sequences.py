@@ -31,6 +31,7 @@ def isolated(*patterns: str) -> list[Split]:
 ONE_DIGIT = Digits(individual_digits=True)
 HAN = "[一-龥ࠀ-一가-퟿]+"
 NO_PUNCTUATION = " ?[^(\\s|.,!?…。，、।۔،)]+"
+NO_PUNCTUATION_NESTED = " ?[^(\\s|[.,!?…。，、।۔،])]+"
 GPT4 = (
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -60,6 +61,13 @@ SEQUENCES: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     ],
     "neox": [level(use_regex=True)],
     "olmo 2": [Split(Regex(GPT4), "removed", invert=True), level(use_regex=False)],
+    "bloom": [*isolated(NO_PUNCTUATION_NESTED), level(use_regex=False)],
+    "joined": [
+        Split(" ", "merged_with_next"),
+        Split(Regex("[0-9]"), "merged_with_previous"),
+        Split(Regex("[^a-z\\s]"), "contiguous"),
+        *(Punctuation(behavior="merged_with_next"), level(use_regex=False)),
+    ],
     "viking": [*isolated(NO_PUNCTUATION), ONE_DIGIT, level(use_regex=False)],
 }
 

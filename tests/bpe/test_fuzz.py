@@ -98,12 +98,7 @@ def test_no_leak_is_no_failure(tmp_path: Path) -> None:
 @SANITIZED
 @pytest.mark.parametrize("what", ["memory", "object"])
 def test_a_leak_on_purpose_is_found(what: str, tmp_path: Path) -> None:
-    for _ in range(3):
-        done = run(tmp_path, "--seconds", "5", "--leak", what)
-        if "LeakSanitizer has encountered a fatal error" not in done.stderr:
-            break
-    else:
-        pytest.skip("LeakSanitizer's own tracer crashed three times: nobody looked for leaks")
+    done = run(tmp_path, "--seconds", "5", "--leak", what)
     assert done.returncode == 1
     assert "LeakSanitizer: detected memory leaks" in done.stderr
     # Through functions of Python, which keeps no frame pointers, the stack is not found so fast.

@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+import tokenizers
 
 import bpe
 from bpe.byte_alphabet import from_text
-from tests.shared_data import shared_file
+from tests.shared_data import LONG, shared_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from bpe.training_report import TrainedMerge
 
@@ -71,6 +73,26 @@ def test_superbpe(corpus: str) -> None:
     assert learnt(tokenizer.training.superwords.merges) == expected
     assert tokenizer.merges == words.merges
     assert len(tokenizer) == len(words) + len(expected)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("settings", [{"superwords": 8192}, {"boundless": True}])
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_hugging_faces_file_gives_the_same_ids(
+    tmp_path: Path, corpus: str, settings: dict[str, Any]
+) -> None:
+    words, runs = words_and_runs(corpus)
+    tokenizer = bpe.train_superwords(runs, tokenizer=words, **settings)
+    tokenizer.save(tmp_path)
+    assert bpe.Tokenizer.load(tmp_path).text_sha256 == tokenizer.text_sha256
+    table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])
+    texts = [str(text) for text in table["text"][:: 1 if LONG else 40]]
+    for form in (tokenizer, tokenizer.approximate()):
+        theirs = tokenizers.Tokenizer.from_str(form.to_json())
+        for first in range(0, len(texts), 1000):
+            some = texts[first : first + 1000]
+            encoded = theirs.encode_batch(some, add_special_tokens=False)
+            assert [one.ids for one in encoded] == form.encode_batch(some)
 
 
 @pytest.mark.shared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -225,6 +226,72 @@ def test_what_pruned_runs_could_have_changed() -> None:
     assert trained.pruned is not None
     assert trained.pruned["occurrences"] == 2
     assert trained.pruned["first_affected_merge"] == 2
+
+
+@pytest.mark.parametrize("boundless", [False, True])
+@given(
+    texts=TEXTS,
+    times=st.integers(1, 3),
+    max_run=st.integers(2, 4),
+    merges=st.integers(0, 6),
+    superwords=st.integers(0, 8),
+    below=st.integers(1, 3),
+    least=st.integers(1, 3),
+    pair_counts=st.sampled_from(PAIR_COUNTS),
+)
+def test_superwords_are_exact_up_to_the_first_that_cuts_may_have_changed(
+    boundless: bool,
+    texts: list[str],
+    times: int,
+    max_run: int,
+    merges: int,
+    superwords: int,
+    below: int,
+    least: int,
+    pair_counts: str,
+) -> None:
+    texts = [" a ab" * 20 * times, *texts]
+    words = bpe.train(bpe.count_pretokens([*texts, "ab"]), max_merges=merges)
+    limit = {"superwords": None if boundless else superwords, "boundless": boundless}
+    settings: dict[str, Any] = {"min_frequency": least, "pair_counts": pair_counts, **limit}
+    exact, cut = (
+        bpe.train_superwords(
+            bpe.count_runs(texts, tokenizer=words, max_run=longest),
+            tokenizer=words,
+            prune_below=below if longest else 1,
+            **settings,
+        ).training
+        for longest in (None, max_run)
+    )
+    assert exact is not None
+    assert exact.superwords is not None
+    assert cut is not None
+    assert cut.superwords is not None
+    assert cut.superwords.cut is not None
+    first = cut.superwords.cut["first_affected_merge"]
+    pairs, expected = (
+        [(merge.left, merge.right) for merge in one.superwords.merges[:first]]
+        for one in (cut, exact)
+        if one.superwords is not None
+    )
+    assert pairs == expected
+
+
+def test_what_cuts_of_long_runs_could_have_changed() -> None:
+    texts = ["to be"] * 50 + ["or not"] * 30 + [" is the" * 3]
+    words = bpe.train(bpe.count_pretokens(texts), max_merges=60)
+    for max_run, affected, lost in ((2, 2, (5, 3)), (4, 2, (5, 3)), (6, None, (0, 0))):
+        counts = bpe.count_runs(texts, tokenizer=words, max_run=max_run)
+        training = bpe.train_superwords(counts, tokenizer=words, superwords=3).training
+        assert training is not None
+        assert training.superwords is not None
+        cut = training.superwords.cut
+        assert cut == {"pairs": lost[0], "max_pair": lost[1], "first_affected_merge": affected}
+        shorter = training.truncated(len(words) + 2).superwords
+        assert shorter is not None
+        assert shorter.cut == {**cut, "first_affected_merge": None}
+        assert copy.deepcopy(training) == training
+        assert Training.read(training.to_json().encode(), where="test") == training
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
-// The core without Python: each input is cut, counted, trained on, encoded and decoded, and
-// compared with the textbook, written out plainly here. `make core-test` runs it on inputs of its
-// own, `make core-fuzz` under libFuzzer.
+// The core without Python: each input is cut, counted, trained on, encoded and decoded, also with
+// superwords, and compared with the textbook, written out plainly here. `make core-test` runs it on
+// inputs of its own, `make core-fuzz` under libFuzzer.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <set>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "count/counter.h"
+#include "count/run_counter.h"
 #include "encode/encoder.h"
 #include "table/flat_table.h"
 #include "text/ascii.h"
@@ -28,6 +30,7 @@ using bpe::bytes_of;
 using Pair = std::pair<std::string, std::string>;
 
 constexpr size_t kVocabulary = 256 + 40;
+constexpr size_t kSuperwords = 10;
 constexpr size_t kMostTrained = 2000;  // bytes: the textbook looks at all words for each merge
 
 void require(bool holds, const char* what) {
@@ -79,11 +82,9 @@ std::vector<std::string> cut_by_match(const std::string& text) {
   return words;
 }
 
-std::map<std::string, int64_t> counted(const std::string& text, const std::string& name) {
-  bpe::Counter counter(bpe::pattern_from_name(name), {}, false);
-  counter.add(OneText(text).column(), {}, {});
+std::map<std::string, int64_t> counts_of(const bpe::CountRuns& shards) {
   std::map<std::string, int64_t> counts;
-  for (const auto& run : counter.drain(3)) {
+  for (const auto& run : shards) {
     const auto* offsets = reinterpret_cast<const int64_t*>(run->offsets().data());
     const auto* number = reinterpret_cast<const int64_t*>(run->counts().data());
     std::string last;
@@ -98,6 +99,12 @@ std::map<std::string, int64_t> counted(const std::string& text, const std::strin
     }
   }
   return counts;
+}
+
+std::map<std::string, int64_t> counted(const std::string& text, const std::string& name) {
+  bpe::Counter counter(bpe::pattern_from_name(name), {}, false);
+  counter.add(OneText(text).column(), {}, {});
+  return counts_of(counter.drain(3));
 }
 
 using Word = std::vector<std::string>;
@@ -121,16 +128,30 @@ Word letters_of(const std::string& text) {
   return word;
 }
 
+// The tokens of a sequence by the definition: again and again the earliest merge, left to right.
+Word textbook_tokens(Word word, const std::vector<Pair>& merges) {
+  for (;;) {
+    size_t earliest = merges.size();
+    for (size_t i = 0; i + 1 < word.size(); ++i) {
+      const auto found = std::ranges::find(merges, Pair{word[i], word[i + 1]});
+      earliest = std::min(earliest, static_cast<size_t>(found - merges.begin()));
+    }
+    if (earliest == merges.size()) return word;
+    word = merged(word, merges[earliest]);
+  }
+}
+
 // Merges by the textbook (Sennrich et al. 2016, algorithm 1): every pair is counted anew for each.
-std::vector<Pair> textbook_merges(const std::map<std::string, int64_t>& counts, size_t most,
+// A merge that makes an existing string may bring an older pair back, which is then merged again.
+std::vector<Pair> textbook_merges(std::vector<std::pair<Word, int64_t>> words, size_t most,
                                   bpe::PairCounts pair_counts) {
-  std::vector<std::pair<Word, int64_t>> words;
-  for (const auto& [text, count] : counts) words.emplace_back(letters_of(text), count);
   const auto less = [](const Pair& a, const Pair& b) {
     const auto first = bytes_of(a.first), other = bytes_of(b.first);
     if (a.first != b.first) return std::ranges::lexicographical_compare(first, other);
     return std::ranges::lexicographical_compare(bytes_of(a.second), bytes_of(b.second));
   };
+  std::set<std::string> tokens;
+  for (const auto& [word, count] : words) tokens.insert(word.begin(), word.end());
   std::vector<Pair> merges;
   while (merges.size() < most) {
     std::map<Pair, int64_t, decltype(less)> pairs(less);
@@ -147,22 +168,61 @@ std::vector<Pair> textbook_merges(const std::map<std::string, int64_t>& counts, 
         pairs, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (best == pairs.end()) break;
     merges.push_back(best->first);
-    for (auto& [word, count] : words) word = merged(word, merges.back());
+    const bool is_new = tokens.insert(merges.back().first + merges.back().second).second;
+    for (auto& [word, count] : words)
+      word = is_new ? merged(word, merges.back()) : textbook_tokens(word, merges);
   }
   return merges;
 }
 
-std::vector<Pair> trained_merges(const std::map<std::string, int64_t>& counts, size_t most,
-                                 bpe::PairCounts pair_counts) {
-  std::vector<std::string> alphabet;
-  for (int byte = 0; byte < 256; ++byte) alphabet.emplace_back(1, static_cast<char>(byte));
+std::vector<std::pair<Word, int64_t>> words_of(const std::map<std::string, int64_t>& counts) {
+  std::vector<std::pair<Word, int64_t>> words;
+  for (const auto& [text, count] : counts) words.emplace_back(letters_of(text), count);
+  return words;
+}
+
+// The tokens of an encoder in the making; merges add to them.
+struct Tokens {
+  Tokens() {
+    for (int byte = 0; byte < 256; ++byte) all.emplace_back(1, static_cast<char>(byte));
+  }
+
+  uint32_t id_of(const std::string& token) const {
+    return static_cast<uint32_t>(std::ranges::find(all, token) - all.begin());
+  }
+
+  // (left, right, result) of each merge; results that are new become tokens.
+  std::vector<uint32_t> add(const std::vector<Pair>& merges) {
+    std::vector<uint32_t> triples;
+    for (const auto& [left, right] : merges) {
+      if (id_of(left + right) == all.size()) all.push_back(left + right);
+      triples.insert(triples.end(), {id_of(left), id_of(right), id_of(left + right)});
+    }
+    return triples;
+  }
+
+  bpe::Vocabulary vocabulary() const {
+    std::string data;
+    std::vector<int64_t> offsets{0};
+    for (const std::string& token : all) {
+      data += token;
+      offsets.push_back(static_cast<int64_t>(data.size()));
+    }
+    return bpe::Vocabulary(bytes_of(data), offsets);
+  }
+
+  std::vector<std::string> all;
+};
+
+std::vector<Pair> trained_merges(const std::vector<std::pair<Word, int64_t>>& words,
+                                 const Tokens& alphabet, size_t most, bpe::PairCounts pair_counts) {
   bpe::TrainerOptions options;
   options.pair_counts = pair_counts;
-  options.max_tokens = kVocabulary;
-  bpe::Trainer trainer(alphabet, options);
-  for (const auto& [text, count] : counts)
-    trainer.add_word(text.size(), count,
-                     [&text = text](size_t i) { return uint32_t{static_cast<uint8_t>(text[i])}; });
+  options.max_tokens = alphabet.all.size() + most;
+  bpe::Trainer trainer(alphabet.all, options);
+  for (const auto& [word, count] : words)
+    trainer.add_word(word.size(), count,
+                     [&, &word = word](size_t i) { return alphabet.id_of(word[i]); });
   trainer.step(most);
   std::vector<Pair> merges;
   for (const bpe::Merge& merge : trainer.merges())
@@ -170,46 +230,8 @@ std::vector<Pair> trained_merges(const std::map<std::string, int64_t>& counts, s
   return merges;
 }
 
-// The tokens of a pre-token by the definition: again and again the earliest merge, left to right.
-Word textbook_tokens(const std::string& text, const std::vector<Pair>& merges) {
-  Word word = letters_of(text);
-  for (;;) {
-    size_t earliest = merges.size();
-    for (size_t i = 0; i + 1 < word.size(); ++i) {
-      const auto found = std::ranges::find(merges, Pair{word[i], word[i + 1]});
-      earliest = std::min(earliest, static_cast<size_t>(found - merges.begin()));
-    }
-    if (earliest == merges.size()) return word;
-    word = merged(word, merges[earliest]);
-  }
-}
-
-void check_encoding(const std::string& text, const std::string& name,
-                    const std::vector<std::string>& words, const std::vector<Pair>& merges) {
-  std::vector<std::string> tokens;
-  for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
-  const auto id_of = [&](const std::string& token) {
-    return static_cast<uint32_t>(std::ranges::find(tokens, token) - tokens.begin());
-  };
-  std::vector<uint32_t> triples;
-  for (const auto& [left, right] : merges) {
-    if (id_of(left + right) == tokens.size()) tokens.push_back(left + right);
-    triples.insert(triples.end(), {id_of(left), id_of(right), id_of(left + right)});
-  }
-  std::string data;
-  std::vector<int64_t> offsets{0};
-  for (const std::string& token : tokens) {
-    data += token;
-    offsets.push_back(static_cast<int64_t>(data.size()));
-  }
-  const bpe::Encoder encoder(bpe::Vocabulary(bytes_of(data), offsets), triples, {},
-                             bpe::pattern_from_name(name), false, bpe::Model{});
-  std::vector<uint32_t> expected;
-  std::string kept;
-  for (const std::string& word : words) {
-    for (const std::string& token : textbook_tokens(word, merges)) expected.push_back(id_of(token));
-    kept += word;
-  }
+void check_ids(const bpe::Encoder& encoder, const std::string& text,
+               const std::vector<uint32_t>& expected, const std::string& kept) {
   for (int pass = 0; pass < 2; ++pass) {  // the second time, words come from the cache
     bpe::EncodedRows rows = encoder.encode(OneText(text).column(), {}, {}, false);
     const size_t size = rows.ids.size();
@@ -219,6 +241,108 @@ void check_encoding(const std::string& text, const std::string& name,
     const std::vector<int64_t> ends{0, static_cast<int64_t>(size)};
     require(string_of(encoder.decode(encoded, ends, {}).data) == kept, "decoding differs");
   }
+}
+
+// The runs of pre-tokens that are one token each, of those that `is_part` allows: where each begins
+// and ends.
+template <class IsPart>
+std::vector<std::pair<size_t, size_t>> textbook_runs(const std::vector<Word>& words,
+                                                     IsPart&& is_part) {
+  std::vector<std::pair<size_t, size_t>> runs;
+  for (size_t begin = 0, end; begin < words.size(); begin = end + 1) {
+    for (end = begin; end < words.size(); ++end)
+      if (words[end].size() != 1 || !is_part(words[end][0])) break;
+    if (begin < end) runs.emplace_back(begin, end);
+  }
+  return runs;
+}
+
+// Runs of tokens, the superwords that are learnt from them, and the ids that these give. Every
+// third token takes part in no run.
+void check_superwords(const std::string& text, const std::string& name,
+                      const std::vector<Word>& words, Tokens tokens,
+                      const std::vector<uint32_t>& merges, const std::string& kept) {
+  const auto is_part = [&](const std::string& token) { return tokens.id_of(token) % 3 != 0; };
+  const auto key_of = [&](size_t begin, size_t end) {
+    std::string key;
+    for (size_t i = begin; i < end; ++i) {
+      const uint32_t id = tokens.id_of(words[i][0]);
+      key += {static_cast<char>(id & 255), static_cast<char>(id >> 8)};
+    }
+    return key;
+  };
+  std::vector<uint8_t> marks;
+  for (size_t id = 0; id < tokens.all.size(); ++id) marks.push_back(id % 3 != 0);
+  const auto encoder = std::make_shared<bpe::Encoder>(
+      tokens.vocabulary(), merges, std::vector<int64_t>{}, bpe::pattern_from_name(name), false,
+      bpe::Model{}, std::vector<uint32_t>{}, bpe::Marks(marks, marks.size()));
+  for (const size_t max_run : {size_t{0}, size_t{3}}) {
+    std::map<std::string, int64_t> expected, in_cut;
+    std::map<Word, int64_t> runs;
+    for (const auto& [begin, end] : textbook_runs(words, is_part)) {
+      const size_t piece = max_run == 0 ? end - begin : max_run;
+      for (size_t at = begin; at + 1 < end; at += piece) {
+        Word run;
+        for (size_t i = at; i < std::min(at + piece, end); ++i) run.push_back(words[i][0]);
+        if (run.size() > 1) ++expected[key_of(at, at + run.size())], ++runs[run];
+      }
+    }
+    for (const auto& [begin, end] : textbook_runs(words, is_part))
+      for (size_t at = begin; max_run != 0 && end - begin > max_run && at + 1 < end; ++at)
+        ++in_cut[key_of(at, at + 2)];
+    bpe::RunCounter counter(encoder, max_run, 2);
+    counter.add(OneText(text).column(), {});
+    bpe::CountRuns counted = counter.drain(3);
+    require(counted.size() == (max_run == 0 ? 3 : 4), "pairs in runs that were cut are missing");
+    if (max_run != 0) {
+      require(counts_of({counted.back()}) == in_cut, "pairs in runs that were cut differ");
+      counted.pop_back();
+    }
+    require(counts_of(counted) == expected, "runs differ from the textbook's");
+    if (max_run != 0) continue;
+    const std::vector<std::pair<Word, int64_t>> sequences(runs.begin(), runs.end());
+    const auto superwords = textbook_merges(sequences, kSuperwords, bpe::PairCounts::disjoint);
+    require(trained_merges(sequences, tokens, kSuperwords, bpe::PairCounts::disjoint) == superwords,
+            "superwords differ from the textbook's");
+    std::set<std::string> parts;
+    for (const auto& [left, right] : superwords) parts.insert({left, right});
+    const std::vector<uint32_t> triples = tokens.add(superwords);
+    const bpe::Encoder of_superwords(tokens.vocabulary(), merges, {}, bpe::pattern_from_name(name),
+                                     false, bpe::Model{}, triples);
+    std::vector<uint32_t> ids;
+    const auto add = [&](const Word& sequence) {
+      for (const std::string& token : sequence) ids.push_back(tokens.id_of(token));
+    };
+    size_t at = 0;
+    for (const auto& [begin, end] :
+         textbook_runs(words, [&](const std::string& token) { return parts.contains(token); })) {
+      for (; at < begin; ++at) add(words[at]);
+      Word run;
+      for (; at < end; ++at) run.push_back(words[at][0]);
+      add(textbook_tokens(run, superwords));
+    }
+    for (; at < words.size(); ++at) add(words[at]);
+    check_ids(of_superwords, text, ids, kept);
+  }
+}
+
+void check_encoding(const std::string& text, const std::string& name,
+                    const std::vector<std::string>& words, const std::vector<Pair>& merges) {
+  Tokens tokens;
+  const std::vector<uint32_t> triples = tokens.add(merges);
+  const bpe::Encoder encoder(tokens.vocabulary(), triples, {}, bpe::pattern_from_name(name), false,
+                             bpe::Model{});
+  std::vector<Word> encoded;
+  std::vector<uint32_t> expected;
+  std::string kept;
+  for (const std::string& word : words) {
+    encoded.push_back(textbook_tokens(letters_of(word), merges));
+    for (const std::string& token : encoded.back()) expected.push_back(tokens.id_of(token));
+    kept += word;
+  }
+  check_ids(encoder, text, expected, kept);
+  // Encoders are large: a fifth of the texts is enough.
+  if (text.size() % 5 == 0) check_superwords(text, name, encoded, tokens, triples, kept);
 }
 
 template <class Pattern>
@@ -233,9 +357,10 @@ void check_pattern(const std::string& text) {
   for (const std::string& word : words) ++counts[word];
   require(counted(text, name) == counts, "counts differ");
   if (text.size() > kMostTrained) return;
+  const std::vector<std::pair<Word, int64_t>> sequences = words_of(counts);
   for (const auto pair_counts : {bpe::PairCounts::overlapping, bpe::PairCounts::disjoint}) {
-    const std::vector<Pair> merges = textbook_merges(counts, kVocabulary - 256, pair_counts);
-    require(trained_merges(counts, kVocabulary - 256, pair_counts) == merges,
+    const std::vector<Pair> merges = textbook_merges(sequences, kVocabulary - 256, pair_counts);
+    require(trained_merges(sequences, Tokens(), kVocabulary - 256, pair_counts) == merges,
             "merges differ from the textbook's");
     if (pair_counts == bpe::PairCounts::overlapping) check_encoding(text, name, words, merges);
   }
@@ -338,7 +463,9 @@ int main(int argc, char** argv) {
     while (made.size() < size) made += pieces[random() % kinds];
     for (size_t pattern = 0; pattern < kPatterns; ++pattern) check(made, pattern);
   }
-  std::printf("%u texts: cut, counted, trained on and encoded as by the textbook\n", texts);
+  std::printf(
+      "%u texts: cut, counted, trained on and encoded as by the textbook, with superwords\n",
+      texts);
   return 0;
 }
 

@@ -20,13 +20,18 @@
 namespace bpe {
 
 // A key is the ids of a run, each as id_bytes little-endian bytes. Threads may share a counter;
-// they take turns.
+// they take turns. Where long runs are cut, it also counts each pair of adjacent tokens in those,
+// pairs at the cuts included: no pair of tokens lost or gained more by the cuts.
 class RunCounter {
  public:
   // encoder: marks the tokens that runs consist of. max_run: longer runs are cut into pieces of so
   // many tokens, from their beginning on; 0 for no limit. A last piece of one token is left out.
   RunCounter(std::shared_ptr<const Encoder> encoder, size_t max_run, size_t id_bytes)
-      : encoder_(std::move(encoder)), max_run_(max_run), id_bytes_(id_bytes), table_(false) {
+      : encoder_(std::move(encoder)),
+        max_run_(max_run),
+        id_bytes_(id_bytes),
+        table_(false),
+        cut_(false) {
     if (!encoder_) throw std::invalid_argument("runs need an encoder");
     if (max_run == 1) throw std::invalid_argument("a run has two tokens or more");
     if (id_bytes != 4 && (id_bytes != 2 || encoder_->vocabulary().size() > size_t{1} << 16))
@@ -58,12 +63,15 @@ class RunCounter {
 
   size_t nbytes() const {
     const std::lock_guard lock(mutex_);
-    return table_.nbytes();
+    return table_.nbytes() + cut_.nbytes();
   }
 
+  // A run of counts for each shard; then, where long runs are cut, that of the pairs in those.
   CountRuns drain(uint32_t shards) {
     const std::lock_guard lock(mutex_);
-    return table_.drain(shards);
+    CountRuns runs = table_.drain(shards);
+    if (max_run_ != 0) runs.push_back(cut_.drain(1).front());
+    return runs;
   }
 
  private:
@@ -73,7 +81,7 @@ class RunCounter {
     if (const size_t most = row.size() * id_bytes_ + kBehind; most > keys_.size())
       keys_.resize(most);
     const uint8_t* const readable = keys_.data() + keys_.size();
-    CountBatch<false> batch(table_);
+    CountBatch<false> batch(table_), cut(cut_);
     int64_t total = 0;
     uint8_t* to = keys_.data();
     for (size_t i = 0; i < row.size();) {
@@ -88,9 +96,12 @@ class RunCounter {
         batch.push(begin + at * id_bytes_, begin + (at + count) * id_bytes_, readable, {});
         ++total;
       }
+      for (size_t at = 0; size > piece && at + 1 < size; ++at)
+        cut.push(begin + at * id_bytes_, begin + (at + 2) * id_bytes_, readable, {});
       if (i < row.size()) ++i;
     }
     batch.flush();
+    cut.flush();
     ids.drop(row.size());
     if (keys_.size() > kKeep) keys_ = {};
     return total;
@@ -102,7 +113,7 @@ class RunCounter {
   const std::shared_ptr<const Encoder> encoder_;
   const size_t max_run_, id_bytes_;
   mutable std::mutex mutex_;
-  CountTable table_;
+  CountTable table_, cut_;
   std::vector<uint8_t> keys_;  // of a row
 };
 

@@ -1,0 +1,406 @@
+r"""Superwords in Hugging Face's tokenizer.json: exactly, or in the form that SuperBPE publishes.
+
+There, one list of merges is applied to each pre-token, so superwords need a pre-tokenizer that does
+not cut where they merge. Superwords merge pre-tokens that are one token each, and these tokens are
+a finite list. A pattern can therefore take runs of just those words as one pre-token, and cut the
+rest as before::
+
+    (?>(?: of| the)(?!\p{L}))++|PATTERN
+
+This gives the same ids if the pre-tokenizer ends words in a known way, and if no merge of words
+crosses their ends, which :func:`exact_pattern` checks.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from dataclasses import replace
+from itertools import accumulate, chain, pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import regex
+
+from bpe.errors import InexpressibleError, TokenizerError
+from bpe.explain import superword_ids
+from bpe.models import ByteLevel
+from bpe.normalizer import PREPENDING
+from bpe.pretokenizer import NAMED, Pretokenizer
+from bpe.token_table import TokenTable
+from bpe.vocabulary import Vocabulary, make_encoder, merge_triples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import NoReturn
+
+    from bpe.formats.format import TokenizerSpec
+    from bpe.formats.strict_json import Entry
+    from bpe.tokenizer import Tokenizer
+
+PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
+"""Where SuperBPE's published tokenizers cut in their second phase (arXiv 2503.13423)."""
+
+# Bounds of the work, which a file that is read may ask for.
+_MOST_PAIRS = 1 << 20
+_MOST_BYTES = 1 << 20  # of all words
+_LONGEST = 64  # characters of a word: the pattern nests as deeply
+
+# How words, the pre-tokens with letters, end. A word of o200k is letters of two classes, those that
+# may begin it and those that may end it, and a contraction. In the others, contractions are words
+# by themselves, whatever follows, and every other word ends where letters do.
+_O200K = "o200k"
+_FIRST = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"
+_LAST = r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
+_ANY_CASE = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_CONTRACTION: Mapping[str, str] = {
+    "gpt2": "'(?:[sdmt]|ll|ve|re)",
+    "cl100k": _ANY_CASE,
+    "llama3": _ANY_CASE,
+    "qwen2": _ANY_CASE,
+    _O200K: _ANY_CASE,
+}
+
+
+def approximate(tokenizer: Tokenizer) -> Tokenizer:
+    """A tokenizer with the same tokens whose superwords are ordinary merges, as SuperBPE publishes.
+
+    Its pre-tokenizer hardly cuts, so it also merges what is no pre-token by itself, and cuts
+    between signs where this one does not: some ids differ.
+
+    Raises:
+        TokenizerError: it has no superwords.
+    """
+    if not tokenizer.superwords:
+        raise TokenizerError("the tokenizer has no superwords: it can be written as it is")
+    cut = tokenizer.pretokenizer
+    return type(tokenizer)(
+        **tokenizer.__getstate__()
+        | {
+            "merges": joined_merges(tokenizer),
+            "superwords": (),
+            "pretokenizer": Pretokenizer(
+                pattern=PUBLISHED, normalizer=cut.normalizer, never_split=cut.never_split
+            ),
+            "training": None,
+        }
+    )
+
+
+def joined_merges(tokenizer: Vocabulary) -> list[tuple[int, int, int]]:
+    """The merges of words, then those of superwords, without the pairs that words merge already."""
+    of_words = {merge[:2] for merge in tokenizer.merges}
+    across = (merge for merge in tokenizer.superwords if merge[:2] not in of_words)
+    return [*tokenizer.merges, *across]
+
+
+def exact_pattern(tokenizer: Vocabulary) -> str:
+    """The pattern under which all merges in one list give exactly the ids of a tokenizer.
+
+    1. Where a pre-token begins, the pattern takes a listed word if and only if the pre-tokenizer
+       does: what follows it is checked. So all else is cut as before, and runs are the same.
+    2. In a run, no merge of words crosses the end of a word: the first that did would also cross
+       it in a text of the two words, and all pairs that can follow each other are tried. Where one
+       is crossed, the pattern ends the run, and no superword is merged there. So each word becomes
+       its token, and superwords are merged by their ranks.
+    3. In any other pre-token, no superword is merged: the pre-tokenizer never leaves its two parts
+       in one.
+
+    Raises:
+        InexpressibleError: one of these is not sure.
+    """
+    cut = tokenizer.pretokenizer
+    if cut.name not in _CONTRACTION or cut.never_split:
+        _fail(tokenizer, f"the pre-tokenizer is one of {', '.join(_CONTRACTION)}")
+    if tokenizer.ignore_merges:
+        _fail(tokenizer, "no pre-token is looked up as a token (ignore_merges)")
+    if not PREPENDING.isdisjoint(cut.normalizer):
+        _fail(tokenizer, "the normalizer adds nothing before a text")
+    name = str(cut.name)
+    words = _words(tokenizer, name)
+    _check_inside(tokenizer, name)
+    return _pattern(name, words, _stops(tokenizer, name, words))
+
+
+def _fail(tokenizer: Vocabulary, condition: str) -> NoReturn:
+    raise InexpressibleError(
+        f"its {len(tokenizer.superwords):,} superwords merge pre-tokens that are one token each, "
+        f"which is exact there only if {condition}"
+    )
+
+
+def _words(tokenizer: Vocabulary, name: str) -> dict[str, int]:
+    """The pre-tokens that superwords consist of, with their ids.
+
+    Raises:
+        InexpressibleError: one is no word that the pre-tokenizer gives.
+    """
+    alone = superword_ids(tokenizer)
+    for _, _, result in tokenizer.superwords:
+        if result not in alone:
+            token = tokenizer.token_bytes(result)
+            _fail(tokenizer, f"no merge of words makes a superword, and one makes {token!r}")
+    ids = sorted({id_ for *pair, _ in tokenizer.superwords for id_ in pair} - alone)
+    if sum(len(tokenizer.token_bytes(id_)) for id_ in ids) > _MOST_BYTES:
+        _fail(tokenizer, f"their words have {_MOST_BYTES:,} bytes together at most")
+    cut = Pretokenizer(name)
+    words: dict[str, int] = {}
+    for id_ in ids:
+        token = tokenizer.token_bytes(id_)
+        word = token.decode("utf-8", "replace")
+        is_word = (
+            word.encode() == token
+            and len(word) <= _LONGEST
+            and regex.search(r"\p{L}", word)
+            and "'\u017f" not in word  # an s, where case is ignored: not sure
+            and cut.split(token) == [token]
+        )
+        if not is_word:
+            _fail(tokenizer, f"they merge words with letters alone, and one merges {token!r}")
+        words[word] = id_
+    for (word, id_), ids in zip(words.items(), _merged(tokenizer, words), strict=True):
+        if ids != [id_]:
+            _fail(tokenizer, f"each word is one token, and {word!r} is not")
+    return words
+
+
+def _merged(tokenizer: Vocabulary, texts: Iterable[str]) -> list[list[int]]:
+    """The ids of texts, each as one pre-token, by the merges of words."""
+    encoder = make_encoder(
+        table=TokenTable.of(tokenizer.tokens),
+        merges=merge_triples(tokenizer.merges),
+        superwords=array("I"),
+        special_tokens={},
+        added_tokens={},
+        model=ByteLevel(),
+        pretokenizer=Pretokenizer("none"),
+        ignore_merges=False,
+        marks=b"",
+        token_flags={},
+    )
+    column = [text.encode() for text in texts]
+    ends = accumulate(map(len, column), initial=0)
+    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
+    rows = array("q", range(1, len(column) + 1))
+    found, offsets, *_ = encoder.encode_pieces(b"".join(column), pieces, rows)
+    ids = memoryview(found).cast("B").cast("I").tolist()
+    bounds = memoryview(offsets).cast("B").cast("q").tolist()
+    return [ids[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _not_followed_by(name: str, word: str) -> str:
+    """The lookahead behind a word with which it is a pre-token, if it begins where one does."""
+    contraction = _CONTRACTION[name]
+    if _ends_in_contraction(name, word):
+        return ""
+    if name != _O200K:
+        return r"(?!\p{L})"
+    if regex.search(r"\p{Ll}", word):  # behind it, only letters that may end a word
+        return f"(?![{_LAST}]|{contraction})"
+    if regex.search(f"[{_LAST}]", word):  # they may all begin one that goes on
+        return f"(?![{_FIRST}]*[{_LAST}]|{contraction})"
+    return f"(?![{_FIRST}{_LAST}]|{contraction})"
+
+
+def _ends_in_contraction(name: str, text: str) -> bool:
+    before = f"[{_FIRST}{_LAST}]" if name == _O200K else ""
+    return regex.search(f"{before}{_CONTRACTION[name]}\\Z", text) is not None
+
+
+def _check_inside(tokenizer: Vocabulary, name: str) -> None:
+    """Refuse superwords whose parts may follow each other inside one pre-token.
+
+    Words have letters, behind one other character at most, and an apostrophe if it begins a
+    contraction: in o200k, the one that ends a word.
+    """
+    for left, right, _ in tokenizer.superwords:
+        first, second = (tokenizer.token_bytes(id_).decode() for id_ in (left, right))
+        if regex.match(r"[^\p{L}\p{M}']", second):
+            continue
+        if second[0] == "'" and not (
+            name == _O200K and regex.fullmatch(_CONTRACTION[name], second)
+        ):
+            continue
+        if name == _O200K:
+            is_cut = regex.search(r"\p{Ll}\Z", first) and regex.match(r"[\p{Lu}\p{Lt}]", second)
+        else:
+            is_cut = regex.match(r"\p{M}", second)
+        if not is_cut and not _ends_in_contraction(name, first):
+            _fail(
+                tokenizer,
+                f"no pre-token holds both parts of one, and one may hold {first!r} and {second!r}",
+            )
+
+
+def _stops(tokenizer: Vocabulary, name: str, words: Mapping[str, int]) -> dict[str, str]:
+    """The characters that end a run behind a word: a merge of words may join it with theirs.
+
+    Raises:
+        InexpressibleError: superwords begin so behind this word.
+    """
+    joined = _joined_by_words(tokenizer, name, words)
+    following = _followers(tokenizer, words)
+    stops: dict[str, str] = {}
+    for before, behind in joined:
+        chars = {word[0] for word in behind}
+        for word in following[before]:
+            if word[0] in chars:
+                what = f"{before!r} and {word!r}"
+                _fail(tokenizer, f"no merge of words can join two words of one, as it can {what}")
+        stops[before] = "".join(sorted(chars))
+    return stops
+
+
+def _joined_by_words(
+    tokenizer: Vocabulary, name: str, words: Mapping[str, int]
+) -> Iterator[tuple[str, set[str]]]:
+    """The words that merges of words join with one that may follow in a run, and these."""
+    ends = {word: _not_followed_by(name, word) for word in words}
+    ending: dict[tuple[str, bytes], list[str]] = defaultdict(list)
+    beginning: dict[tuple[str, bytes], list[str]] = defaultdict(list)
+    for word in words:
+        data = word.encode()
+        for place in range(len(data)):
+            ending[ends[word], data[place:]].append(word)
+    lookaheads = sorted(set(ends.values()))
+    for end in lookaheads:
+        for word in filter(regex.compile(end).match, words):
+            data = word.encode()
+            for place in range(len(data)):
+                beginning[end, data[: place + 1]].append(word)
+    of = tokenizer.token_bytes
+    pairs: dict[tuple[str, str], None] = {}
+    tried = 0
+    for left, right, _ in tokenizer.merges:
+        for end in lookaheads:
+            befores, behinds = ending.get((end, of(left)), ()), beginning.get((end, of(right)), ())
+            tried += len(befores) * len(behinds)
+            if tried > _MOST_PAIRS:
+                _fail(tokenizer, "merges of words concern few pairs of its words, not millions")
+            pairs |= dict.fromkeys(product(befores, behinds))
+    merged = _merged(tokenizer, (before + behind for before, behind in pairs))
+    joined: dict[str, set[str]] = defaultdict(set)
+    for (before, behind), ids in zip(pairs, merged, strict=True):
+        if ids != [words[before], words[behind]]:
+            joined[before].add(behind)
+    return iter(joined.items())
+
+
+def _followers(tokenizer: Vocabulary, words: Mapping[str, int]) -> dict[str, set[str]]:
+    """The words that superwords merge behind each word."""
+    first = {id_: {word} for word, id_ in words.items()}
+    last = {id_: {word} for word, id_ in words.items()}
+    following: dict[str, set[str]] = {word: set() for word in words}
+    superwords = sorted(tokenizer.superwords, key=lambda one: len(tokenizer.token_bytes(one[2])))
+    for left, right, result in superwords:  # the parts of a superword come before it
+        for word in last[left]:
+            following[word] |= first[right]
+        first[result] = first.get(result, set()) | first[left]
+        last[result] = last.get(result, set()) | last[right]
+    return following
+
+
+def _pattern(name: str, words: Iterable[str], stops: Mapping[str, str]) -> str:
+    """The pattern of runs of words, and that of a name behind it."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    last: dict[str, list[str]] = defaultdict(list)
+    for word in sorted(words):
+        end = _not_followed_by(name, word)
+        if word in stops:
+            last[end].append(word)
+            end += f"(?![{''.join(map(_literal, stops[word]))}])"
+        groups[end].append(word)
+    ends_run = f"(?:{_listed(last)})?" if last else ""
+    return f"(?>{_listed(groups)})++{ends_run}|{NAMED[name].huggingface}"
+
+
+def _listed(groups: Mapping[str, Sequence[str]]) -> str:
+    """A pattern of words, by what follows them."""
+    return "|".join(f"(?:{_one_of(words)}){end}" for end, words in sorted(groups.items()))
+
+
+def _one_of(words: Sequence[str]) -> str:
+    """A pattern of words, with their common beginnings once; the longest is tried first.
+
+    Args:
+        words: sorted, each once.
+    """
+    branches: dict[str, list[str]] = defaultdict(list)
+    for word in words:
+        if word:
+            branches[word[0]].append(word[1:])
+    parts = [_literal(char) + _one_of(ends) for char, ends in branches.items()]
+    if not parts:
+        return ""
+    if words[0]:
+        return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+    return f"(?:{'|'.join(parts)})?"
+
+
+def _literal(char: str) -> str:
+    if ord(char) < ord(" ") or char == "\x7f":
+        return f"\\x{ord(char):02x}"
+    return f"\\{char}" if char.isascii() and not char.isalnum() and char not in " _" else char
+
+
+def write_pattern(pattern: str) -> dict[str, Any]:
+    """The ``pre_tokenizer`` entry of :func:`exact_pattern`."""
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    return {
+        "type": "Sequence",
+        "pretokenizers": [{**split, "invert": False}, {**level, "use_regex": False}],
+    }
+
+
+def read_pattern(entry: Entry) -> tuple[str, str] | None:
+    """The name and the pattern of a ``pre_tokenizer`` entry that may be :func:`write_pattern`'s."""
+    try:
+        pattern = entry.value["pretokenizers"][0]["pattern"]["Regex"]
+        if entry.value != write_pattern(pattern) or not pattern.startswith("(?>"):
+            return None
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return None
+    names = (name for name in _CONTRACTION if pattern.endswith(f"|{NAMED[name].huggingface}"))
+    name = next(names, None)
+    return None if name is None else (name, pattern)
+
+
+def read_superwords(spec: TokenizerSpec, name: str, pattern: str) -> TokenizerSpec | None:
+    """A tokenizer whose file has :func:`exact_pattern`, with its superwords.
+
+    The last merges are of superwords: the pre-tokenizer cuts what they make.
+
+    Args:
+        spec: with all merges in one list.
+        name: of the pre-tokenizer.
+        pattern: that of the file.
+
+    Returns:
+        None if the pattern is not that of such superwords, so that the file means something else.
+    """
+    cut = Pretokenizer(name)
+    flat = iter(merge_triples(spec.merges))
+    merges = list(zip(flat, flat, flat, strict=True))
+    number = len(merges)
+    while number and _is_cut(spec.tokens[merges[number - 1][2]] or b"", cut):
+        number -= 1
+    exact = replace(
+        spec,
+        merges=merges[:number],
+        superwords=merges[number:],
+        pretokenizer=Pretokenizer(name, normalizer=spec.pretokenizer.normalizer),
+    )
+    try:
+        return exact if exact_pattern(Vocabulary(**vars(exact))) == pattern else None
+    except TokenizerError:
+        return None
+
+
+def _is_cut(token: bytes, cut: Pretokenizer) -> bool:
+    """Whether a token is a text with letters that a pre-tokenizer cuts."""
+    text = token.decode("utf-8", "replace")
+    return (
+        text.encode() == token
+        and regex.search(r"\p{L}", text) is not None
+        and len(cut.split(token)) > 1
+    )

@@ -1,0 +1,274 @@
+"""Superwords in Hugging Face's tokenizer.json: the same ids, or a refusal that says why."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe.errors import InexpressibleError, TokenizerError, TokenizerFileError
+from bpe.formats.huggingface_superwords import PUBLISHED
+from tests.bpe.test_superwords import with_superwords
+from tests.bpe.vocabularies import BYTES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ["gpt2", "cl100k", "o200k", "llama3", "qwen2"]
+# Words that end in every way, and what may follow them.
+_PIECES = [
+    *(" a", " b", "a", "b", "ab", " ab", "A", "B", " A", "Ab", " aB", "aA", "é", "É", " é", "ß"),
+    *("'s", "'S", "'t", " a's", "it's", "'re", "'r", "'a", "'", "(a", "_b", "-a", "ʰ", "\u0301"),
+    *("中", "文", " 中", "中A", "д", "Д", " д", "и", "И", "\u01c5", "1", "a1", " ", "  ", "\n"),
+]  # fmt: skip
+pieces = st.lists(st.sampled_from(_PIECES), max_size=12).map("".join)
+
+
+def theirs(tokenizer: bpe.Tokenizer) -> tokenizers.Tokenizer:
+    """Hugging Face's tokenizer of our file."""
+    return tokenizers.Tokenizer.from_str(tokenizer.to_json())
+
+
+def ids(tokenizer: tokenizers.Tokenizer, text: str) -> list[int]:
+    encoded: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return encoded
+
+
+@st.composite
+def trained(draw: st.DrawFn) -> bpe.Tokenizer:
+    """Trained on texts in which every word may follow every other."""
+    corpus = draw(st.lists(pieces, min_size=4, max_size=12))
+    counts = bpe.count_pretokens(corpus, pretokenizer=draw(st.sampled_from(NAMES)))
+    words = bpe.train(counts, max_merges=draw(st.integers(0, 24)), special_tokens=["<s>"])
+    runs = bpe.count_runs(corpus, tokenizer=words)
+    return bpe.train_superwords(runs, tokenizer=words, superwords=draw(st.integers(1, 12)))
+
+
+def has_letters(token: bytes) -> bool:
+    return any(char.isalpha() for char in token.decode("utf-8", "ignore"))
+
+
+@st.composite
+def joined(draw: st.DrawFn) -> bpe.Tokenizer:
+    """Merges of any two adjacent tokens of texts, first inside and then across pre-tokens."""
+    cut = bpe.Pretokenizer(draw(st.sampled_from(NAMES)))
+    tokens, known = list(BYTES), {token: id_ for id_, token in enumerate(BYTES)}
+    lists: tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]] = ({}, {})
+
+    def merge(across: int, left: int, right: int) -> None:
+        made = tokens[left] + tokens[right]
+        if made not in known and len(made) <= 24:
+            known[made] = len(tokens)
+            tokens.append(made)
+            lists[across][left, right] = known[made]
+
+    def tokenizer() -> bpe.Tokenizer:
+        words, across = ([(*pair, made) for pair, made in one.items()] for one in lists)
+        return bpe.Tokenizer(tokens=tokens, merges=words, superwords=across, pretokenizer=cut)
+
+    for across in (0, 1):
+        for text in draw(st.lists(pieces, min_size=1, max_size=5)):
+            encoder, parts = tokenizer(), [text] if across else cut.split(text)
+            for part in parts:
+                pairs = list(pairwise(encoder.encode(part)))
+                if across:  # superwords of anything else are refused
+                    pairs = [pair for pair in pairs if all(has_letters(tokens[i]) for i in pair)]
+                if pairs:
+                    merge(across, *draw(st.sampled_from(pairs)))
+    return tokenizer()
+
+
+@given(trained() | joined(), st.lists(pieces, min_size=1, max_size=8))
+@settings(deadline=None)
+def test_what_is_written_gives_the_same_ids(
+    tmp_path_factory: pytest.TempPathFactory, tokenizer: bpe.Tokenizer, rows: list[str]
+) -> None:
+    try:
+        other = theirs(tokenizer)
+    except InexpressibleError as error:
+        assert "exact there only if" in str(error)  # noqa: PT017 - or it is written
+        return
+    expected = [tokenizer.encode(text) for text in rows]
+    assert [ids(other, text) for text in rows] == expected
+    path = tmp_path_factory.mktemp("files") / "x.json"
+    tokenizer.save(path)
+    assert [bpe.Tokenizer.load(path).encode(text) for text in rows] == expected
+
+
+def english(name: str) -> bpe.Tokenizer:
+    """Trained on text, with superwords of all kinds of ends."""
+    generator = random.Random(1)
+    phrases = [
+        " of the",
+        " I've been",
+        "getName",
+        " in the",
+        " it's a",
+        " (the",
+        "\n'tis the",
+        " Да нет",
+    ]
+    corpus = ["".join(generator.choices(phrases, k=30)) for _ in range(50)]
+    words = bpe.train(bpe.count_pretokens(corpus, pretokenizer=name), max_merges=100)
+    runs = bpe.count_runs(corpus, tokenizer=words)
+    return bpe.train_superwords(runs, tokenizer=words, superwords=40)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_named_pretokenizers_are_written_and_read_back(tmp_path: Path, name: str) -> None:
+    tokenizer = english(name)
+    other = theirs(tokenizer)
+    generator = random.Random(2)
+    parts = [" of", " the", "the", " I've", " I", "'ve", "rust", "x", " in", "'s", "get", "ing"]
+    parts += [
+        "Name",
+        " it's",
+        " (",
+        "\n",
+        "'",
+        "tis",
+        " Да",
+        " нет",
+        "Да",
+        "12",
+        ".",
+        " ",
+        "\u0301",
+        "中",
+    ]
+    for _ in range(300):
+        text = "".join(generator.choices(parts, k=20))
+        assert ids(other, text) == tokenizer.encode(text)
+    assert tokenizer.token_id(" of the") in ids(other, "one of the")
+    tokenizer.save(tmp_path)
+    back = bpe.Tokenizer.load(tmp_path)
+    assert back.superwords == tokenizer.superwords
+    assert back.text_sha256 == tokenizer.text_sha256
+    edited = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
+    del edited["model"]["merges"][len(tokenizer.merges) + 1 :]  # the pattern lists more words
+    (tmp_path / "edited.json").write_text(json.dumps(edited), "utf-8")
+    loaded = bpe.Tokenizer.load(tmp_path / "edited.json")
+    assert loaded.superwords == []
+    assert loaded.encode("one of the") == ids(
+        tokenizers.Tokenizer.from_file(str(tmp_path / "edited.json")), "one of the"
+    )
+
+
+def test_a_run_ends_where_words_would_be_joined() -> None:
+    tokenizer = english("o200k")
+    assert tokenizer.token_id("er") is None
+    merges = [*tokenizer.merges, (ord("e"), ord("r"), len(tokenizer))]
+    joins = bpe.Tokenizer(
+        tokens=[*tokenizer.tokens, b"er"],
+        merges=merges,
+        superwords=tokenizer.superwords,
+        pretokenizer=tokenizer.pretokenizer,
+    )
+    for text in (" I'verust", " I've been rust", " of the I'verust of the"):
+        assert ids(theirs(joins), text) == joins.encode(text)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "one of gpt2": {"pretokenizer": bpe.Pretokenizer(pattern=r" ?\w")},
+    "one of gpt2, cl100k": {"pretokenizer": bpe.Pretokenizer("gpt2", never_split=("url",))},
+    "ignore_merges": {"ignore_merges": True},
+    "adds nothing before": {"pretokenizer": bpe.Pretokenizer("gpt2", normalizer=("prepend-mark",))},
+}
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+def test_what_is_not_exact_is_refused(condition: str) -> None:
+    with pytest.raises(InexpressibleError, match=f"only if .*{condition}"):
+        with_superwords((" a", " b"), **REFUSED[condition]).to_json()
+
+
+@pytest.mark.parametrize(
+    ("pair", "condition"),
+    [
+        ((" a", "1"), "words with letters alone, and one merges b'1'"),
+        (("a", "b"), "no pre-token holds both parts of one, and one may hold 'a' and 'b'"),
+    ],
+)
+def test_superwords_that_are_not_exact_are_refused(pair: tuple[str, str], condition: str) -> None:
+    with pytest.raises(InexpressibleError, match=condition):
+        with_superwords(pair).to_json()
+
+
+# The form that SuperBPE publishes.
+
+
+def test_the_approximate_form_has_all_merges_under_the_published_pattern(tmp_path: Path) -> None:
+    tokenizer = english("o200k")
+    form = tokenizer.approximate()
+    assert form.tokens == tokenizer.tokens
+    assert form.merges == [*tokenizer.merges, *tokenizer.superwords]
+    assert (form.superwords, form.training) == ([], None)
+    assert form.pretokenizer == bpe.Pretokenizer(pattern=PUBLISHED)
+    other = theirs(form)
+    for text in ("one of the", " I'verust of then", "--the of the  a\n"):
+        assert ids(other, text) == form.encode(text)
+        assert form.decode(form.encode(text)) == text
+    assert form.encode(" of then") != tokenizer.encode(" of then")
+    form.save(tmp_path)
+    assert bpe.Tokenizer.load(tmp_path) == form
+    with pytest.raises(TokenizerError, match="no superwords: it can be written as it is"):
+        form.approximate()
+
+
+@given(trained() | joined(), st.lists(pieces, min_size=1, max_size=8))
+@settings(deadline=None)
+def test_any_tokenizer_has_the_approximate_form(tokenizer: bpe.Tokenizer, rows: list[str]) -> None:
+    if not tokenizer.superwords:
+        return
+    form = tokenizer.approximate()
+    other = theirs(form)
+    assert [ids(other, text) for text in rows] == form.encode_batch(rows)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file as SuperBPE publishes them: pre-tokenizer, decoder, and merges over spaces."""
+    other = tokenizers.Tokenizer(tokenizers.models.BPE())
+    pre = tokenizers.pre_tokenizers
+    split = pre.Split(tokenizers.Regex(PUBLISHED), "isolated", invert=False)
+    level = pre.ByteLevel(add_prefix_space=False, trim_offsets=True, use_regex=False)
+    other.pre_tokenizer = pre.Sequence([split, level])
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400, initial_alphabet=pre.ByteLevel.alphabet(), show_progress=False
+    )
+    generator = random.Random(3)
+    corpus = ["".join(generator.choices(_PIECES, k=60)) for _ in range(100)]
+    other.train_from_iterator([*corpus, *(" by the way" for _ in range(99))], trainer)
+    other.add_special_tokens(["<|endoftext|>"])
+    file = json.loads(other.to_str())
+    file["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}
+    file["decoder"]["use_regex"] = True
+    path = tmp_path_factory.mktemp("published") / "tokenizer.json"
+    path.write_text(json.dumps(file), "utf-8")
+    return path
+
+
+@given(rows=st.lists(pieces | st.text(), min_size=1, max_size=8))
+@settings(deadline=None)
+def test_published_files_are_read(published: Path, rows: list[str]) -> None:
+    other = tokenizers.Tokenizer.from_file(str(published))
+    tokenizer = bpe.Tokenizer.load(published)
+    assert tokenizer.token_id(" by the way") is not None
+    assert tokenizer.superwords == []
+    assert [ids(other, text) for text in rows] == tokenizer.encode_batch(rows)
+    assert [tokenizer.decode(row) for row in tokenizer.encode_batch(rows)] == rows
+
+
+def test_a_file_with_a_long_pattern_of_its_own_is_still_refused(tmp_path: Path) -> None:
+    text = json.loads(english("gpt2").to_json())
+    text["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(?>a" + "|b" * 10_000 + ")"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(text), "utf-8")
+    with pytest.raises(TokenizerFileError, match="pre_tokenizer: is too long"):
+        bpe.Tokenizer.load(tmp_path)
