@@ -19,11 +19,13 @@ from bpe._codec import decode
 from bpe.counting import PretokenCounter
 from bpe.counts import require_pretokens
 from bpe.counts.files import run_table
+from bpe.errors import BpeError
+from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import load_counts
 from pipelines.errors import InputError
 from pipelines.output.entries import DRIFT, Measured, is_series
-from pipelines.output.names import TRAINING, read_json_object
+from pipelines.output.names import TRAINING
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -111,17 +113,12 @@ class Measure:
 def trained_bytes_per_token(tokenizer_path: str) -> float | None:
     """Bytes of pre-tokens per token of the training, from ``training.json`` beside a tokenizer.
 
-    None where it is not there, or does not say it, as with superwords.
+    None where it is not there, or does not say it, as for BoundlessBPE.
     """
-    folder = tokenizer_path.rpartition("/")[0] or "."
-    training = read_json_object(join(folder, TRAINING)) or {}
+    path = join(tokenizer_path.rpartition("/")[0] or ".", TRAINING)
     try:
-        if training.get("superwords") is not None:  # they may be of another corpus than the words
-            return None
-        merges = training["merges"]
-        tokens = merges[-1]["tokens_left"] if merges else training["initial_tokens"]
-        return float(training["initial_bytes"]) / float(tokens)
-    except (KeyError, TypeError, IndexError, ValueError, ZeroDivisionError):
+        return Training.read(storage.read(path), where=path).bytes_per_token
+    except (InputError, BpeError):
         return None
 
 

@@ -40,7 +40,7 @@ GROUPS: tuple[str, ...] = get_args(Group)
 
 MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
-_NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmg])(?P<binary>i?))?"
+_NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmgt])(?P<binary>i?))?"
 _WHOLE = re.compile(_NUMBER, re.IGNORECASE)
 _SIZE = re.compile(_NUMBER + "b?", re.IGNORECASE)
 _SHARE = re.compile(r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?) ?(?P<percent>%)?")
@@ -131,14 +131,15 @@ class Option:
 
 
 def parse_whole(text: str) -> int:
-    """A whole number from text such as ``32000``, ``32k``, ``1.5M`` or ``2Ki`` (2048).
+    """A whole number from text such as ``32000``, ``32k``, ``1.5M``, ``10B`` or ``2Ki`` (2048).
 
     Raises:
         ValueError: the text is not a whole number.
     """
     with contextlib.suppress(ValueError):
         return int(text)
-    number = _in_units(_WHOLE.fullmatch(text.strip()))
+    # Tokens and parameters are counted in billions, B.
+    number = _in_units(_WHOLE.fullmatch(re.sub(r"[bB]$", "G", text.strip())))
     if number is None or number.denominator > 1:
         raise ValueError(f"{text!r} is not a whole number")
     return int(number)
@@ -166,16 +167,25 @@ def parse_share(text: str) -> float:
     Raises:
         ValueError: the text is not a number, with or without ``%``.
     """
+    return float(parse_exact_share(text))
+
+
+def parse_exact_share(text: str) -> Fraction:
+    """The same as a fraction, which is exact.
+
+    Raises:
+        ValueError: the text is not a number, with or without ``%``.
+    """
     match = _SHARE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a share: write 0.5% or 0.005, for example")
-    return float(Fraction(match["number"]) / (100 if match["percent"] else 1))
+    return Fraction(match["number"]) / (100 if match["percent"] else 1)
 
 
 def _in_units(match: re.Match[str] | None) -> Fraction | None:
     if match is None:
         return None
-    power = "kmg".index(match["power"].lower()) + 1 if match["power"] else 0
+    power = "kmgt".index(match["power"].lower()) + 1 if match["power"] else 0
     unit: int = (1024 if match["binary"] else 1000) ** power
     return Fraction(match["number"]) * unit
 

@@ -15,7 +15,7 @@ from bpe.models import ByteLevel
 from pipelines import storage
 from pipelines.count.directory import group_directories, load_counts, read_counts_manifest
 from pipelines.errors import ConfigError
-from pipelines.output.names import fingerprint
+from pipelines.output.names import COUNTS, fingerprint
 from pipelines.output.state import complete
 from pipelines.settings import CountsInput
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bpe import Tokenizer
-    from bpe.counts.manifest import CountsManifest
+    from bpe.pretokenizer import Pretokenizer
     from pipelines.settings import ParitySettings, TrainSettings
 
 
@@ -57,22 +57,36 @@ class Groups:
         }
 
     def check(
-        self, manifest: CountsManifest, training: TrainSettings, special_tokens: tuple[str, ...]
+        self,
+        training: TrainSettings,
+        *,
+        pretokenizer: Pretokenizer,
+        special_tokens: tuple[str, ...],
+        counted_without: tuple[str, ...],
     ) -> None:
         """Refuse settings that no counts of these groups could be trained with.
 
         Args:
-            manifest: of one of the counts.
             training: the vocabulary.
+            pretokenizer: of the counts.
             special_tokens: that get reserved ids.
+            counted_without: the special tokens that the counts were cut at.
 
         Raises:
+            ConfigError: held-out text was cut otherwise.
             bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
         """
+        for directory in self.dev:
+            cut = read_counts_manifest(directory).pretokenizer
+            if cut != pretokenizer:
+                raise ConfigError(
+                    f"`dev_counts` {directory} was split with {cut}, the text to train on with "
+                    f"{pretokenizer}: count one of them again"
+                )
         letter = PretokenCounts.from_items(
-            {"a": 1 << 50}, special_tokens=manifest.special_tokens, track_order=True
+            {"a": 1 << 50}, special_tokens=counted_without, track_order=True
         )
-        letter = replace(letter, pretokenizer=manifest.pretokenizer)
+        letter = replace(letter, pretokenizer=pretokenizer)
         self._trained([letter] * len(self.names), None, training, special_tokens)
 
     def train(
@@ -140,6 +154,36 @@ def check_parity(counts: Sequence[CountsInput], training: TrainSettings) -> None
             "`parity` is for models of bytes (`symbols` bytes): held-out text may have characters "
             "that an alphabet lacks"
         )
+
+
+def check_groups(
+    parity: ParitySettings,
+    training: TrainSettings,
+    *,
+    pretokenizer: Pretokenizer,
+    special_tokens: tuple[str, ...],
+) -> None:
+    """Refuse what groups could not be trained with, before they are counted.
+
+    Args:
+        parity: how the groups choose.
+        training: the vocabulary.
+        pretokenizer: that the groups are to be cut with.
+        special_tokens: that get reserved ids.
+
+    Raises:
+        InputError, bpe.errors.CountsError: held-out counts are not there, or are damaged.
+        ConfigError, bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
+    """
+    check_parity((CountsInput(directory=COUNTS),), training)
+    dev = _named(parity.dev_counts, "dev_counts")
+    groups = Groups(names=tuple(dev) or ("",), dev=tuple(dev.values()), parity=parity)
+    groups.check(
+        training,
+        pretokenizer=pretokenizer,
+        special_tokens=special_tokens,
+        counted_without=special_tokens,
+    )
 
 
 def find_groups(

@@ -60,8 +60,10 @@ class Planned:
         files: the inputs.
         passed_over: what else the patterns match.
         splits: the work.
+        later: parts that are made when all splits are read.
         beside: more files that the workers need, by name.
         not_applied: what the tokenizer's file asks for that is left out.
+        passes: how often the files are read.
     """
 
     plan: Plan
@@ -70,8 +72,10 @@ class Planned:
     files: tuple[InputFile, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
     splits: tuple[Split, ...] = ()
+    later: int = 0
     beside: Mapping[str, bytes] = field(default_factory=dict)
     not_applied: tuple[str, ...] = ()
+    passes: int = 1
 
     @property
     def pieces(self) -> int:
@@ -81,7 +85,7 @@ class Planned:
     @property
     def size(self) -> int | None:
         """Bytes that are read; None where nobody knows."""
-        return sum(file.size for file in self.files) if self.files else None
+        return self.passes * sum(file.size for file in self.files) if self.files else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +342,7 @@ def run_job(
                 _tell_changes(request, planned, progress)
             _tell_work(request, planned, progress)
         with progress.stage(name, planned.size) as stage:
-            stage.set_slots(planned.pieces)
+            stage.set_slots(planned.pieces * planned.passes, later=planned.later)
             watched = replace(request, counters_path=stage.counters_path)
             result = run(
                 lambda p, failures: p | name >> PlannedTransform(watched, failures),

@@ -20,7 +20,7 @@ from pipelines.formats import (
     documents_described,
     suffixes_described,
 )
-from pipelines.option import changed, check_declared, option, several
+from pipelines.option import changed, check_declared, option, parse_exact_share, several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ Packing = Literal["concatenate", "best-fit"]
 PACKINGS: tuple[str, ...] = get_args(Packing)
 AddedColumn = Literal["document_ids", "position_ids", "cu_seqlens"]
 ADDED_COLUMNS: tuple[AddedColumn, ...] = get_args(AddedColumn)
-ShareOf = Literal["bytes", "pretokens"]
+ShareOf = Literal["bytes", "pretokens", "tokens"]
 SHARES_OF: tuple[str, ...] = get_args(ShareOf)
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
 MAX_ROW_TOKENS = 1 << 28
@@ -80,7 +80,12 @@ RUNNERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class InputSettings:
-    """Which documents a job reads; a place is ``name:position`` where a record has no id."""
+    """Which documents a job reads; a place is ``name:position`` where a record has no id.
+
+    Attributes:
+        sources: of a mix, the name of the source that each of the ``patterns`` is of; empty for
+            other jobs.
+    """
 
     patterns: tuple[str, ...] = field(
         metadata=option(
@@ -159,6 +164,7 @@ class InputSettings:
             "ends the job.",
         ),
     )
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.patterns:
@@ -383,7 +389,7 @@ class RunSettings:
             default_is="no limit",
             advanced=True,
             help="With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not "
-            "counted.",
+            "counted. The output records how much that may change.",
         ),
     )
 
@@ -402,11 +408,13 @@ class CountsInput:
         directory: of the counts.
         weight: the factor.
         share: of the mix, from 0 to 1, instead of a weight: `pipelines.train.train` chooses it.
+        source: of a mix of the corpus that these are the counts of; empty for other counts.
     """
 
     directory: str
     weight: Fraction | int = 1
     share: Fraction | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.directory:
@@ -420,6 +428,11 @@ class CountsInput:
                 f"`counts` {self.directory}: the share {float(100 * self.share):g}% is not above 0 "
                 "and at most 100%"
             )
+
+    @property
+    def title(self) -> str:
+        """What the record of a training calls them."""
+        return self.source or self.directory
 
     @classmethod
     def parse(cls, text: str) -> CountsInput:
@@ -634,9 +647,10 @@ class ParitySettings:
         metadata=option(
             group="Vocabulary",
             kind="flag",
-            help="Parity-aware BPE: each directory of --counts is a group, such as a language; at "
-            "each step, the group that is compressed worst chooses the pair. The defaults are then "
-            f"--ties {PARITY_TIES} and --min-frequency {PARITY_MIN_FREQUENCY}.",
+            help="Parity-aware BPE: each directory of --counts is a group, such as a language (in "
+            "bpe run, each value of --group-by); at each step, the group that is compressed worst "
+            f"chooses the pair. The defaults are then --ties {PARITY_TIES} and --min-frequency "
+            f"{PARITY_MIN_FREQUENCY}.",
         ),
     )
     dev_counts: tuple[str, ...] = field(
@@ -645,7 +659,7 @@ class ParitySettings:
             group="Vocabulary",
             several=True,
             metavar="DIR",
-            default_is="the group with the fewest bytes per token in --counts",
+            default_is="the group with the fewest bytes per token in the text to train on",
             help="Counts of held-out text of the same groups (--parity): the group with the most "
             "tokens there is compressed worst; repeatable.",
         ),
@@ -811,6 +825,41 @@ class RoleSettings:
         return replace(pretokens, special_tokens=tuple(special))
 
 
+_SOURCE = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
+    """The share of each source of a mix, by name, above 0 and up to 1; empty where there is none.
+
+    Args:
+        mix: ``NAME=SHARE`` of each.
+
+    Raises:
+        ConfigError: a name or share is wrong, a source is named twice, or shares do not add up.
+    """
+    shares: dict[str, Fraction] = {}
+    for text in mix:
+        name, _, share = text.partition("=")
+        if not _SOURCE.fullmatch(name):
+            raise ConfigError(
+                f"`mix` {text!r}: write NAME=SHARE, such as web=70%, with a name of letters, "
+                "digits, '_', '-' and '.'"
+            )
+        if name in shares:
+            raise ConfigError(f"`mix` {text}: {name} is given twice: once is enough")
+        try:
+            shares[name] = parse_exact_share(share)
+        except ValueError as error:
+            raise ConfigError(f"`mix` {text}: {error}") from None
+    for name, value in shares.items():
+        if not value:
+            raise ConfigError(f"`mix` {name}=0: leave the source out")
+    if shares and sum(shares.values()) != 1:
+        total = float(100 * sum(shares.values()))
+        raise ConfigError(f"the shares of `mix` add up to {total:g}%, not to 100%")
+    return shares
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowSettings:
     """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
@@ -941,6 +990,43 @@ class RowSettings:
             "ids lie in temporary files below DIR/.shuffle.",
         ),
     )
+    mix: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Rows",
+            several=True,
+            metavar="NAME=SHARE",
+            default_is="all documents",
+            help="Take documents so that this share of all tokens, such as 70%, is of the source "
+            "NAME, whose files --input NAME=PATTERN gives; repeatable. The shares add up to 100%. "
+            "Documents stay whole: a hash of the id (of the text, if a record has no id) orders "
+            "those of each source, and the first are taken until it has its share. bpe run also "
+            "trains the tokenizer on this mix: all text, weighted to these shares of the bytes.",
+        ),
+    )
+    token_budget: int | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=1,
+            metavar="N",
+            default_is="the most that the sources have for these shares",
+            help="With --mix: how many tokens to take in all, such as 10B.",
+        ),
+    )
+    mix_seed: int = field(
+        default=0,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=0,
+            maximum=MAX_SEED,
+            metavar="SEED",
+            advanced=True,
+            help="With --mix: another seed takes other documents.",
+        ),
+    )
     allow_special: tuple[str, ...] = field(
         default=(),
         metadata=option(
@@ -1010,6 +1096,10 @@ class RowSettings:
                 f"`validation` {share!r}: give a share from 0 to below 1, such as 0.005 or 0.5%; a "
                 "number of documents would need a second pass over the corpus"
             )
+        for name in ("token_budget", "mix_seed"):
+            if getattr(self, name) and not self.mix:
+                raise ConfigError(f"`{name}` goes with `mix` NAME=SHARE: without it, all is taken")
+        parse_shares(self.mix)
         if self.dropout_seed and not self.dropout:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 
@@ -1031,6 +1121,15 @@ class RowSettings:
     def shuffles(self) -> bool:
         """Whether documents are shuffled."""
         return self.shuffle is not None
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """The share of each source of the mix, by name, from 0 to 1; empty where there is none.
+
+        Raises:
+            ConfigError: as in `parse_shares`.
+        """
+        return parse_shares(self.mix)
 
     @property
     def rows(self) -> RowSettings:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from bpe.training_report import MixedSource
     from pipelines.corpus.inputs import PassedOver
+    from pipelines.corpus.mix import Mix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +78,9 @@ class TrainSummary(_Summary):
     Attributes:
         output: the directory of ``tokenizer.json`` and ``training.json``.
         counts: the directories of what was trained on.
-        pretokens: occurrences.
-        distinct_pretokens: different ones.
+        pretokens: occurrences; None where superwords were added to a tokenizer of words that has
+            no ``training.json``.
+        distinct_pretokens: different ones, or None.
         vocab_size: tokens.
         merges: merges.
         initial_bytes: the words that were trained on, in bytes.
@@ -103,8 +105,8 @@ class TrainSummary(_Summary):
 
     output: str
     counts: tuple[str, ...]
-    pretokens: int
-    distinct_pretokens: int
+    pretokens: int | None
+    distinct_pretokens: int | None
     vocab_size: int
     merges: int
     initial_bytes: int
@@ -156,6 +158,7 @@ class EncodeSummary(_Summary):
         resumed_parts: of these, how many an earlier run had finished.
         output_bytes: the size of the Parquet files.
         id_type: ``uint16`` or ``uint32``.
+        mix: which documents a mix takes, and how many of each source; None where all are.
         not_applied: what the tokenizer's file asks for that was left out (`bpe.Tokenizer`).
     """
 
@@ -175,6 +178,7 @@ class EncodeSummary(_Summary):
     resumed_parts: int
     output_bytes: int
     id_type: str
+    mix: Mix | None = None
     not_applied: tuple[str, ...] = ()
 
     @property
@@ -196,6 +200,7 @@ class ExportSummary(_Summary):
 
     Attributes:
         output: the directory.
+        encoded: that of the encoded corpus.
         format: of the files.
         rows: that were written.
         tokens: ids in them.
@@ -206,6 +211,7 @@ class ExportSummary(_Summary):
     """
 
     output: str
+    encoded: str
     format: str
     rows: int
     tokens: int

@@ -20,6 +20,7 @@ from bpe import Roles, Tokenizer
 from bpe._codec import encode
 from bpe.counts import PretokenCounts, check_agreement, combine, require_pretokens
 from bpe.counts.manifest import add_formats
+from bpe.diff import fit
 from bpe.errors import BpeError
 from bpe.formats import tokenizer_config
 from bpe.formats.cut_at_marks import WORDS
@@ -29,7 +30,7 @@ from bpe.run_counting import runs_of
 from bpe.ties import needs_order
 from bpe.training_report import MixedSource, model_settings
 from pipelines import storage
-from pipelines.corpus.inputs import describe_inputs
+from pipelines.corpus.inputs import describe_inputs, with_sources
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.job import CountRequest, count_in, run_count
 from pipelines.count.runs import RunsOf
@@ -55,10 +56,12 @@ from pipelines.output.names import (
     MANIFEST,
     OF_WORDS,
     RUNS,
+    SOURCE,
     TOKENIZER,
     TRAINING,
     Plan,
     fingerprint,
+    group_folder,
     read_plan,
 )
 from pipelines.output.state import complete
@@ -73,12 +76,13 @@ from pipelines.settings import (
     CountsInput,
     PretokenSettings,
     RunSettings,
+    parse_shares,
 )
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from bpe.counts import Runs
     from bpe.counts.manifest import CountsManifest
@@ -111,11 +115,14 @@ class TrainRequest(Request):
         training: the vocabulary.
         roles: of special tokens; none for those of the tokenizer that is extended.
         extends: the SHA-256 of the tokenizer that is extended; empty where there is none.
+        mix: of the corpus, as the plan says it: the shares, and what they are of; None where all
+            of it is trained on. ``counts`` have shares until the corpus is counted, then weights.
         groups: of a parity-aware training; None where the counts are added up.
         runs: how runs are found, where words and then superwords are learnt; both phases leave
             their output in folders of the directory.
-        then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it: the directory is
-            not complete before.
+        then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it, ``export`` where
+            that is exported too: the directory is not complete before.
+        tokens: of each of the counts, in tokens of another tokenizer, where shares are of these.
     """
 
     counts: tuple[CountsInput, ...]
@@ -124,9 +131,11 @@ class TrainRequest(Request):
     training: TrainSettings
     roles: Roles = field(default_factory=Roles)
     extends: str = ""
+    mix: dict[str, Any] | None = None
     groups: Groups | None = None
     runs: RunSettings | None = None
-    then: Literal["encoded"] | None = None
+    then: Literal["encoded", "export"] | None = None
+    tokens: tuple[int, ...] = ()
     name = "train"
     last_file = TOKENIZER
 
@@ -171,8 +180,11 @@ class TrainRequest(Request):
             inputs = describe_inputs(())
         else:
             settings |= counting.plan.settings
+            if self.mix is not None:  # its counts keep what the training drops
+                settings |= {"prune_below": training.prune_below, "mix": self.mix}
             inputs = dict(counting.plan.inputs)
-        others = [c.directory for c in self.counts if c.directory != self.folder(COUNTS)]
+        own = join(self.folder(COUNTS), "")  # groups are in folders of it
+        others = [c.directory for c in self.counts if not join(c.directory, "").startswith(own)]
         phases = [] if self.runs is None else [OF_WORDS, RUNS]
         keep = [*([COUNTS] if len(others) < len(self.counts) else []), *phases]
         refuse_links(self.directory, keep if counting is not None else phases)
@@ -214,7 +226,12 @@ class TrainRequest(Request):
             "`boundless`",
         )
         if self.groups is not None:
-            self.groups.check(first, self.training, self.special_tokens)
+            self.groups.check(
+                self.training,
+                pretokenizer=first.pretokenizer,
+                special_tokens=self.special_tokens,
+                counted_without=first.special_tokens,
+            )
             return self._fingerprints(manifests)
         check_training(
             self.training,
@@ -417,8 +434,25 @@ def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
     return counts
 
 
+def counts_of_sources(directory: str, shares: Mapping[str, Fraction]) -> tuple[CountsInput, ...]:
+    """The counts of each source of a mix, with its share.
+
+    Args:
+        directory: of counts by source.
+        shares: of each; from `pipelines.settings.parse_shares`.
+    """
+    return tuple(
+        CountsInput(directory=_of_source(directory, name), share=share, source=name)
+        for name, share in shares.items()
+    )
+
+
+def _of_source(directory: str, name: str) -> str:
+    return join(directory, group_folder(SOURCE, name))
+
+
 def with_weights(
-    sources: Sequence[CountsInput], *, of: ShareOf = "bytes"
+    sources: Sequence[CountsInput], *, of: ShareOf = "bytes", tokens: Sequence[int] = ()
 ) -> tuple[CountsInput, ...]:
     """Weights in place of shares: the smallest is 1, the others have up to four decimals.
 
@@ -427,7 +461,8 @@ def with_weights(
 
     Args:
         sources: all with a share, or none.
-        of: what the shares are of: the bytes of all texts, or the pre-tokens.
+        of: what the shares are of: the bytes of all texts, the pre-tokens, or ``tokens``.
+        tokens: of each source, where shares are of these (`tokens_of`).
 
     Raises:
         ConfigError: some have no share, or the shares do not add up to 1.
@@ -447,10 +482,11 @@ def with_weights(
             f"the shares of `counts` add up to {float(100 * sum(shares)):g}%, not to 100%"
         )
     factors = []
-    for source, share in zip(sources, shares, strict=True):
+    for number, (source, share) in enumerate(zip(sources, shares, strict=True)):
         complete(source.directory, "counts")
         manifest = read_counts_manifest(source.directory)
-        size = manifest.totals.bytes if of == "bytes" else manifest.totals.pretokens
+        totals = manifest.totals
+        size = tokens[number] if of == "tokens" else getattr(totals, of)
         if size == 0:
             raise InputError(f"{source.directory}: no {of} were counted: it can have no share")
         factors.append(share * manifest.scale / size)
@@ -461,8 +497,62 @@ def with_weights(
     )
 
 
+def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[int, ...]:
+    """How many tokens of a tokenizer each of several counts is, exactly; as the counts are scaled.
+
+    Args:
+        sources: with shares.
+        tokenizer: its file.
+
+    Raises:
+        ConfigError: there is no tokenizer, it cuts otherwise, or no source has a share.
+        InputError: counts or tokenizer cannot be read, or the counts are of runs.
+    """
+    if tokenizer is not None and all(source.share is None for source in sources):
+        raise ConfigError(
+            "`share_tokenizer` goes with shares, such as `counts` DIR:60% or `mix` NAME=60%"
+        )
+    loaded = _share_tokenizer(tokenizer, _cuts(sources))
+    return tuple(fit(loaded, load_counts(source.directory)).tokens for source in sources)
+
+
+def _cuts(sources: Sequence[CountsInput]) -> Iterator[tuple[str, Pretokenizer]]:
+    for source in sources:
+        complete(source.directory, "counts")
+        yield source.directory, read_counts_manifest(source.directory).pretokenizer
+
+
+def _share_tokenizer(tokenizer: str | None, cuts: Iterable[tuple[str, Pretokenizer]]) -> Tokenizer:
+    """The tokenizer in a file, whose tokens shares are of.
+
+    Args:
+        tokenizer: the file.
+        cuts: what errors call each text, and how it is cut.
+
+    Raises:
+        ConfigError: there is none, or it cuts text otherwise.
+        InputError: it cannot be read.
+    """
+    if tokenizer is None:
+        raise ConfigError(
+            "`share_of` tokens: give `share_tokenizer` FILE, whose tokens they are: the tokenizer "
+            "that is trained here is not known before its mix is"
+        )
+    loaded = load_tokenizer(tokenizer)
+    for title, cut in cuts:
+        if cut != loaded.pretokenizer:
+            raise ConfigError(
+                f"{title} was split with {cut}, and the `share_tokenizer` {tokenizer} "
+                f"splits with {loaded.pretokenizer}: its tokens cannot be counted there: use a "
+                "tokenizer that splits text likewise, or shares of bytes"
+            )
+    return loaded
+
+
 def effective_mix(job: TrainRequest) -> tuple[MixedSource, ...]:
     """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
+
+    By tokens too, where the shares are of these.
 
     A weight multiplies counts, so shares follow from the sizes of the corpora as well. Empty for
     one set of counts without a weight, which is all there is.
@@ -470,10 +560,11 @@ def effective_mix(job: TrainRequest) -> tuple[MixedSource, ...]:
     if len(job.counts) == 1 and job.counts[0].weight == 1:
         return ()
     sizes = []
-    for source in job.counts:
+    for number, source in enumerate(job.counts):
         manifest = read_counts_manifest(source.directory)
         factor = Fraction(source.weight) / manifest.scale
-        sizes.append((factor * manifest.totals.bytes, factor * manifest.totals.pretokens))
+        held = [manifest.totals.bytes, manifest.totals.pretokens, *job.tokens[number : number + 1]]
+        sizes.append([factor * size for size in held])
     totals = [max(sum(column), Fraction(1)) for column in zip(*sizes, strict=True)]
     return tuple(
         MixedSource(
@@ -481,8 +572,11 @@ def effective_mix(job: TrainRequest) -> tuple[MixedSource, ...]:
             weight=str(source.weight),
             bytes_share=float(size / totals[0]),
             pretokens_share=float(pretokens / totals[1]),
+            tokens_share=float(tokens[0] / totals[2]) if tokens else None,
         )
-        for path, source, (size, pretokens) in zip(job.paths, job.counts, sizes, strict=True)
+        for path, source, (size, pretokens, *tokens) in zip(
+            job.paths, job.counts, sizes, strict=True
+        )
     )
 
 
@@ -521,8 +615,8 @@ def training_facts(job: TrainRequest, words: TrainSummary | None = None) -> dict
         "counts": tuple(source.directory for source in job.counts),
         "documents": sum(one.documents for one in counted),
         "bytes": sum(one.bytes for one in counted),
-        "pretokens": counts["pretokens"],
-        "distinct_pretokens": counts["distinct_pretokens"],
+        "pretokens": counts.get("pretokens"),
+        "distinct_pretokens": counts.get("distinct_pretokens"),
         "failures": sum(one.failures for one in counted),
         "formats": add_formats(*(one.formats for one in counted)),
         "vocab_size": len(tokenizer),
@@ -653,15 +747,18 @@ def train(
     execution: Execution,
     roles: RoleSettings | None = None,
     share_of: ShareOf = "bytes",
+    share_tokenizer: str | None = None,
     parity: ParitySettings | None = None,
     runs: RunSettings = RunSettings(),  # noqa: B008  # immutable
+    mix: Sequence[str] = (),
     progress: Progress | None = None,
-    then: Literal["encoded"] | None = None,
+    then: Literal["encoded", "export"] | None = None,
 ) -> TrainSummary:
     """Train a tokenizer on a corpus, or on counts that were made before.
 
-    With inputs, their counts go to ``counts/`` in the output directory. When a job is resumed,
-    counts that are complete are kept, and training, which is short, is done again.
+    With inputs, their counts go to ``counts/`` in the output directory, those of a mix to a folder
+    for each source. When a job is resumed, counts that are complete are kept, and training, which
+    is short, is done again.
 
     With superwords, a tokenizer of words goes to ``words/``, and the counts of its runs to
     ``runs/``. A training of superwords alone takes such counts.
@@ -675,9 +772,11 @@ def train(
         output: the directory.
         execution: where the work is done.
         roles: of special tokens, which become special tokens.
-        share_of: what shares of ``counts`` are of.
+        share_of: what shares of ``counts``, or of ``mix``, are of.
+        share_tokenizer: a tokenizer file, where they are of tokens.
         parity: whether the directories of ``counts`` are groups, which choose merges in turn.
         runs: how runs are found, of which superwords are learnt.
+        mix: ``NAME=SHARE`` of each source of ``inputs``, whose patterns begin with ``NAME=``.
         progress: told how far it is.
         then: as in `TrainRequest`.
 
@@ -704,15 +803,33 @@ def train(
             check_parity(counts, training)
             counts, groups = find_groups(counts, parity)
         directory = storage.located(output.directory)
-        own = CountsInput(directory=join(directory, COUNTS))
-        is_counted = not counts
-        counts = counts or (own,)
+        own, is_counted = join(directory, COUNTS), not counts
+        shares = parse_shares(mix)
+        if inputs is not None:
+            inputs = with_sources(inputs, tuple(shares))
+            if is_counted and inputs.sources and not shares:
+                raise ConfigError("`mix` has no shares: give NAME=SHARE for each source of `input`")
+        if shares and not (is_counted and inputs is not None):
+            raise ConfigError(
+                "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
+                "`counts` DIR:SHARE%"
+            )
+        counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
+        sources = [replace(c, directory=storage.located(c.directory)) for c in counts]
+        if share_tokenizer is not None and share_of != "tokens":
+            raise ConfigError("`share_tokenizer` goes with `share_of` tokens")
+        asked = _mix_settings(shares, share_of, share_tokenizer, cut=pretokens.cut)
+
+        def in_shares(request: TrainRequest) -> TrainRequest:
+            tokens = tokens_of(sources, share_tokenizer) if share_of == "tokens" else ()
+            weighted = with_weights(sources, of=share_of, tokens=tokens)
+            return replace(request, counts=weighted, tokens=tokens)
+
         request = TrainRequest(
             output=replace(output, directory=directory),
-            counts=with_weights(
-                [replace(c, directory=storage.located(c.directory)) for c in counts], of=share_of
-            ),
-            paths=tuple(c.directory for c in counts),
+            counts=tuple(sources),
+            mix=asked,
+            paths=tuple(c.title for c in counts),
             special_tokens=pretokens.special_tokens,
             training=training,
             roles=read_roles(roles),
@@ -721,6 +838,8 @@ def train(
             runs=runs if two_phases else None,
             then=then,
         ).started()
+        if asked is None:
+            request = in_shares(request)
         counting = None
         if inputs is not None and is_counted:
             check_training(
@@ -734,8 +853,12 @@ def train(
             count_request = CountRequest.of(
                 inputs=inputs,
                 pretokens=pretokens,
-                output=replace(output, directory=own.directory),
-                settings=CountSettings(track_order=ordered, prune_below=training.prune_below),
+                output=replace(output, directory=own),
+                settings=CountSettings(
+                    track_order=ordered,
+                    # Of a mix, what is rare is so in all of it, with its weights.
+                    prune_below=training.prune_below if asked is None else 1,
+                ),
             )
             count_request = replace(count_request, run=request.run, training=request)
             counting = replace(count_request, inputs=inputs).plan()
@@ -749,6 +872,8 @@ def train(
                     progress=progress,
                     held=directory,
                 )
+            if asked is not None:
+                request = in_shares(request)
             phases: dict[str, Any] = {}
             if two_phases and inputs is not None:
                 request.begin(counting)
@@ -767,6 +892,31 @@ def train(
         **phases,
         **facts,
     )
+
+
+def _mix_settings(
+    shares: Mapping[str, Fraction], of: ShareOf, tokenizer: str | None, *, cut: Pretokenizer
+) -> dict[str, Any] | None:
+    """What the plan of a training says of the mix of its corpus; None where it has none.
+
+    Args:
+        shares: of each source.
+        of: what they are of.
+        tokenizer: a file, where they are of its tokens.
+        cut: how the corpus is cut.
+
+    Raises:
+        ConfigError, InputError: as in `tokens_of`.
+    """
+    if not shares:
+        return None
+    settings: dict[str, Any] = {
+        "shares": [[name, str(share)] for name, share in shares.items()],
+        "of": of,
+    }
+    if of == "tokens":
+        settings["tokenizer"] = _share_tokenizer(tokenizer, [("the corpus", cut)]).sha256
+    return settings
 
 
 def _save_time(
@@ -803,8 +953,8 @@ def _check_phases(training: TrainSettings, inputs: InputSettings | None) -> None
             "superwords are learnt from counts of runs, and added to the tokenizer of words whose "
             "runs were counted: `vocab_size` and `max_merges` go with `input`, leave them out"
         )
-    if inputs is None and not isinstance(training.model, (bpe.ByteLevel, type(None))):
-        raise ConfigError("`model`: superwords are of bytes, as the words of `tokenizer` are")
+    if not isinstance(training.model, (bpe.ByteLevel, type(None))):
+        raise ConfigError("`model`: superwords need tokens of bytes: use bpe, or leave it out")
     if inputs is None and training.prune_below != 1:
         raise ConfigError(
             "`prune_below` is of pre-tokens: to drop rare runs, use `prune_runs_below`"
@@ -875,9 +1025,12 @@ def _check_same_corpus(request: TrainRequest) -> None:
     Raises:
         InputError: it has.
     """
+    counts = [request.folder(COUNTS)]  # those by source say only together which files they are of
+    if not request.counts[0].source:
+        counts = [one.directory for one in request.counts]
     words, runs = (
         [file for source in sources for file in read_counts_manifest(source).inputs]
-        for sources in ([one.directory for one in request.counts], [request.folder(RUNS)])
+        for sources in (counts, [request.folder(RUNS)])
     )
     if words and sorted(words) != sorted(runs):
         raise InputError(
@@ -887,12 +1040,19 @@ def _check_same_corpus(request: TrainRequest) -> None:
 
 
 def _of_superwords(request: TrainRequest) -> TrainRequest:
-    """The last phase of a training with superwords, under the plan of the whole."""
-    path = join(request.folder(OF_WORDS), TOKENIZER)
+    """The last phase of a training with superwords, under the plan of the whole.
+
+    Runs of each source of a mix weigh as much as its words.
+    """
+    path, runs = join(request.folder(OF_WORDS), TOKENIZER), request.folder(RUNS)
+    counts = tuple(
+        replace(one, directory=_of_source(runs, one.source)) for one in request.counts if one.source
+    ) or (CountsInput(directory=runs),)
     return replace(
         request,
-        counts=(CountsInput(directory=request.folder(RUNS)),),
-        paths=(request.folder(RUNS),),
+        counts=counts,
+        tokens=(),
+        paths=tuple(one.title for one in counts),
         special_tokens=(),
         training=request.training.superwords_on(path),
         extends=load_tokenizer(path).sha256,

@@ -41,8 +41,8 @@ Every command with its options, and every key of a configuration file.
 Results go to standard output, progress and messages to standard error. Commands that run jobs pass
 the arguments after `--` to Beam unchanged, as in `-- --region=europe-west1`.
 
-Whole numbers may have a unit: `32k` is 32,000, `1.5M` is 1,500,000, `2Ki` is 2,048. Sizes are in
-bytes, or with a unit such as `64MiB` or `64MB`.
+Whole numbers may have a unit: `32k` is 32,000, `1.5M` is 1,500,000, `10B` is 10 billion,
+`2Ki` is 2,048. Sizes are in bytes, or with a unit such as `64MiB` or `64MB`.
 
 """
 _KEYS = """

@@ -19,7 +19,7 @@ _LONG_SECONDS = 3600
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("patient", deadline=None, max_examples=200 if LONG else 40)
+settings.register_profile("patient", deadline=None, max_examples=200 if LONG else 25)
 settings.register_profile("brief", deadline=None, max_examples=10)
 settings.load_profile("patient")
 

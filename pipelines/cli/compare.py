@@ -74,13 +74,12 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
     Documents are encoded as by bpe encode, but no ids are written. The result also lists the pieces
     of text that differ most in tokens over the corpus.
     """
-    from pipelines.compare.steps import parse_tokenizers
+    with loading():
+        from pipelines.compare import job
+        from pipelines.compare.steps import parse_tokenizers
 
     files = parse_tokenizers(tokenizers)
     inputs, execution = settings_of(ctx, InputSettings), options.execution(ctx)
-    with loading():
-        from pipelines.compare import job
-
     result = job.compare(
         inputs=inputs,
         tokenizers=files,
@@ -158,7 +157,7 @@ def _in_all(result: dict[str, Any], *, fancy: bool) -> Table:
     table.add_column("tokenizer", overflow="fold")
     for name in (
         *("tokens", "to first", "bytes/token", "tokens/document", "single bytes", "unknown"),
-        "vocabulary used",
+        *("vocabulary used", "same tokens", "same documents"),
     ):
         table.add_column(name, justify="right")
     first = result["total"]["tokenizers"][0]["tokens"]
@@ -174,6 +173,8 @@ def _in_all(result: dict[str, Any], *, fancy: bool) -> Table:
             _percent(one["single_byte_share"]),
             f"{one['unknown_tokens']:,}",
             f"{used:,} of {size:,}",
+            _percent(one["same_token_share"]),
+            _percent(one["same_document_share"]),
         )
     return table
 

@@ -10,7 +10,8 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import Command, own_option
-from pipelines.cli.summary import show_json
+from pipelines.cli.loading import loading
+from pipelines.cli.summary import show_json, size_line
 from pipelines.progress import many
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ bpe convert r50k_base.tiktoken gpt2/tokenizer.json
 bpe convert model/tokenizer.json model/vocab.json
 bpe convert model/tokenizer.json model.tiktoken --leave-out special-tokens
 bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end|>=5000'
+bpe convert super/tokenizer.json hf/tokenizer.json --approximate --counts super/runs
 """,
 )
 @click.argument("source", metavar="FROM")
@@ -60,6 +62,20 @@ bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end
     help="Dialect of a tokenizer.json. huggingface: fail if Hugging Face's libraries cannot "
     "express the tokenizer; beam-bpe: write a file that only bpe reads.",
 )
+@own_option(
+    "approximate",
+    kind="flag",
+    default=False,
+    help="Write superwords as SuperBPE publishes them: as merges like others, under a "
+    "pre-tokenizer that hardly splits. Some ids differ.",
+)
+@own_option(
+    "counts",
+    several=True,
+    metavar="DIR",
+    help="With --approximate: counts of runs or of pre-tokens on which to measure how many tokens "
+    "differ; repeatable.",
+)
 @own_option("overwrite", kind="flag", default=False, help="Replace TO.")
 @options.json_option()
 @options.traceback_option()
@@ -71,6 +87,8 @@ def convert(
     target: str,
     leave_out: tuple[str, ...],
     dialect: Dialect,
+    approximate: bool,
+    counts: tuple[str, ...],
     overwrite: bool,
     **_: Any,
 ) -> None:
@@ -80,11 +98,20 @@ def convert(
     *vocab.json with *merges.txt (name either; both are written). Ids, merges and pre-tokenization
     stay the same. If TO cannot hold something, the command fails and names it, unless --leave-out
     does. It prints the options that you need to load TO.
+
+    A tokenizer.json for Hugging Face holds superwords where that gives the same ids. Otherwise the
+    command fails and names the condition that does not hold; --approximate writes another tokenizer
+    with the same tokens.
     """
     from bpe import formats
     from bpe.files import write_atomically
 
-    tokenizer = options.load_tokenizer(ctx, source)
+    if counts and not approximate:
+        raise click.UsageError("--counts goes with --approximate: nothing else changes ids", ctx)
+    tokenizer = exact = options.load_tokenizer(ctx, source)
+    if approximate:
+        tokenizer = exact.approximate()
+    measured = _measured(exact, tokenizer, counts) if counts else []
     files = formats.write(tokenizer, Path(target), leave_out=leave_out, dialect=dialect)
     for path in files.contents:
         if path.exists() and not overwrite:
@@ -97,14 +124,45 @@ def convert(
         "to": [str(path) for path in files.contents],
         "tokens": len(tokenizer),
         "merges": len(tokenizer.merges),
+        "superwords": len(tokenizer.superwords),
         "lacks": lacks,
         "dialect": files.dialect,
         "give": _arguments(tokenizer, lacks),
+        "approximate": measured if approximate else None,
     }
     if ctx.params["json"]:
         show_json(summary)
         return
     click.echo(_as_text(summary))
+
+
+def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> list[dict[str, Any]]:
+    """How much of each counts another tokenizer splits otherwise."""
+    with loading():
+        from bpe.diff import agreement
+        from pipelines.count.directory import load_counts
+        from pipelines.encode.tokenizer_files import load_tokenizer
+        from pipelines.failures import job_errors
+        from pipelines.output.names import TOKENIZER
+        from pipelines.output.state import complete
+        from pipelines.storage import join, located
+
+    measured = []
+    for directory in counts:
+        with job_errors():
+            complete(directory, "counts")
+            counted = load_counts(directory)
+            words = load_tokenizer(join(located(directory), TOKENIZER)) if counted.runs else None
+            same = agreement(exact, other, counts=counted, words=words)
+        figures = {
+            "unit": "run" if counted.runs else "pre-token",
+            "texts": same.texts,
+            "texts_that_differ": same.texts - same.same_texts,
+            "tokens": same.tokens,
+            "tokens_that_differ": same.tokens - same.same_tokens,
+        }
+        measured.append({"counts": directory, **figures})
+    return measured
 
 
 def _arguments(tokenizer: Tokenizer, lacks: dict[LossName, str]) -> list[str]:
@@ -125,14 +183,28 @@ def _arguments(tokenizer: Tokenizer, lacks: dict[LossName, str]) -> list[str]:
 
 
 def _as_text(summary: dict[str, Any]) -> str:
-    size = f"{many(summary['tokens'], 'token')}, {many(summary['merges'], 'merge')}"
     lines = [
-        f"{'converted':10}{summary['from']}: {size}",
+        f"{'converted':10}{summary['from']}: {size_line(summary)}",
         f"{'':10}{', '.join(summary['to'])}",
     ]
     lines += (f"{'':10}does not hold {what}" for what in summary["lacks"].values())
     if summary["dialect"]:
         lines.append(f"{'':10}only bpe reads it: {summary['dialect']}")
+    if summary["approximate"] is not None:
+        lines.append(f"{'':10}approximate: it gives other ids than {summary['from']}")
+        lines += map(_differing, summary["approximate"])
+        if not summary["give"]:
+            command = shlex.join(["bpe", "compare", summary["from"], summary["to"][0]])
+            lines.append(f"{'':10}documents differ more: {command} --input PATTERN")
     if summary["give"]:
         lines.append(f"{'':10}to load it, pass: {shlex.join(summary['give'])}")
     return "\n".join(lines)
+
+
+def _differing(one: dict[str, Any]) -> str:
+    texts, tokens = (
+        f"{number:,} of {many(one[what], noun)} ({number / (one[what] or 1):.2%})"
+        for what, noun in (("texts", one["unit"]), ("tokens", "token"))
+        for number in (one[f"{what}_that_differ"],)
+    )
+    return f"{'':10}{one['counts']}: {texts} and {tokens} differ"

@@ -28,12 +28,19 @@ from pipelines.settings import (
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
 bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
     --append-token '<|endoftext|>' --pack 2048
+bpe encode --input corpus --tokenizer model/tokenizer.json --output mds --to mds
+bpe encode --input web=web --input code=code --mix web=70% --mix code=30% \\
+    --tokenizer model/tokenizer.json --output mixed --shuffle 1
 bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
 @declared_options(
     *(InputSettings, EncodeSettings, OutputSettings, WatchSettings, DriftSettings, Execution),
     optional=["input"],
+)
+@options.export_options(
+    "Also write the ids in a format that trainers read, to DIR, as bpe export does. The Parquet "
+    "files go to DIR/encoded."
 )
 @options.watch_option()
 @own_option(
@@ -59,13 +66,23 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     documents are encoded as plain text, unless --allow-special names them. An empty document has a
     row with an empty list.
 
+    With --to, these files are in DIR/encoded, and DIR holds what bpe export makes of them: the
+    files of the format, and finally DIR/export.json; DIR/validation holds the same of the documents
+    of --validation. Then DIR/encoded may be removed.
+
     With --watch instead of --input, files are encoded as they arrive, each into its own parts,
     until you stop the job. Run the same command again to continue.
     """
     watching = options.is_watching(ctx)
     inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
     encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
-    tokenizer = options.tokenizer_path(ctx)
+    tokenizer, exporting = options.tokenizer_path(ctx), options.export_settings(ctx)
+    if watching and exporting is not None:
+        raise click.UsageError(
+            "--to goes with --input: what a watch has encoded still grows, export it with bpe "
+            "export when it is done",
+            ctx,
+        )
     if watching:
         watch, drift = settings_of(ctx, WatchSettings), settings_of(ctx, DriftSettings)
         with loading():
@@ -84,14 +101,16 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         show_summary(ctx, watch=watched)
         return
     with loading():
-        from pipelines.encode import job
+        from pipelines.export.encoding import encode_and_export
 
-    summary = job.encode(
+    made = encode_and_export(
         inputs=inputs,
         tokenizer=tokenizer,
-        output=output,
+        encoded=options.output_settings(ctx, below="/encoded" if exporting else ""),
         encoding=encoding,
+        exported=output,
+        settings=exporting,
         execution=execution,
         progress=options.progress(ctx),
     )
-    show_summary(ctx, encode=summary)
+    show_summary(ctx, **made)

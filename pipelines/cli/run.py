@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from pipelines.cli.train import (
     crosses_words,
     extended_pretokens,
     marked_pretokens,
+    parity_settings,
     role_settings,
     train_settings,
 )
@@ -23,9 +25,11 @@ from pipelines.settings import (
     CountsInput,
     EncodeSettings,
     Execution,
+    ExportSettings,
     InputSettings,
     ModelSettings,
     OutputSettings,
+    ParitySettings,
     PretokenSettings,
     RoleSettings,
     RunSettings,
@@ -45,9 +49,11 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 )
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
 @declared_options(
-    *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ModelSettings, RunSettings),
-    *(RoleSettings, EncodeSettings, OutputSettings, Execution),
-    leave_out=["group_by", "max_groups"],
+    *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ParitySettings),
+    *(ModelSettings, RunSettings, RoleSettings, EncodeSettings, OutputSettings, Execution),
+)
+@options.export_options(
+    "Also write the ids in a format that trainers read, to DIR/export, as bpe export does."
 )
 @options.preset_option()
 @options.config_option()
@@ -58,9 +64,17 @@ def run(ctx: click.Context, /, **_: Any) -> None:
 
     The file sets the options below by name, such as vocab_size: 32000; options on the command line
     override it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded; with
-    --superwords or --boundless also DIR/words and DIR/runs.
+    --superwords or --boundless also DIR/words and DIR/runs, with --to also DIR/export. With
+    --group-by, DIR/counts has a folder for each group; --parity lets these groups choose the
+    merges. With --mix, it has a folder for each source, and the tokenizer is trained on the same
+    shares, of bytes.
     """
     superwords = crosses_words(ctx)
+    parity = parity_settings(
+        ctx,
+        groups="group_by",
+        remedy="--parity needs --group-by FIELD: the groups are the values of that field",
+    )
     inputs, roles = settings_of(ctx, InputSettings), role_settings(ctx)
     pretokens = roles.with_tokens(marked_pretokens(ctx, options.pretoken_settings(ctx)))
     training, encoding = train_settings(ctx), settings_of(ctx, EncodeSettings)
@@ -69,13 +83,18 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     output = options.output_settings(ctx)
     counts_output = options.output_settings(ctx, below="/counts")
     encoded_output = options.output_settings(ctx, below="/encoded")
+    export_output = options.output_settings(ctx, below="/export")
+    exporting = options.export_settings(ctx)
     progress = options.progress(ctx)
     with loading():
         from bpe.ties import needs_order
+        from pipelines.corpus.inputs import with_sources
         from pipelines.count.job import count
-        from pipelines.encode.job import encode
-        from pipelines.train import train
+        from pipelines.export.encoding import encode_and_export
+        from pipelines.train import counts_of_sources, train
 
+    shares = encoding.shares
+    inputs = with_sources(inputs, tuple(shares))
     pretokens = extended_pretokens(ctx, pretokens, training)
     check_run(
         inputs=inputs,
@@ -85,41 +104,49 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         output=output,
         encoding=encoding,
         execution=execution,
+        exporting=exporting,
         runs=runs if superwords else None,
+        parity=parity,
     )
     counted = count(
         inputs=inputs,
         pretokens=pretokens,
         output=counts_output,
-        settings=CountSettings(
+        settings=settings_of(
+            ctx,
+            CountSettings,
             track_order=ctx.params["track_order"] or needs_order(training.ties),
-            prune_below=training.prune_below,
-            shards=ctx.params["shards"],
+            # Of a mix, what is rare is so in all of it, with its weights: the training drops it.
+            **({"prune_below": 1} if shares else {}),
         ),
         execution=execution,
         progress=progress,
     )
     trained = train(
         inputs=inputs if superwords else None,
-        counts=(CountsInput(directory=counts_output.directory),),
+        counts=counts_of_sources(counts_output.directory, shares)
+        or (CountsInput(directory=counts_output.directory),),
         pretokens=pretokens,
         training=training,
         output=output,
         execution=execution,
         roles=roles,
+        parity=parity,
         runs=runs,
         progress=progress,
-        then="encoded",
+        then="encoded" if exporting is None else "export",
     )
-    encoded = encode(
+    made = encode_and_export(
         inputs=inputs,
         tokenizer=f"{output.directory.rstrip('/')}/tokenizer.json",
-        output=encoded_output,
+        encoded=encoded_output,
         encoding=encoding,
+        exported=export_output,
+        settings=exporting,
         execution=execution,
         progress=progress,
     )
-    show_summary(ctx, count=counted, train=trained, encode=encoded)
+    show_summary(ctx, count=counted, train=trained, **made)
 
 
 def check_run(
@@ -130,8 +157,10 @@ def check_run(
     inputs: InputSettings,
     encoding: EncodeSettings,
     execution: Execution,
+    exporting: ExportSettings | None = None,
     roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
     runs: RunSettings | None = None,
+    parity: ParitySettings = ParitySettings(),  # noqa: B008  # immutable
 ) -> None:
     """Refuse settings and a directory that would end the job only after the corpus is counted.
 
@@ -143,9 +172,11 @@ def check_run(
     from pipelines.corpus.inputs import find_inputs
     from pipelines.encode.kept import find_kept
     from pipelines.encode.steps import check_special_tokens, in_tokens
+    from pipelines.export.encoding import check_export
     from pipelines.extension import load_extended, located
     from pipelines.failures import job_errors
     from pipelines.output.directory import decide, refuse_links, training_failed
+    from pipelines.parity import check_groups
     from pipelines.run import options as use_options
     from pipelines.train import check_training, read_roles
 
@@ -162,8 +193,21 @@ def check_run(
             extend=extend,
             runs=runs,
         )
+        if parity.parity:
+            check_groups(
+                parity,
+                training,
+                pretokenizer=pretokens.cut,
+                special_tokens=pretokens.special_tokens,
+            )
         directory = storage.located(output.directory)
-        refuse_links(directory, ["counts", "words", "runs", "encoded"])
+        refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
         decide(output, None, keep=["counts"] if training_failed(directory) else ())
+        if exporting is not None:
+            encoded, exported = (
+                replace(output, directory=f"{output.directory.rstrip('/')}/{name}")
+                for name in ("encoded", "export")
+            )
+            check_export(exporting, exported=exported, encoded=encoded, encoding=encoding)
         if encoding.keep:
             find_kept(find_inputs(inputs).files, encoding)

@@ -292,20 +292,22 @@ def _cut(
     tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
 ) -> Iterator[tuple[bytes, str | None]]:
     """The pre-tokens of a word, and the tokens that are cut out of it, each with the reason."""
-    from bpe.special_tokens import SpecialCutter
+    from bpe._encoding import TokenSearch
 
     special = tokenizer.special_tokens.keys() if allowed == "all" else allowed
     cut = {
         **dict.fromkeys(tokenizer.added_tokens, "it is an added token, cut out of every text"),
         **dict.fromkeys(special, "it is a special token"),
     }
-    cutter = SpecialCutter([name.encode() for name in cut], flags=tokenizer.token_flags)
-    for begin, end, number in cutter.cut(word):
-        if number is None:
-            for pretoken in tokenizer.pretokenizer.split(word[begin:end]):
-                yield pretoken, None
+    reasons = [*cut.values()]
+    search = TokenSearch(tokenizer.token_flags, tokenizer.pretokenizer)
+    (parts,) = search.rows([word], {name.encode(): i for i, name in enumerate(cut)})
+    for text, number in parts:
+        if number < 0:
+            for begin, end in tokenizer.pretokenizer.spans(text):
+                yield text[begin:end], None
         else:
-            yield word[begin:end], [*cut.values()][number]
+            yield text, reasons[number]
 
 
 def _unmerged(tokenizer: Tokenizer, pretoken: bytes, steps: Sequence[MergeStep]) -> str | None:

@@ -84,6 +84,12 @@ def show_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=not utf8, indent=2))
 
 
+def size_line(sizes: Mapping[str, int]) -> str:
+    """How many tokens, merges and superwords a tokenizer has."""
+    superwords = [many(sizes["superwords"], "superword")] if sizes["superwords"] else []
+    return ", ".join([*(many(sizes[f"{name}s"], name) for name in ("token", "merge")), *superwords])
+
+
 def _counted(summary: CountSummary) -> list[str]:
     pretokens = f"{many(summary.pretokens, summary.unit)}, {summary.distinct_pretokens:,} distinct"
     files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of Parquet"
@@ -117,10 +123,12 @@ def _trained(summary: TrainSummary) -> list[str]:
     lines += (
         f"{near(source.path)}, weight {source.weight}: {source.bytes_share:.1%} of the bytes, "
         f"{source.pretokens_share:.1%} of the pre-tokens"
+        + ("" if source.tokens_share is None else f", {source.tokens_share:.1%} of the tokens")
         for source in summary.mix
     )
     if summary.dialect is not None:
-        lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}")
+        converted = "; bpe convert writes one for other libraries" if summary.superwords else ""
+        lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}{converted}")
     return lines
 
 
@@ -145,6 +153,7 @@ def _encoded(summary: EncodeSummary) -> list[str]:
     return [
         f"{_corpus(summary)}: {tokens}",
         f"{near(summary.output)}: {files}, {done}",
+        *_mix(summary),
         *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
         *_validation(summary),
         *([f"padded with {many(padding, 'token')}"] if (padding := summary.padding_tokens) else []),
@@ -152,6 +161,20 @@ def _encoded(summary: EncodeSummary) -> list[str]:
         *_best_fit(summary),
         *_unknown(summary),
     ]
+
+
+def _mix(summary: EncodeSummary) -> Iterator[str]:
+    """What each source of a mix has given, beside what was asked of it."""
+    if summary.mix is None:
+        return
+    for source in summary.mix.sources:
+        share = source.tokens / summary.mix.tokens
+        yield (
+            f"{source.name}: {many(source.documents, 'document')}, "
+            f"{many(source.tokens, 'token')}, {share:.2%} of the mix "
+            f"(asked for {source.asked:,}, {source.asked_share:.2%}; "
+            f"of {source.available_tokens:,})"
+        )
 
 
 def _best_fit(summary: EncodeSummary) -> list[str]:
@@ -247,6 +270,7 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
     "train": ("trained", _trained),
     "encode": ("encoded", _encoded),
     "export": ("exported", _exported),
+    "validation": ("held out", _exported),
     "verify": ("verified", _verified),
     "watch": ("watched", _watched),
 }
@@ -260,6 +284,7 @@ def _set_aside(summaries: Iterable[Any], asked: Mapping[str, Any]) -> Iterator[s
             of_count = places.setdefault(summary.failures, {})
             if not asked.get("counts"):
                 output = getattr(summary, "output", None) or summary.directory
+                output = getattr(summary, "encoded", output)  # of an export
                 for directory in getattr(summary, "counts", (output,)):  # of a training
                     of_count[f"{near(directory).rstrip('/')}/dead-letters/"] = None
     for failures, directories in places.items():

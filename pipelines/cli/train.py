@@ -41,6 +41,8 @@ _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
     example="""
 bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
 bpe train --counts english:60% --counts german:40% --output model --vocab-size 32000
+bpe train --input web=web --input code=code --mix web=70% --mix code=30% \\
+    --output model --vocab-size 32000
 bpe train --parity --counts english --counts german --output fair --vocab-size 32000
 bpe train --input 'corpus/*.jsonl' --extend model/tokenizer.json --output more --vocab-size 40000
 bpe train --input 'corpus/*.jsonl' --output super --vocab-size 32000 --superwords 8000
@@ -70,13 +72,32 @@ bpe train --counts runs --tokenizer model/tokenizer.json --output super --superw
     "instead; the shares of all add up to 100%.",
 )
 @own_option(
+    "mix",
+    group="Input",
+    several=True,
+    metavar="NAME=SHARE",
+    default_is="all text, as it is",
+    help="Train as if this share of the corpus, such as 70%, were of the source NAME, whose files "
+    "--input NAME=PATTERN gives; repeatable. The shares add up to 100%. All text is counted; each "
+    "source has the weight that gives it its share.",
+)
+@own_option(
     "share_of",
     group="Input",
     choices=SHARES_OF,
     default="bytes",
     advanced=True,
     metavar="UNIT",
-    help="What shares of --counts are of: the bytes of the texts, or their pre-tokens.",
+    help="What shares of --mix and --counts are of: the bytes of the texts, their pre-tokens, or "
+    "their tokens in the tokenizer --share-tokenizer.",
+)
+@own_option(
+    "share_tokenizer",
+    group="Input",
+    advanced=True,
+    metavar="FILE",
+    help="With --share-of tokens: the tokenizer whose tokens they are. Its pre-tokenizer must be "
+    "that of the text.",
 )
 @options.preset_option()
 @options.config_option()
@@ -86,7 +107,8 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     """Train a tokenizer on a corpus, or on the counts of bpe count.
 
     Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
-    after it. With --input, the counts stay in DIR/counts. With --bos, --eos, --pad, --unk or
+    after it. With --input, the counts stay in DIR/counts; with --mix, in a folder of it for each
+    source. With --bos, --eos, --pad, --unk or
     --chat-template, also DIR/tokenizer_config.json and DIR/special_tokens_map.json, with which
     transformers' AutoTokenizer.from_pretrained(DIR) knows the tokens of these roles.
 
@@ -110,9 +132,12 @@ def train(ctx: click.Context, /, **_: Any) -> None:
             why="needs --input: --counts were split when they were counted, and the tokenizer "
             "splits text in the same way",
         )
-    parity = settings_of(ctx, ParitySettings)
-    if parity.parity:
-        _use_parity_defaults(ctx)
+    parity = parity_settings(
+        ctx,
+        groups="counts",
+        remedy="--parity needs --counts: count each group to a directory of its own with bpe count "
+        "--group-by FIELD, then give --counts DIR",
+    )
     _settle_superwords(ctx)
     training, output = train_settings(ctx), options.output_settings(ctx)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
@@ -134,28 +159,47 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         roles=role_settings(ctx),
         share_of=ctx.params["share_of"],
+        share_tokenizer=ctx.params["share_tokenizer"],
         parity=parity,
         runs=settings_of(ctx, RunSettings),
+        mix=ctx.params["mix"],
         progress=options.progress(ctx),
     )
     show_summary(ctx, train=summary)
 
 
-def _use_parity_defaults(ctx: click.Context) -> None:
-    """What nobody asked for is as in the authors' program.
+def parity_settings(ctx: click.Context, *, groups: str, remedy: str) -> ParitySettings:
+    """How groups choose merges; with parity, what nobody asked for is as in the authors' program.
+
+    Args:
+        ctx: of the command.
+        groups: the option that says what the groups are.
+        remedy: the error where it is not given.
 
     Raises:
-        click.UsageError: there are no counts.
+        click.UsageError: there are no groups, or superwords are asked for.
     """
-    if not ctx.params["counts"]:
+    parity = settings_of(ctx, ParitySettings)
+    if not parity.parity:
+        return parity
+    if ctx.params["mix"]:
         raise click.UsageError(
-            "--parity needs --counts: count each group to a directory of its own with bpe count "
-            "--group-by FIELD, then give --counts DIR",
+            "--parity and --mix exclude each other: the groups of --parity are never added up, "
+            "and --mix adds up its sources, each with a weight",
+            ctx,
+        )
+    if not ctx.params[groups]:
+        raise click.UsageError(remedy, ctx)
+    if crosses_words(ctx):
+        raise click.UsageError(
+            "--parity is of words: train these first, then superwords on them, with --counts of "
+            "runs and --tokenizer",
             ctx,
         )
     for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
         if source(ctx, name) is Source.DEFAULT:
             ctx.params[name] = value
+    return parity
 
 
 def _settle_superwords(ctx: click.Context) -> None:
@@ -164,14 +208,7 @@ def _settle_superwords(ctx: click.Context) -> None:
     Raises:
         click.UsageError: they do not go together.
     """
-    across = crosses_words(ctx)
-    if across and ctx.params["parity"]:
-        raise click.UsageError(
-            "--parity is of words: train these first, then superwords on them, with --counts of "
-            "runs and --tokenizer",
-            ctx,
-        )
-    if not (across and ctx.params["counts"]):
+    if not (crosses_words(ctx) and ctx.params["counts"]):
         if ctx.params["tokenizer"] is not None:
             raise click.UsageError(
                 "--tokenizer goes with --counts of runs, and --superwords N or --boundless; to "

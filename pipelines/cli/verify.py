@@ -11,8 +11,7 @@ from pipelines.cli import options
 from pipelines.cli.command import JobCommand, beam_args, own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
-from pipelines.cli.summary import show_json, show_summary, summary_json
-from pipelines.progress import many
+from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
@@ -49,6 +48,15 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
     metavar="DIR",
     help="With an export: the encoded corpus that it was made of, to compare the ids.",
 )
+@own_option(
+    "temp",
+    group="Where it runs",
+    advanced=True,
+    metavar="DIR",
+    default_is="the system's (TMPDIR), or the corpus's own if workers are elsewhere",
+    help="Directory for temporary files, about as large as the ids, to compare a shuffled corpus "
+    "with --input. All workers must see it.",
+)
 @options.tokenizer_options()
 @options.config_option()
 @options.report_options()
@@ -64,10 +72,12 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
 
     An export (of bpe export): every file is compared with export.json (sizes, SHA-256) and read in
     its format. With --encoded, the ids are compared with those of the encoded corpus, and so are
-    the borders of rows and the ids of documents where the format stores them.
+    the borders of rows and the ids of documents where the format stores them. What bpe encode --to
+    made is compared with the corpus in its folder encoded, as long as that is there, and that with
+    --input.
 
-    A directory of bpe train or bpe run: its counts, tokenizer and encoded corpus are all verified.
-    Unfinished output is an error: a killed job, a missing file, or a file of another run.
+    A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
+    verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.
 
     A tokenizer file, in any format that bpe convert reads: the file is read in full (with the
     training.json next to it, if any). Tokens that do not encode to themselves are listed.
@@ -95,9 +105,13 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     outputs = job.outputs(directory=path, execution=execution)
     if all(output.kind == "tokenizer" for output in outputs):
         _refuse_input(ctx)
+    if inputs is not None:
+        inputs = job.plain_inputs(inputs, outputs)
     results: dict[str, dict[str, Any]] = {}
     as_json = ctx.params["json"]
     tokenizer: Tokenizer | None = None
+    corpora = [output.directory for output in outputs if output.kind == "encoded"]
+    exports = any(output.kind == "export" for output in outputs)
     for output in outputs:
         if output.kind == "tokenizer":
             tokenizer = _read_tokenizer(ctx, output.directory)
@@ -106,13 +120,19 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
             if not as_json:
                 click.echo(_as_text(results[name]))
             continue
+        encoded, compared = ctx.params["encoded"], inputs
+        if output.kind == "export" and corpora:
+            encoded, compared = encoded or corpora[0], None
+        elif exports and output.kind != "export":
+            encoded = None
         verified = job.verify(
             directory=output.directory,
-            inputs=inputs,
-            encoded=ctx.params["encoded"],
+            inputs=compared,
+            encoded=encoded,
             execution=execution,
             progress=options.progress(ctx),
             tokenizer=tokenizer,
+            temp=ctx.params["temp"],
         )
         results[output.folder or verified.kind] = summary_json(ctx, verify=verified)
         if not as_json:
@@ -149,6 +169,7 @@ def _verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
         "tokenizer": path,
         "tokens": len(tokenizer),
         "merges": len(tokenizer.merges),
+        "superwords": len(tokenizer.superwords),
         "unreachable": _described(tokenizer, unreachable),
         "cut": _described(tokenizer, _cut_apart(tokenizer, without=set(unreachable))),
     }
@@ -216,8 +237,7 @@ def _described(tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]
 
 
 def _as_text(summary: dict[str, Any]) -> str:
-    size = f"{many(summary['tokens'], 'token')}, {many(summary['merges'], 'merge')}"
-    lines = [f"{'verified':10}{summary['tokenizer']}: {size}"]
+    lines = [f"{'verified':10}{summary['tokenizer']}: {size_line(summary)}"]
     if not summary["unreachable"]:
         lines.append(f"{'':10}each token is what its own bytes merge to")
     for name, what in (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
 
 MAX_MERGES = 200  # where neither the command line nor a preset says how many
+NOT_HERE = ("extend", "superwords", "boundless", "prune_runs_below")  # two phases, with runs
 
 
 @click.command(
@@ -32,7 +33,7 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 """,
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
-@declared_options(PretokenSettings, TrainSettings, ModelSettings, leave_out=["extend"])
+@declared_options(PretokenSettings, TrainSettings, ModelSettings, leave_out=NOT_HERE)
 @options.preset_option(default="words")
 @own_option(
     "encode",

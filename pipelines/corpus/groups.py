@@ -1,4 +1,4 @@
-"""Documents by group: the values of a field."""
+"""Documents by group: the values of a field, or the sources of a mix."""
 
 from __future__ import annotations
 
@@ -53,6 +53,13 @@ def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]
         own_ids=without(block.own_ids, rows),
         bad=tuple(sorted([*block.bad, *bad], key=lambda record: record.place)),
     )
+
+
+def with_sources(block: Block, pieces: Iterable[FileRange]) -> Block:
+    """The block with the source of each document, by its file, as its group."""
+    sources = {piece.file_index: piece.source for piece in pieces}
+    found = pc.index_in(block.file_indexes, pa.array(sources, pa.int32()))
+    return replace(block, own_ids=pa.array(sources.values(), pa.string()).take(found))
 
 
 def by_group(block: Block) -> Iterator[tuple[str, Block]]:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
-from pipelines.errors import InputError
+from pipelines.errors import ConfigError, InputError
 from pipelines.formats import FILE_FORMATS, SUFFIXES
 from pipelines.output.names import PLAN, fingerprint, read_plan
 from pipelines.storage import (
@@ -75,6 +75,7 @@ class InputFile:
         format: how it holds documents.
         compression: how it is packed.
         version: that was listed; None where nobody looked.
+        source: of a mix that it is of; empty in other jobs.
     """
 
     path: str
@@ -83,6 +84,7 @@ class InputFile:
     format: FileFormat
     compression: Compression
     version: Version | None = None
+    source: str = ""
 
     @property
     def can_be_cut(self) -> bool:
@@ -176,17 +178,23 @@ def find_inputs(settings: InputSettings) -> Inputs:
     Raises:
         InputError: a pattern matches nothing, or files of records and of text, a file or folder
             cannot be read, or a file is of a kind that cannot hold documents here (an archive, a
-            compressed Parquet file).
+            compressed Parquet file), or of two sources of a mix.
     """
     found = Matches()
-    for pattern in settings.patterns:
+    sources: dict[str, str] = {}
+    for number, pattern in enumerate(settings.patterns):
         matches = match(pattern, settings.format)
         if not matches.files:
             raise InputError(_nothing(pattern, matches))
         found.update(matches)
+        if settings.sources:
+            _add_source(sources, settings.sources[number], matches)
     paths = sorted(found.files, key=os.fsencode)
     files = [
-        input_file(path, name, listed.size, settings.format, version=listed.version)
+        replace(
+            input_file(path, name, listed.size, settings.format, version=listed.version),
+            source=sources.get(path, ""),
+        )
         for path, name in zip(paths, _names(paths), strict=True)
         for listed in [found.files[path]]
     ]
@@ -194,6 +202,66 @@ def find_inputs(settings: InputSettings) -> Inputs:
         files=tuple(_tagged(files, settings.split_size or MIN_SPLIT)),
         passed_over=found.summary(),
     )
+
+
+def _add_source(sources: dict[str, str], name: str, matches: Matches) -> None:
+    """Note of which source files are.
+
+    Raises:
+        InputError: one is of another source already.
+    """
+    for path in matches.files:
+        if (other := sources.setdefault(path, name)) != name:
+            raise InputError(
+                f"{path} is of two sources of the mix, {other} and {name}: let only one `input` "
+                "pattern match it"
+            )
+
+
+def with_sources(settings: InputSettings, names: Sequence[str]) -> InputSettings:
+    """The same inputs, each pattern after ``NAME=`` as one of the source of this name.
+
+    Args:
+        settings: the inputs.
+        names: of the sources of a mix; the inputs stay as they are where there are none.
+
+    Raises:
+        ConfigError: a pattern names no source, or a source has no pattern.
+    """
+    if not names or settings.sources:
+        return settings
+    pairs = [_source_and_pattern(pattern, names) for pattern in settings.patterns]
+    listed = ", ".join(names)
+    for pattern, (name, _) in zip(settings.patterns, pairs, strict=True):
+        if name is None:
+            raise ConfigError(
+                f"`input` {pattern!r} names no source of the mix: write NAME=PATTERN, with one of "
+                f"{listed}"
+            )
+    for name in names:
+        if all(name != of for of, _ in pairs):
+            raise ConfigError(f"`mix` {name} has no files: give `input` {name}=PATTERN")
+    return replace(
+        settings,
+        patterns=tuple(pattern for _, pattern in pairs),
+        sources=tuple(name for name, _ in pairs if name is not None),
+    )
+
+
+def without_sources(settings: InputSettings, names: Sequence[str] = ()) -> InputSettings:
+    """The same inputs for a job that reads them all.
+
+    Args:
+        settings: the inputs.
+        names: of the sources of a mix, which patterns may begin with.
+    """
+    patterns = tuple(_source_and_pattern(one, names)[1] for one in settings.patterns)
+    return replace(settings, patterns=patterns, sources=())
+
+
+def _source_and_pattern(text: str, names: Sequence[str]) -> tuple[str | None, str]:
+    name, equals, pattern = text.partition("=")
+    return (name, pattern) if equals and pattern and name in names else (None, text)
 
 
 def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:

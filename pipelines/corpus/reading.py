@@ -48,6 +48,7 @@ class Reading:
         max_failures: bad records the whole job may set aside.
         counters_path: the file of progress slots on this machine; None where nobody watches.
         sets_aside: whether bad records are written to dead letters; else they are only counted.
+        measured: how many splits an earlier step reads as well; their slots come first.
     """
 
     directory: str
@@ -55,6 +56,7 @@ class Reading:
     max_failures: int = 0
     counters_path: str | None = None
     sets_aside: bool = True
+    measured: int = 0
 
     @classmethod
     def of(
@@ -72,16 +74,30 @@ class Reading:
             max_failures=inputs.max_failures,
         )
 
+    def slot(self, split: Split, measures: bool = False) -> int:
+        """The number of the progress slot of a split."""
+        return split.part + (0 if measures else self.measured)
+
 
 class SplitReader:
     """Iterates over the blocks of a split; a context manager that ends with `finish`.
+
+    Args:
+        split: to read.
+        reading: how.
+        failures: where the job ends.
+        measures: whether the split is read again by a later step: that one sets bad records aside,
+            of which this one only counts how many there are.
 
     Attributes:
         documents: documents so far.
         bad_records: records that are none, so far.
     """
 
-    def __init__(self, split: Split, reading: Reading, failures: Failures) -> None:
+    def __init__(
+        self, split: Split, reading: Reading, failures: Failures, *, measures: bool = False
+    ) -> None:
+        self._measures = measures
         self._split = split
         self._reading = reading
         self._failures = failures
@@ -93,7 +109,7 @@ class SplitReader:
 
     def __enter__(self) -> Self:
         self._slot = self._open.enter_context(
-            SlotWriter(self._reading.counters_path, self._split.part)
+            SlotWriter(self._reading.counters_path, self._reading.slot(self._split, self._measures))
         )
         return self
 
@@ -139,6 +155,8 @@ class SplitReader:
                 if piece.path == bad.path:
                     check_version(piece)  # half a version is the reason, not the record
             raise RecordError(too_many(describe(bad), limit))
+        if self._measures:
+            return
         if self._dead is None:
             self._dead = self._open.enter_context(replacing(self._dead_path))
         self._dead.write(dead_letter(bad))

@@ -43,6 +43,7 @@ _SCHEMA = pa.schema(
         pa.field("file_size", pa.int64()),
         pa.field("modified", pa.int64()),
         pa.field("tag", pa.string()),
+        pa.field("source", pa.string()),
     ]
 )
 _RUN, _PARTS = b"bpe.run", b"bpe.parts"
@@ -65,6 +66,7 @@ class FileRange:
         end: first byte after it.
         file_size: bytes the file had when the plan was made.
         version: that it had then; None where nobody looked.
+        source: of a mix that the file is of; empty in other jobs.
     """
 
     path: str
@@ -76,6 +78,7 @@ class FileRange:
     end: int
     file_size: int
     version: Version | None = None
+    source: str = ""
 
     @property
     def size(self) -> int:
@@ -230,6 +233,7 @@ def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:
         end=end,
         file_size=file.size,
         version=file.version,
+        source=file.source,
     )
 
 

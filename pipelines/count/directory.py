@@ -45,6 +45,7 @@ class CountsSet:
         taken: of a watch, the files it is of; else None.
         group_by: of counts by group, the field; else None. The first set also has what is of no
             group: the inputs, and the bad records.
+        by_source: whether the groups are the sources of a mix, which no field of a record names.
     """
 
     directory: str
@@ -52,6 +53,12 @@ class CountsSet:
     path: str
     taken: tuple[Taken, ...] | None = None
     group_by: str | None = None
+    by_source: bool = False
+
+    @property
+    def group_field(self) -> str | None:
+        """The field that names the group of a record; None where no field does."""
+        return None if self.by_source else self.group_by
 
     def load(self) -> PretokenCounts:
         """Read and check the counts.
@@ -78,6 +85,7 @@ class CountsSet:
                 prune=manifest.prune,
                 scale=manifest.scale,
                 runs=manifest.runs,
+                cut=manifest.cut,
             )
         except (CountsError, ValueError) as error:
             raise CountsError(f"{self.path}: {error}") from error
@@ -126,6 +134,15 @@ def group_directories(directory: str) -> dict[str, str]:
     return {one.value: join(directory, manifest.folder(one)) for one in manifest.groups}
 
 
+def source_names(directory: str) -> tuple[str, ...]:
+    """The sources of a mix that counts are by; none for other counts. Errors as above."""
+    root = storage.located(directory)
+    manifest = _read_manifest(root, directory)
+    if not isinstance(manifest, GroupedManifest):
+        return ()
+    return tuple(source.name for source in manifest.sources)
+
+
 def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
     sets = []
     for group in grouped.groups:
@@ -138,7 +155,10 @@ def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
                 f"{folder}: these are not the counts that {join(root, MANIFEST)} names: count again"
             )
         path = join(folder, MANIFEST)
-        sets.append(CountsSet(folder, manifest, path, group_by=grouped.group_by))
+        by_source = bool(grouped.sources)
+        sets.append(
+            CountsSet(folder, manifest, path, group_by=grouped.group_by, by_source=by_source)
+        )
     if not sets:
         raise InputError(f"{root}: no group was counted: the corpus has no documents")
     first, alone = sets[0].manifest, Totals(failures=grouped.totals.failures)
@@ -211,6 +231,7 @@ def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
             inputs=manifest.inputs,
             prune=manifest.prune,
             runs=manifest.runs,
+            cut=manifest.cut,
         )
     except OverflowError as error:
         raise CountsError(f"{sets[0].path}: {error}") from error
@@ -228,8 +249,10 @@ def _manifest_of(sets: Sequence[CountsSet]) -> CountsManifest:
     if first.group_by is not None:
         spans = spans[:1]  # all groups are of one corpus
     prunes = [one.prune for one in manifests if one.prune is not None]
+    cuts = [one.cut for one in manifests if one.cut is not None]
     return replace(
         first.manifest,
+        cut=functools.reduce(operator.add, cuts) if cuts else None,
         prune=functools.reduce(operator.add, prunes) if prunes else None,
         order_span=sum(spans) if spans else None,
         totals=sum((one.totals for one in manifests), Totals()),

@@ -136,7 +136,11 @@ class CountRequest(CorpusRequest):
         if runs is not None:
             pretokens = runs.pretokens(pretokens)
             sent = zlib.compress(runs.json().encode())
-        job = count_job(pretokens, output, settings, runs=None if runs is None else runs.found)
+        job = count_job(
+            *(pretokens, output, settings),
+            runs=None if runs is None else runs.found,
+            sources=tuple(sorted(set(inputs.sources))),
+        )
         output = replace(output, directory=job.directory)
         return cls(inputs=anywhere(inputs), job=job, output=output, tokenizer_json=sent)
 
@@ -147,7 +151,7 @@ class CountRequest(CorpusRequest):
     @property
     def reading(self) -> Reading:
         """How splits are read."""
-        reading = Reading.of(self.inputs, self.directory, group_by=self.job.group_by)
+        reading = Reading.of(self.inputs, self.directory, group_by=self.job.group_field)
         return replace(reading, counters_path=self.counters_path)
 
     @property
@@ -164,8 +168,8 @@ class CountRequest(CorpusRequest):
         """
         found = find_inputs(self.inputs)
         files = found.files
-        if self.job.group_by is not None:
-            refuse_without_fields(files, self.job.group_by)
+        if self.job.group_field is not None:
+            refuse_without_fields(files, self.job.group_field)
         splits = plan_splits(files, self.inputs.split_size)
         if self.job.track_order and len(files) >> FILE_BITS:
             raise ConfigError(
@@ -226,17 +230,18 @@ class CountRequest(CorpusRequest):
 
         check()
         splits = read_splits(self.directory, self.run) or []
-        files = [CountedInput(name=one.name, size=one.file_size) for one in inputs_of(splits)]
+        pieces = inputs_of(splits)
         if self.job.group_by is not None:
             write_group_manifests(
                 results,
                 self.job,
                 reading=self.reading,
-                files=files,
+                files=pieces,
                 splits=len(splits),
                 check=check,
             )
             return self.result()
+        files = [CountedInput(name=one.name, size=one.file_size) for one in pieces]
         return write_manifest(
             results, self.job, reading=self.reading, files=files, splits=len(splits), check=check
         )

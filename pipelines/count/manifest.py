@@ -11,6 +11,7 @@ from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.manifest import CountedInput, CountsManifest, DeadLetters, Totals
 from bpe.errors import CountsError
 from bpe.files import is_intact, with_checksum
+from pipelines.corpus.mix import MixSource
 from pipelines.output.names import GROUPED_KIND, MANIFEST, group_folder, json_bytes
 
 if TYPE_CHECKING:
@@ -55,12 +56,13 @@ class GroupedManifest:
     """Everything the ``manifest.json`` above the directories of groups says.
 
     Attributes:
-        group_by: the field.
+        group_by: the field; ``source`` where groups are the sources of a mix.
         groups: sorted by value.
         totals: of all groups, and the bad records, which are in none.
         inputs: the files that were counted.
         dead_letters: files of bad records.
         parts: none: those of each group are in its own manifest.
+        sources: of a mix, the files of each; none where groups are values of a field.
     """
 
     group_by: str
@@ -69,6 +71,7 @@ class GroupedManifest:
     inputs: tuple[CountedInput, ...]
     dead_letters: tuple[DeadLetters, ...] = ()
     parts: tuple[str, ...] = field(default=())
+    sources: tuple[MixSource, ...] = ()
 
     def folder(self, group: CountedGroup) -> str:
         """Where the counts of a group lie, below the directory."""

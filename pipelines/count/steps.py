@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from bpe._codec import encode
 from bpe._native import merge_runs
 from bpe.counting import PretokenCounter
+from bpe.counts import CutRuns
 from bpe.counts.files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
 from bpe.counts.manifest import (
     CountedInput,
@@ -32,15 +33,16 @@ from bpe.counts.pruning import Losses, prune
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
 from pipelines import storage
-from pipelines.corpus.groups import by_group
+from pipelines.corpus.groups import by_group, with_sources
 from pipelines.corpus.inputs import describe_inputs
+from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.count.manifest import CountedGroup, GroupedManifest
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import RUNS, TOKENIZER, Plan, group_folder
+from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.settings import SHARDS
 from pipelines.storage import join
 
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
     from pipelines.corpus.documents import Block
     from pipelines.corpus.inputs import InputFile
-    from pipelines.corpus.splits import Split
+    from pipelines.corpus.splits import FileRange, Split
     from pipelines.failures import Failures
     from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
 
@@ -80,6 +82,7 @@ class CountJob:
         flush_bytes: a counter that holds more is emptied.
         group_by: the field by whose values documents are counted apart; None: together.
         max_groups: values that it may have.
+        sources: of a mix, which are counted apart; ``group_by`` is then no field, but `SOURCE`.
     """
 
     directory: str
@@ -93,6 +96,7 @@ class CountJob:
     flush_bytes: int = FLUSH_BYTES
     group_by: str | None = None
     max_groups: int = 1000
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
@@ -101,10 +105,11 @@ class CountJob:
             raise ConfigError(f"prune_below is {self.prune_below}: use 1 (keep all) or more")
         if self.runs is not None and self.track_order:
             raise ConfigError("`track_order` does not work with runs: superwords use other ties")
-        if self.runs is not None and self.group_by is not None:
-            raise ConfigError(
-                "`group_by` does not work with runs: count the files of each group by themselves"
-            )
+
+    @property
+    def group_field(self) -> str | None:
+        """The field that names the group of a record; None where no field does."""
+        return None if self.sources else self.group_by
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -117,6 +122,15 @@ class CountJob:
             **({"group_by": self.group_by} if self.group_by is not None else {}),
             **({} if self.runs is None else {RUNS: encode(self.runs)}),
         }
+
+    @property
+    def drained(self) -> int:
+        """Runs of counts that leave a counter: one for each shard.
+
+        Where long runs are cut, also that of the pairs of tokens in these: the last.
+        """
+        is_cut = self.runs is not None and self.runs.max_run is not None
+        return self.shards + is_cut
 
     @property
     def unit(self) -> str:
@@ -159,8 +173,8 @@ class CountJob:
         )
 
     def empty(self) -> list[CountRun]:
-        """An empty run of counts for each shard."""
-        return self.pretoken_counter().drain(self.shards)
+        """An empty run of counts for each of those that leave a counter."""
+        return self.pretoken_counter().drain(self.drained)
 
     def pruned(self, counts: CountRun) -> tuple[CountRun, Losses]:
         """Counts of a shard without what is rare, and what that loses."""
@@ -173,12 +187,14 @@ class CountJob:
         Args:
             tokenizer: as for `counter`.
         """
-        return self.counter(tokenizer) if self.group_by is None else GroupCounters(self)
+        if self.group_by is None:
+            return self.counter(tokenizer)
+        return GroupCounters(self, tokenizer)
 
     def of_group(self, group: str) -> CountJob:
         """How a group is counted, in its own directory."""
         folder = group_folder(self.group_by or "", group)
-        return replace(self, directory=join(self.directory, folder), group_by=None)
+        return replace(self, directory=join(self.directory, folder), group_by=None, sources=())
 
 
 @dataclass(frozen=True)
@@ -186,15 +202,16 @@ class InGroup:
     """A result of one group."""
 
     group: str
-    result: CountsPart | Losses | Totals
+    result: CountsPart | CutRuns | Losses | Totals
 
 
 class GroupCounters:
     """A counter for each group of a bundle, and the totals of each in the split that is read."""
 
-    def __init__(self, job: CountJob) -> None:
+    def __init__(self, job: CountJob, tokenizer: Tokenizer | None) -> None:
         self._job = job
-        self._counters: dict[str, PretokenCounter] = {}
+        self._tokenizer = tokenizer
+        self._counters: dict[str, AnyCounter] = {}
         self._totals: dict[str, Totals] = {}
 
     @property
@@ -212,7 +229,7 @@ class GroupCounters:
         for group, documents in by_group(block):
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
-                self._counters[group] = self._job.pretoken_counter()
+                self._counters[group] = self._job.counter(self._tokenizer)
             counted = count_block(documents, self._job, self._counters[group])
             pretokens += counted
             self._totals[group] = self._totals.get(group, Totals()) + Totals(
@@ -235,7 +252,7 @@ class GroupCounters:
 
 
 Counters = AnyCounter | GroupCounters
-Outcome = CountsPart | Losses | Totals | DeadLetters  # of the steps, for a manifest
+Outcome = CountsPart | CutRuns | Losses | Totals | DeadLetters  # of the steps, for a manifest
 Result = Outcome | InGroup
 
 
@@ -269,6 +286,8 @@ def count_split(
     size = pretokens = 0
     with SplitReader(split, reading, failures) as reader:
         for block in reader:
+            if job.sources:
+                block = with_sources(block, split.pieces)  # noqa: PLW2901
             pretokens += count_block(block, job, counts)
             size += text_bytes(block.texts)
             if counts.nbytes > job.flush_bytes:
@@ -341,7 +360,9 @@ def merged(runs: list[bytes]) -> bytes:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
 
 
-def write_shard_of(key: Any, run: bytes, job: CountJob) -> Iterator[CountsPart | Losses | InGroup]:
+def write_shard_of(
+    key: Any, run: bytes, job: CountJob
+) -> Iterator[CountsPart | CutRuns | Losses | InGroup]:
     """`write_shard` of a shard, or of the (group, shard) where documents are counted by group."""
     if job.group_by is None:
         yield from write_shard(key, run, job)
@@ -351,9 +372,15 @@ def write_shard_of(key: Any, run: bytes, job: CountJob) -> Iterator[CountsPart |
         yield InGroup(group, result)
 
 
-def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | Losses]:
-    """Write the file of a shard; yield what it is, and what it lost to pruning."""
+def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | CutRuns | Losses]:
+    """Write the file of a shard; yield what it is, and what it lost to pruning.
+
+    Of the pairs in runs that were cut, which come behind the last shard, only how many they are.
+    """
     counts = run_from_ipc(run)
+    if shard == job.shards:
+        yield CutRuns.of(counts)
+        return
     if job.prune_below > 1:
         counts, losses = job.pruned(counts)
         yield losses
@@ -388,9 +415,12 @@ def manifest_of(
     totals: list[Totals] = []
     lost: list[Losses] = []
     dead: list[DeadLetters] = []
+    cuts: list[CutRuns] = []
     for result in results:
         if isinstance(result, CountsPart):
             parts.append(result)
+        elif isinstance(result, CutRuns):
+            cuts.append(result)
         elif isinstance(result, Losses):
             lost.append(result)
         elif isinstance(result, DeadLetters):
@@ -402,6 +432,8 @@ def manifest_of(
             f"the runner returned {len(parts)} shards of {job.shards} and the totals of "
             f"{len(totals)} splits of {splits}: use another runner"
         )
+    if job.drained > job.shards and not cuts:
+        raise JobError("the runner lost the pairs in runs that were cut: use another runner")
     return CountsManifest(
         pretokenizer=job.pretokenizer,
         special_tokens=job.special_tokens,
@@ -412,6 +444,7 @@ def manifest_of(
         parts=tuple(sorted(parts, key=lambda part: part.file)),
         prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
         runs=job.runs,
+        cut=functools.reduce(operator.add, cuts) if cuts else None,
     )
 
 
@@ -463,18 +496,19 @@ def write_group_manifests(
     job: CountJob,
     *,
     reading: Reading,
-    files: Sequence[CountedInput],
+    files: Sequence[FileRange],
     splits: int,
     check: Callable[[], object],
 ) -> None:
     """Write the manifest of each group, with files for its empty shards, and one of them all.
 
-    Arguments and errors as those of `write_manifest`.
+    Arguments and errors as those of `write_manifest`. A source without documents has counts too.
 
     Raises:
         InputError: there are too many groups.
     """
-    of_group: dict[str, list[Outcome]] = {}
+    inputs = tuple(CountedInput(name=one.name, size=one.file_size) for one in files)
+    of_group: dict[str, list[Outcome]] = {name: [] for name in job.sources}
     totals: list[Totals] = []
     dead: list[DeadLetters] = []
     for result in results:
@@ -503,19 +537,23 @@ def write_group_manifests(
         empty = [
             result
             for shard, run in enumerate(job.empty())
-            if shard_file(shard, job.shards, job.key) not in there
+            if shard == job.shards or shard_file(shard, job.shards, job.key) not in there
             for result in write_shard(shard, run_to_ipc(run), group_job)
         ]
-        manifest = manifest_of([*found, *empty], group_job, files=files)
+        manifest = manifest_of([*found, *empty], group_job, files=inputs)
         _write_manifest(replace(manifest, inputs=()), group_job)
+        if job.runs is not None:  # whose ids these are: a group's directory stands by itself
+            tokenizer = storage.read(join(job.directory, TOKENIZER))
+            storage.write(join(group_job.directory, TOKENIZER), tokenizer)
         groups.append(CountedGroup.of(group, manifest))
     remove_temporaries(job.directory)
     grouped = GroupedManifest(
         group_by=job.group_by or "",
         groups=tuple(groups),
         totals=total,
-        inputs=tuple(files),
+        inputs=inputs,
         dead_letters=letters,
+        sources=sources_of(files, job.sources) if job.sources else (),
     )
     for name, data in grouped.files().items():
         storage.write(join(job.directory, name), data)
@@ -532,6 +570,7 @@ def count_job(
     settings: CountSettings,
     *,
     runs: Runs | None = None,
+    sources: tuple[str, ...] = (),
 ) -> CountJob:
     """The job that these settings mean.
 
@@ -540,11 +579,17 @@ def count_job(
         output: the directory.
         settings: what the counts hold.
         runs: how runs are found, where these are counted.
+        sources: of a mix, which are counted apart.
 
     Raises:
-        ConfigError: a setting does not work with runs.
+        ConfigError: a setting does not work with runs, or with a mix.
         bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
     """
+    if sources and settings.group_by is not None:
+        raise ConfigError(
+            f"`group_by` {settings.group_by} does not go with `mix`, whose sources are counted "
+            "apart: count by the field with bpe count, then train on these counts"
+        )
     return CountJob(
         directory=storage.located(output.directory),
         pretokenizer=pretokens.cut,
@@ -553,8 +598,9 @@ def count_job(
         prune_below=settings.prune_below,
         runs=runs,
         shards=settings.shards,
-        group_by=settings.group_by,
-        max_groups=settings.max_groups,
+        group_by=SOURCE if sources else settings.group_by,
+        max_groups=len(sources) or settings.max_groups,
+        sources=sources,
     )
 
 
@@ -572,6 +618,7 @@ def count_plan(
         settings={
             **job.settings,
             "prune_below": job.prune_below,
+            **({"sources": encode(sources_of(files, job.sources))} if job.sources else {}),
             **(reading.options.to_json() if reading else {}),
         },
         inputs=describe_inputs(files),

@@ -14,6 +14,7 @@ from bpe.errors import UnknownCharacterError
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import without
+from pipelines.corpus.mix import mix_hashes
 from pipelines.encode.rows import Documents, with_ends
 from pipelines.encode.validation import held_out
 from pipelines.settings import MAX_ROW_TOKENS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.corpus.documents import Block
+    from pipelines.corpus.mix import Mix
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.encode.rows import RowLayout
 
@@ -39,6 +41,7 @@ class EncodedBlock:
         file_indexes: the number of the file of each.
         bad: documents that were left out: no row holds them, or no tokens.
         held_out: whether each is held out for validation; None where none is.
+        hashes: that order the documents of a source of a mix; None where nobody asked for them.
     """
 
     texts: pa.Array
@@ -48,6 +51,7 @@ class EncodedBlock:
     file_indexes: pa.Int32Array
     bad: tuple[BadRecord, ...] = ()
     held_out: pa.BooleanArray | None = None
+    hashes: pa.UInt64Array | None = None
 
     def half(self, *, held_out: bool) -> tuple[Documents, pa.Array]:
         """The documents held out for validation, or the others, and their texts."""
@@ -69,13 +73,25 @@ class SplitEncoder:
         tokenizer: whose ids are made.
         split: that the blocks are of.
         layout: of the rows to be made.
+        mix: which documents to take; None for all.
+        measures: whether to say the hashes of documents, of which a mix is to take some.
 
     Attributes:
         cache_use: what the tokenizer's cache of words did so far.
     """
 
-    def __init__(self, tokenizer: Tokenizer, split: Split, *, layout: RowLayout) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        split: Split,
+        *,
+        layout: RowLayout,
+        mix: Mix | None = None,
+        measures: bool = False,
+    ) -> None:
         self.cache_use = CacheUse()
+        self._mix = mix
+        self._measures = measures
         self._tokenizer = tokenizer
         self._layout = layout
         rows = layout.settings
@@ -90,11 +106,16 @@ class SplitEncoder:
         }
 
     def encode(self, block: Block) -> EncodedBlock:
-        """Encode the documents of a block."""
+        """Encode the documents of a block, those that are taken."""
         kept = block.kept or tuple(pa.array([], field.type) for field in self._layout.kept)
         columns = (block.ids, block.texts, block.places, block.file_indexes, *kept)
         if share := self._settings.validation:
             columns += (held_out(block, share),)
+        if self._measures:
+            columns += (pa.array(mix_hashes(block, self._settings.mix_seed)),)
+        if self._mix is not None:
+            taken = self._mix.takes(block, self._settings.mix_seed)
+            columns = tuple(column.filter(taken) for column in columns)
         try:
             plain = self._encode(columns)
         except UnknownCharacterError as error:
@@ -112,6 +133,7 @@ class SplitEncoder:
             )
             columns = tuple(rest)
         ids, texts, places, files, *kept_columns = columns
+        hashes = kept_columns.pop() if self._measures else None
         marks = kept_columns.pop() if share else None
         return EncodedBlock(
             texts=texts,
@@ -121,6 +143,7 @@ class SplitEncoder:
             file_indexes=files,
             bad=tuple(bad),
             held_out=marks,
+            hashes=hashes,
         )
 
     def _encode(self, columns: tuple[pa.Array, ...]) -> pa.ListArray:

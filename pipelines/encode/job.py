@@ -10,19 +10,28 @@ from __future__ import annotations
 import time
 import zlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import apache_beam as beam
 
 from bpe._codec import decode
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.inputs import describe_inputs, find_inputs
+from pipelines.corpus.inputs import describe_inputs, find_inputs, with_sources
+from pipelines.corpus.mix import MixSource, sources_of
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import Split, changed_inputs, plan_splits
 from pipelines.elements import OncePerProcess, Step, pack, unpack
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import read_encoded
+from pipelines.encode.measure import (
+    choose,
+    finished_measure,
+    measure_split,
+    read_chosen,
+    remove_measures,
+    write_chosen,
+)
 from pipelines.encode.parts import FinishedPart, ShuffledSplit, finished_part
 from pipelines.encode.shuffle import (
     finished_split,
@@ -55,6 +64,7 @@ from pipelines.output.names import (
     MAX_PARTS,
     TOKENIZER,
     Plan,
+    measure_file,
     part_files,
     read_plan,
     shuffle_file,
@@ -93,11 +103,13 @@ class EncodeRequest(CorpusRequest):
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
         tokenizer_json: the tokenizer itself, deflated, where workers may not see that file.
         encoding: what the rows hold.
+        then: ``export`` where the same command exports the corpus to the directory above.
     """
 
     encoding: EncodeSettings
     tokenizer: str
     tokenizer_json: bytes = b""
+    then: Literal["export"] | None = None
     name = "encode"
     keeps_parts = True
 
@@ -118,6 +130,7 @@ class EncodeRequest(CorpusRequest):
             InputError: no tokenizer.json holds the tokenizer.
         """
         sent = b""
+        inputs = with_sources(inputs, tuple(encoding.shares))
         if not isinstance(tokenizer, str):
             encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
             sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
@@ -164,7 +177,9 @@ class EncodeRequest(CorpusRequest):
         files = found.files
         splits = plan_splits(files, inputs.split_size)
         shuffles = encoding.shuffles
-        parts = planned_parts(files, inputs.split_size) if shuffles else len(splits)
+        parts = len(splits)
+        if shuffles:
+            parts = planned_parts(files, inputs.split_size, tokens=encoding.token_budget)
         if encoding.carries:
             parts = _with_last(parts, inputs)
             splits = splits if shuffles else [replace(split, parts=parts) for split in splits]
@@ -175,31 +190,37 @@ class EncodeRequest(CorpusRequest):
             encoding=encoding,
             parts=parts,
             splits=len(splits) if shuffles else 0,
+            sources=sources_of(files, encoding.shares) if encoding.mix else (),
         )
         return Planned(
             files=files,
             passed_over=found.passed_over,
             splits=tuple(splits),
+            later=job.destinations if shuffles else 0,
             plan=Plan(
                 kind="encoded",
                 parts=(parts, len(splits)) if shuffles else (parts,),
                 settings={**job.settings, "vocab_size": job.vocab_size},
                 inputs=describe_inputs(files),
                 run=self.run,
+                then=self.then,
             ),
             beside={TOKENIZER: text.encode("utf-8")},
             reads=tuple(file.path for file in files),
             not_applied=tokenizer.not_applied,
+            passes=2 if encoding.mix else 1,
         )
 
     def is_complete(self, planned: Planned) -> bool:
-        """Whether an earlier run has done everything; only asked where the corpus is shuffled.
+        """Whether an earlier run has done everything; asked where it needed temporary files.
 
-        Its shuffle files are gone, so its parts could not be told from damaged ones and made again
-        by themselves. Names and sizes of the parts are compared.
+        Documents that are shuffled, and mixes, need some, which are gone: parts could not be told
+        from damaged ones and made again by themselves. Names and sizes of the parts are compared.
         """
         directory = self.directory
-        if not self.encoding.shuffles or planned.plan.differences(read_plan(directory)):
+        if not (self.encoding.shuffles or self.encoding.mix):
+            return False
+        if planned.plan.differences(read_plan(directory)):
             return False
         if changed_inputs(directory, planned.files):
             return False
@@ -216,26 +237,43 @@ class EncodeRequest(CorpusRequest):
     def result(self) -> dict[str, Any]:
         """The manifest of an earlier run, which may have been killed before it cleaned up."""
         remove_shuffle_files(self.directory)
+        remove_measures(self.directory)
         return read_encoded(self.directory).to_json()
 
     def outdated(self, planned: Planned, files: Sequence[int]) -> list[str]:
         """The parts that hold something of files that changed; all, where they are shuffled."""
+        changed = set(files)
+        splits = [
+            split
+            for split in planned.splits
+            if changed & {piece.file_index for piece in split.pieces}
+        ]
+        measures = [measure_file(one.part, one.parts) for one in splits if self.encoding.mix]
         if not self.encoding.shuffles or not files:
-            return super().outdated(planned, files)
-        number, changed = planned.plan.parts[0], set(files)
+            return [*super().outdated(planned, files), *measures]
         return [
-            *part_files(number, validation=bool(self.encoding.validation)),
-            *(
-                shuffle_file(split.part, split.parts)
-                for split in planned.splits
-                if changed & {piece.file_index for piece in split.pieces}
-            ),
+            *part_files(planned.plan.parts[0], validation=bool(self.encoding.validation)),
+            *(shuffle_file(split.part, split.parts) for split in splits),
+            *measures,
         ]
 
     def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
         """Encode the splits; where they are shuffled, each to a file, and the parts from these."""
         tokenizers = OncePerProcess()
         splits = planned.splits | "Deal splits" >> beam.Reshuffle()
+        if self.encoding.mix:
+            splits = (
+                splits
+                | "Measure splits"
+                >> beam.ParDo(
+                    Step(failures, _measured_split, self, failures, tokenizers)
+                ).with_output_types(bytes)
+                | "Gather measures" >> beam.Map(lambda split: (None, split))
+                | "Wait for measures" >> beam.GroupByKey()
+                | "Choose documents"
+                >> beam.ParDo(Step(failures, _chosen, self)).with_output_types(bytes)
+                | "Deal splits again" >> beam.Reshuffle()
+            )
         if not self.encoding.shuffles:
             return splits | "Encode splits" >> beam.ParDo(
                 Step(failures, _part_of_split, self, failures, tokenizers)
@@ -258,7 +296,7 @@ class EncodeRequest(CorpusRequest):
 
     def finish(self, results: Iterable[FinishedPart | ShuffledSplit]) -> dict[str, Any]:
         """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
-        job, found = job_of(self), list(results)
+        job, found = chosen_job_of(self), list(results)
         parts = [one for one in found if isinstance(one, FinishedPart)]
         if job.rows.carries:
             parts += write_carried(parts, job, tokenizer_of(job))
@@ -266,6 +304,8 @@ class EncodeRequest(CorpusRequest):
         manifest = write_manifest(parts, job, shuffled=shuffled)
         if self.encoding.shuffles:
             remove_shuffle_files(self.directory)
+        if self.encoding.mix:
+            remove_measures(self.directory)
         return manifest
 
 
@@ -290,14 +330,18 @@ def job_of(request: EncodeRequest) -> EncodeJob:
     Raises:
         OutputError: another job has taken the directory over.
     """
-    plan = plan_of_run(request.output.directory, request.run)
+    directory = request.output.directory
+    plan = plan_of_run(directory, request.run)
     settings = plan["settings"]
+    carries = request.encoding.carries
+    splits = plan["parts"][-1] - (carries and not request.encoding.shuffles)
     return EncodeJob(
         reading=Reading(
-            directory=request.output.directory,
+            directory=directory,
             options=decode(ReadOptions, settings),
             max_failures=request.inputs.max_failures,
             counters_path=request.counters_path,
+            measured=splits if request.encoding.mix else 0,
         ),
         tokenizer_sha256=settings["tokenizer"],
         vocab_size=settings["vocab_size"],
@@ -305,16 +349,59 @@ def job_of(request: EncodeRequest) -> EncodeJob:
         rows=decode(RowSettings, settings),
         parts=plan["parts"][0],
         run=request.run,
-        splits=plan["parts"][-1] if request.encoding.shuffles else 0,
+        splits=splits if request.encoding.shuffles else 0,
         inputs_sha256=plan["inputs"]["sha256"] if request.encoding.shuffles else "",
+        sources=tuple(decode(MixSource, one) for one in settings.get("sources", ())),
     )
+
+
+def chosen_job_of(request: EncodeRequest) -> EncodeJob:
+    """The same for the steps after documents were chosen, where a mix takes some.
+
+    Raises:
+        OutputError: another job has taken the directory over.
+        InputError: nothing says which documents were chosen.
+    """
+    job = job_of(request)
+    if not request.encoding.mix:
+        return job
+    mix = read_chosen(job.directory, request.run)
+    if mix is None:  # the last step, which removes it, is done again
+        mix = read_encoded(job.directory).mix
+    return replace(job, mix=mix)
+
+
+def _measured_split(
+    element: bytes, request: EncodeRequest, failures: Failures, tokenizers: OncePerProcess
+) -> Iterator[bytes]:
+    split: Split = unpack(element)
+    job = job_of(request)
+    done = finished_measure(split, job)
+    if done is None:
+        tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
+        done = _made(
+            lambda: measure_split(split, job, tokenizer, failures),
+            lambda: finished_measure(split, job),
+        )
+    else:
+        _tell_kept(split, job, sum(done.documents), measures=True)
+    yield pack(done)
+
+
+def _chosen(element: tuple[None, Iterable[bytes]], request: EncodeRequest) -> Iterator[bytes]:
+    """The splits, once it is known which documents of them a mix takes."""
+    job = job_of(request)
+    measured = [unpack(one) for one in element[1]]
+    write_chosen(choose(measured, job), job)
+    for one in measured:
+        yield pack(one.split)
 
 
 def _part_of_split(
     element: bytes, request: EncodeRequest, failures: Failures, tokenizers: OncePerProcess
 ) -> Iterator[bytes]:
     split: Split = unpack(element)
-    job = job_of(request)
+    job = chosen_job_of(request)
     tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
     done = _finished(job.halves(split), job)
     if done is None:
@@ -335,7 +422,7 @@ def _shuffled_split(
     element: bytes, request: EncodeRequest, failures: Failures, tokenizers: OncePerProcess
 ) -> Iterator[bytes]:
     split: Split = unpack(element)
-    job = job_of(request)
+    job = chosen_job_of(request)
     done = finished_split(split, job)
     if done is None:
         tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
@@ -353,7 +440,7 @@ def _parts_to_fill(
     element: tuple[None, Iterable[bytes]], request: EncodeRequest
 ) -> Iterator[bytes]:
     """The parts of a shuffled corpus, once the documents of all splits are there."""
-    job = job_of(request)
+    job = chosen_job_of(request)
     check_splits([unpack(one) for one in element[1]], job)
     for number in range(job.filled):
         for half in job.halves(Split(part=number, parts=job.parts, pieces=())):
@@ -364,7 +451,7 @@ def _shuffled_part(
     element: bytes, request: EncodeRequest, failures: Failures, tokenizers: OncePerProcess
 ) -> Iterator[bytes]:
     part: Split = unpack(element)
-    job = job_of(request)
+    job = chosen_job_of(request)
     done = _finished([part], job)
     if done is None:
         tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
@@ -385,13 +472,16 @@ def _shuffled_part(
         count_written(done[0])
     else:
         counter("parts_resumed").inc()
+    number = job.reading.measured + job.splits + job.destination(part)
+    with SlotWriter(job.reading.counters_path, number) as slot:
+        slot.advance(1, 1)
     yield pack(done[0])
 
 
-def _tell_kept(split: Split, job: EncodeJob, documents: int) -> None:
+def _tell_kept(split: Split, job: EncodeJob, documents: int, *, measures: bool = False) -> None:
     counter("documents_kept").inc(documents)
     counter("bytes_kept").inc(split.size)
-    with SlotWriter(job.reading.counters_path, split.part) as slot:
+    with SlotWriter(job.reading.counters_path, job.reading.slot(split, measures)) as slot:
         slot.keep(documents=documents, bytes=split.size)
 
 
@@ -435,7 +525,7 @@ class EncodeCorpus(PlannedTransform):
         )
 
     Args:
-        inputs: files, directories or patterns.
+        inputs: files, directories or patterns; with ``mix``, each as ``NAME=PATTERN``.
         tokenizer: a tokenizer file that workers see, as `bpe.Tokenizer.load` takes it, or a
             `bpe.Tokenizer`, which travels in the graph.
         output: a directory that is empty, or not there yet.
@@ -478,6 +568,7 @@ def encode(
     execution: Execution,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     progress: Progress | None = None,
+    then: Literal["export"] | None = None,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
@@ -488,6 +579,7 @@ def encode(
         execution: where the work is done.
         encoding: what the rows hold.
         progress: told how far it is.
+        then: as in `EncodeRequest`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -495,6 +587,7 @@ def encode(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
+        inputs = with_sources(inputs, tuple(encoding.shares))
         elsewhere = not workers_of(options(execution)).here and storage.is_local(tokenizer)
         request = EncodeRequest.of(
             inputs=inputs,
@@ -502,6 +595,7 @@ def encode(
             output=output,
             encoding=encoding,
         )
+        request = replace(request, then=then)
         planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_json=b"").plan()
         for what in planned.not_applied:
             progress.log(f"encode: {tokenizer}: not applied: {what}")
@@ -542,6 +636,7 @@ def encode(
         resumed_parts=_resumed(result, len(manifest.parts)) if output.resume else 0,
         output_bytes=totals.bytes,
         id_type=manifest.id_type,
+        mix=manifest.mix,
         not_applied=planned.not_applied,
         seconds=time.monotonic() - began,
     )

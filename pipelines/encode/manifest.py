@@ -11,6 +11,7 @@ from bpe.counts.manifest import DeadLetters, add_formats
 from bpe.files import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.mix import Mix
 from pipelines.encode.rows import Dropped
 from pipelines.errors import InputError
 from pipelines.output.entries import (
@@ -164,6 +165,7 @@ class EncodedManifest:
         dead_letters: the files of bad records.
         parts: in order.
         watch: where files are encoded as they arrive, what is known of each; else None.
+        mix: which documents a mix takes; None where all are.
     """
 
     kind: str = KIND
@@ -177,6 +179,7 @@ class EncodedManifest:
     dead_letters: tuple[DeadLetters, ...]
     parts: tuple[Part, ...]
     watch: Watch | None = None
+    mix: Mix | None = None
 
     @property
     def watched(self) -> bool:
@@ -218,8 +221,9 @@ class EncodedManifest:
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
         value = encode(self)
-        if self.watch is None:
-            del value["watch"]
+        for name in ("watch", "mix"):
+            if value[name] is None:
+                del value[name]
         return with_checksum(value)
 
 
@@ -396,6 +400,10 @@ def _check_names(manifest: EncodedManifest) -> None:
         return
     halves = 2 if manifest.rows.validation else 1
     parts = len(manifest.parts) // halves
+    if (manifest.mix is None) == bool(manifest.rows.mix):
+        raise ValueError("its rows and its mix contradict each other")
+    if manifest.mix is not None and not _owned(manifest.mix, len(manifest.inputs)):
+        raise ValueError("the sources of its mix do not divide its inputs")
     if len(manifest.parts) % halves:
         raise ValueError(f"{len(manifest.parts)} parts, of which half are held out")
     names = part_files(parts, validation=halves == 2)
@@ -409,6 +417,13 @@ def _check_names(manifest: EncodedManifest) -> None:
         unknown = named - {dead_letters_file(number, parts) for number in range(parts)}
     if unknown:
         raise ValueError(f"dead letters {min(unknown)!r}")
+
+
+def _owned(mix: Mix, inputs: int) -> bool:
+    """Whether every input is of one source of a mix."""
+    ranges = sorted(tuple(one) for source in mix.sources for one in source.inputs)
+    ends = [0, *(one[-1] for one in ranges)]
+    return [one[:1] for one in ranges] == [(end,) for end in ends[:-1]] and ends[-1] == inputs
 
 
 def _path(directory: str) -> str:

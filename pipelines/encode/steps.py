@@ -7,11 +7,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bpe._codec import encode
 from bpe.errors import EncodingError
 from bpe.roles import ROLES
 from pipelines import storage
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.inputs import digest_inputs
+from pipelines.corpus.mix import asked_of
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from bpe import Roles, Tokenizer
     from bpe.counts.manifest import DeadLetters
+    from pipelines.corpus.mix import Mix, MixSource
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.rows import Documents
     from pipelines.failures import Failures
@@ -58,6 +61,9 @@ class EncodeJob:
         splits: of a corpus that is shuffled.
         inputs_sha256: of the inputs of a corpus that is shuffled (`digest_inputs`).
         shuffle_key: names the shuffle files of a verification; empty for the job itself.
+        sources: of a mix.
+        mix: which documents it takes; None where it takes all, or has not chosen yet.
+        shuffle_directory: where its shuffle files go; empty for the output directory.
     """
 
     reading: Reading
@@ -70,6 +76,9 @@ class EncodeJob:
     splits: int = 0
     inputs_sha256: str = ""
     shuffle_key: str = ""
+    sources: tuple[MixSource, ...] = ()
+    mix: Mix | None = None
+    shuffle_directory: str = ""
 
     @classmethod
     def of(cls, manifest: EncodedManifest, directory: str) -> EncodeJob:
@@ -82,6 +91,8 @@ class EncodeJob:
             rows=manifest.rows,
             parts=len(manifest.parts) // (2 if manifest.rows.validation else 1),
             inputs_sha256=digest_inputs(manifest.inputs) if manifest.rows.shuffles else "",
+            sources=() if manifest.mix is None else manifest.mix.files,
+            mix=manifest.mix,
         )
 
     @property
@@ -95,9 +106,18 @@ class EncodeJob:
         return self.parts - self.rows.carries
 
     @property
+    def measured(self) -> int:
+        """Splits that are measured for a mix."""
+        return self.splits if self.rows.shuffles else self.filled
+
+    @property
     def destinations(self) -> int:
         """Parts that are made of documents, those held out for validation too."""
         return self.filled * (2 if self.rows.validation else 1)
+
+    def destination(self, part: Split) -> int:
+        """The number of a part among the `destinations`."""
+        return part.part + self.filled * part.held_out
 
     def is_carried(self, file: str) -> bool:
         """Whether a part is the one that has what is left of the others."""
@@ -115,6 +135,7 @@ class EncodeJob:
             "id_type": self.id_type,
             **self.reading.options.to_json(),
             **self.rows.to_json(),
+            **({"sources": encode(self.sources)} if self.sources else {}),
         }
 
     @property
@@ -176,17 +197,21 @@ class EncodeJob:
             inputs=tuple(source for _, source in sorted(sources.items())),
             parts=named,
             dead_letters=letters,
+            mix=self.mix,
         )
 
     def fingerprint(self, split: Split) -> str:
-        """SHA-256 (hex) of what the bytes of a split's part depend on."""
+        """SHA-256 (hex) of what the bytes of a split's part depend on, or what was measured."""
         half = ["held out"] if split.held_out else []
         pieces = [asdict(piece) for piece in split.pieces]
         for piece in pieces:
-            # Where a corpus lies, and since when, does not matter.
-            del piece["path"], piece["version"]
+            # Where a corpus lies, and since when, does not matter; `settings` have the sources.
+            del piece["path"], piece["version"], piece["source"]
         shuffled = [self.parts, self.inputs_sha256] if self.rows.shuffles else []
-        return fingerprint([split.part, split.parts, pieces, self.settings, *half, *shuffled])
+        mixed = [] if self.mix is None else [self.mix.lasts]
+        return fingerprint(
+            [split.part, split.parts, pieces, self.settings, *half, *shuffled, *mixed]
+        )
 
     def halves(self, split: Split) -> list[Split]:
         """A split for each part that is made of it: those held out for validation are last."""
@@ -215,7 +240,7 @@ def encode_split(
         InputError, OutputError: a file cannot be read or written.
     """
     layout = job.layout(tokenizer)
-    encoder = SplitEncoder(tokenizer, split, layout=layout)
+    encoder = SplitEncoder(tokenizer, split, layout=layout, mix=job.mix)
     with SplitReader(split, job.reading, failures) as reader:
         halves = job.halves(split)
 
@@ -420,12 +445,40 @@ def write_manifest(
             "use another runner; parts that are there can be kept with `resume`"
         )
     check_splits(ordered, job)
+    if error := wrong_mix(manifest):
+        raise JobError(f"{error}: an input was changed while the job ran: start it again")
+    read, written = sum(one.documents for one in ordered), manifest.totals.documents
+    if ordered and read != written:
+        raise JobError(
+            f"{job.directory}: the splits have {read:,} documents, and the parts {written:,}: a "
+            "temporary file was damaged: run the job again with `overwrite`"
+        )
     if job.run:
         plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
     for name, data in manifest.files().items():
         storage.write(join(job.directory, name), data)
     return manifest.to_json()
+
+
+def wrong_mix(manifest: EncodedManifest) -> str:
+    """Why what a mix has chosen is not what the parts hold; empty where it is, or all is taken."""
+    if (mix := manifest.mix) is None:
+        return ""
+    shares = manifest.rows.shares
+    asked = [(name, str(share), asked_of(mix.budget, share)) for name, share in shares.items()]
+    if [(one.name, one.share, one.asked) for one in mix.sources] != asked:
+        return "what its mix asks of each source is not its share of the budget"
+    if (budget := manifest.rows.token_budget) not in (None, mix.budget):
+        return f"the budget of the mix is {mix.budget:,}, `token_budget` {budget:,}"
+    totals = manifest.totals
+    found = (totals.documents, totals.tokens + totals.dropped.tokens)
+    if found == (mix.documents, mix.tokens):
+        return ""
+    return (
+        f"the mix takes {mix.documents:,} documents of {mix.tokens:,} tokens, the parts have "
+        f"{found[0]:,} of {found[1]:,}"
+    )
 
 
 def check_splits(shuffled: Sequence[ShuffledSplit], job: EncodeJob) -> None:
@@ -451,6 +504,7 @@ def encode_job(
     run: str = "",
     splits: int = 0,
     inputs_sha256: str = "",
+    sources: tuple[MixSource, ...] = (),
 ) -> EncodeJob:
     """The job that these settings mean.
 
@@ -463,6 +517,7 @@ def encode_job(
         run: the id of the job's run, where it has one.
         splits: as in `EncodeJob`.
         inputs_sha256: as in `EncodeJob`.
+        sources: as in `EncodeJob`.
 
     Raises:
         ConfigError: the type of the ids that is asked for does not hold them.
@@ -477,6 +532,7 @@ def encode_job(
         run=run,
         splits=splits,
         inputs_sha256=inputs_sha256,
+        sources=sources,
     )
 
 

@@ -8,10 +8,12 @@ stays in its half when the corpus grows, wherever its file lies. Other programs 
 from __future__ import annotations
 
 from fractions import Fraction
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+
+from pipelines.corpus.hashes import hashes
 
 if TYPE_CHECKING:
     from pipelines.corpus.documents import Block
@@ -24,20 +26,7 @@ def held_out(block: Block, share: float) -> pa.BooleanArray:
 
     Args:
         block: the documents.
-        share: of all documents, from 0 to 1.
+        share: of all documents, from 0 to below 1.
     """
-    limit = int(Fraction(share) * (1 << 64))
-    ids = block.stable_ids
-    none = [None] * len(block)
-    return pa.array(
-        (
-            is_below(text.as_buffer() if id_ is None else id_.encode(), limit)
-            for id_, text in zip(none if ids is None else ids.to_pylist(), block.texts, strict=True)
-        ),
-        pa.bool_(),
-    )
-
-
-def is_below(key: bytes | pa.Buffer, limit: int) -> bool:
-    """Whether the hash of an id or text, in UTF-8, is below ``limit``, of 2^64."""
-    return int.from_bytes(blake2b(key, digest_size=8, person=PERSON).digest(), "big") < limit
+    limit = np.uint64(int(Fraction(share) * (1 << 64)))
+    return pa.array(hashes(block, person=PERSON) < limit)

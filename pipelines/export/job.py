@@ -33,7 +33,7 @@ from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
 from pipelines.option import changed
 from pipelines.output.directory import plan_of_run, prepare, run_of
-from pipelines.output.names import EXPORT, MANIFEST, Plan, parse_part, read_plan
+from pipelines.output.names import ENCODED, EXPORT, MANIFEST, Plan, parse_part, read_plan
 from pipelines.output.state import complete
 from pipelines.planned import Planned, Request, run_job
 from pipelines.progress import NoProgress, many, size_text
@@ -146,19 +146,17 @@ class ExportRequest(Request):
         parts = chosen_parts(manifest, self.settings)
         check_settings(self.job, parts)
         names = (parse_part(part.file) for part in parts)
+        is_inside = self.source == join(self.directory, ENCODED)  # it was encoded to be exported
         return PlannedExport(
             plan=Plan(
                 kind="export",
                 parts=tuple(sorted({name.parts for name in names if name is not None})),
-                settings={
-                    "layout": LAYOUT,
-                    "manifest": self.encoded.manifest_sha256,
-                    **changed(self.settings),
-                },
+                settings=plan_settings(self.settings, self.encoded.manifest_sha256),
                 inputs={"parts": len(parts), "bytes": sum(part.bytes for part in parts)},
                 run=self.run,
             ),
-            reads=tuple(join(self.source, part.file) for part in parts),
+            reads=() if is_inside else tuple(join(self.source, part.file) for part in parts),
+            keep=(ENCODED,) if is_inside else (),
             parts=tuple(PartToExport(number=n, part=part) for n, part in enumerate(parts)),
         )
 
@@ -172,7 +170,7 @@ class ExportRequest(Request):
         if run_of(self.directory) != self.run:
             if self.output.resume and self._is_complete(planned):
                 return None
-            prepare(self.output, planned.plan, reads=planned.reads)
+            prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
         return list(planned.parts)
 
     def _is_complete(self, planned: PlannedExport) -> bool:
@@ -203,6 +201,16 @@ class ExportRequest(Request):
     def result(self) -> dict[str, Any]:
         """What ``export.json`` holds."""
         return read_export(self.directory).to_json()
+
+
+def plan_settings(settings: ExportSettings, manifest: object) -> dict[str, Any]:
+    """What a plan says of an export.
+
+    Args:
+        settings: the format.
+        manifest: the fingerprint of the manifest of the encoded corpus.
+    """
+    return {"layout": LAYOUT, "manifest": manifest, **changed(settings)}
 
 
 def _exported(element: bytes, request: ExportRequest, failures: Failures) -> Iterator[bytes]:
@@ -262,6 +270,7 @@ def export(
         resumed = len(manifest.parts)
     return ExportSummary(
         output=request.directory,
+        encoded=request.source,
         format=settings.to,
         documents=manifest.totals.documents,
         bytes=sum(one.part.text_bytes for one in planned.parts),

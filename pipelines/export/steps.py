@@ -103,13 +103,27 @@ def check_settings(job: ExportJob, parts: Sequence[Part]) -> None:
     Raises:
         ConfigError: the corpus has such rows or ids.
     """
-    if job.settings.with_id and job.encoded.packed:
-        raise ConfigError(
-            f"`with_id`: the rows of {job.source} are packed, and each holds several documents: "
-            "leave it out"
-        )
+    check_rows(job.settings, packed=job.encoded.packed, source=job.source)
     tokens = [part.tokens for part in parts]
     FORMATS[job.settings.to].check(job, max(tokens, default=0), sum(tokens))
+
+
+def check_rows(settings: ExportSettings, *, packed: bool, source: str) -> None:
+    """Refuse rows that the format cannot hold.
+
+    Args:
+        settings: the format.
+        packed: whether a row holds several documents.
+        source: the directory of the rows.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if settings.with_id and packed:
+        raise ConfigError(
+            f"`with_id`: the rows of {source} are packed, and each holds several documents: "
+            "leave it out"
+        )
 
 
 def export_part(
@@ -147,6 +161,7 @@ def export_part(
         )
         # No trainer opens an empty file: one cannot be mapped into memory.
         files = FORMATS[job.settings.to].write(source, job) if part.tokens else ()
+        slot.update(documents=_documents(part), bytes=part.bytes)
     exported = ExportedPart(
         source=part.file,
         source_sha256=part.sha256,
@@ -180,8 +195,12 @@ def kept_part(piece: PartToExport, job: ExportJob) -> DonePart | None:
 
 
 def _done(piece: PartToExport, exported: ExportedPart) -> DonePart:
-    documents = piece.part.documents - piece.part.dropped.documents
-    return DonePart(number=piece.number, documents=documents, part=exported)
+    return DonePart(number=piece.number, documents=_documents(piece.part), part=exported)
+
+
+def _documents(part: Part) -> int:
+    """How many documents have something in the rows of a part."""
+    return part.documents - part.dropped.documents
 
 
 def _state_file(piece: PartToExport, job: ExportJob) -> str:

@@ -24,15 +24,18 @@ from pipelines import storage
 from pipelines.errors import InputError, OutputError
 from pipelines.output.entries import FOLDERS, is_watched, remove_watched
 from pipelines.output.names import (
+    CHOSEN,
     COUNTS,
     DATA,
     DEAD_LETTERS,
     ENCODED,
     EXPORT,
     EXPORT_INDEX,
+    EXPORTED,
     GROUPED_KIND,
     JOINED_EXPORTS,
     MANIFEST,
+    MIX,
     OF_WORDS,
     PLAN,
     PLAN_VERSION,
@@ -43,6 +46,7 @@ from pipelines.output.names import (
     RUNS,
     SHUFFLE,
     SPLITS,
+    THEN,
     TIMINGS,
     TOKENIZER,
     TRAINING,
@@ -71,7 +75,7 @@ _LAST_FILE: dict[str, str] = {
 _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
-    "encoded": (PLAN, SPLITS, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
+    "encoded": (PLAN, SPLITS, CHOSEN, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
     "export": (PLAN, *JOINED_EXPORTS, EXPORT_INDEX, EXPORT),
 }
 _COMMANDS = {
@@ -80,7 +84,8 @@ _COMMANDS = {
     "encoded": "bpe encode",
     "export": "bpe export",
 }
-_FOLDERS = (DATA, DEAD_LETTERS, SHUFFLE)
+_TO = "bpe encode --to"
+_FOLDERS = (DATA, DEAD_LETTERS, SHUFFLE, MIX)
 
 
 @dataclass(frozen=True)
@@ -313,7 +318,10 @@ def _made_by(directory: str, names: set[str]) -> tuple[str | None, bool]:
     says = read_plan(directory) or read_json_object(join(directory, MANIFEST)) or {}
     kind = str(says.get("kind", "export" if EXPORT in names else None))
     if kind == "tokenizer" and ENCODED in names:
-        return "bpe run", storage.exists(join(directory, ENCODED, MANIFEST))
+        last = (EXPORTED, EXPORT) if says.get(THEN) == "export" else (ENCODED, MANIFEST)
+        return "bpe run", storage.exists(join(directory, *last))
+    if ENCODED in names and read_plan(join(directory, ENCODED)).get(THEN) == "export":
+        return _TO, EXPORT in names
     if kind in _COMMANDS:
         return _COMMANDS[kind], _LAST_FILE[kind] in names
     counting = COUNTS in names and bool(read_plan(join(directory, COUNTS)))
@@ -442,7 +450,7 @@ class _Claims:
         part = parse_part(name)
         if part is None:
             return name in self._files
-        if name.startswith(f"{SHUFFLE}/"):
+        if name.startswith((f"{SHUFFLE}/", f"{MIX}/")):
             return True
         if part.parts in self._parts or (part.key and self._watched):
             return True

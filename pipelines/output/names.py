@@ -39,9 +39,13 @@ REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
 SHUFFLE = ".shuffle"  # of an encoding that shuffles, until it is complete
+MIX = ".mix"  # of an encoding that takes shares of sources, likewise
+CHOSEN = f"{MIX}/chosen.json"  # which documents these are
 DATA = counts_manifest.DATA  # where the parts are, of token ids as of counts
 COUNTS = "counts"
-ENCODED = "encoded"  # where bpe run puts it
+ENCODED = "encoded"  # where bpe run puts it, and bpe encode --to
+EXPORTED = "export"  # where bpe run --to puts it
+SOURCE = "source"  # what counts by the sources of a mix are named by, where others have a field
 RUNS = "runs"  # counts of runs, and the setting that says how these are found
 OF_WORDS = "words"  # the tokenizer that superwords are added to
 PROGRAM = "beam-bpe"
@@ -56,7 +60,7 @@ MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
-_SHUFFLE_FILE = re.compile(rf"{re.escape(SHUFFLE)}/part-{_NUMBERS}\.arrow")
+_TEMPORARY_FILE = re.compile(rf"\.(?:shuffle|mix)/part-{_NUMBERS}\.arrow")
 # The files of a part of an export, and the hidden one that says what they are.
 _EXPORT_FILE = re.compile(
     rf"\.?(?:train|validation)-{_NUMBERS}(?:\.[0-9]{{5}})?\.(?:bin|idx|mds|json)"
@@ -118,6 +122,15 @@ def shuffle_file(part: int, parts: int, key: str = "") -> str:
     return f"{SHUFFLE}/part-{_numbers(part, parts, key)}.arrow"
 
 
+def measure_file(part: int, parts: int) -> str:
+    """The file of how many tokens the documents of a split have, for a mix of sources.
+
+    >>> measure_file(3, 42)
+    '.mix/part-00003-of-00042.arrow'
+    """
+    return f"{MIX}/part-{_numbers(part, parts, '')}.arrow"
+
+
 def group_folder(field: str, value: str) -> str:
     """The folder of a group: ``language=en``; all but letters, digits and ``_.-~`` as ``%2F``."""
     return f"{quote(field, safe='')}={quote(value, safe='')}"
@@ -138,12 +151,12 @@ class PartName:
 def parse_part(file: str) -> PartName | None:
     """What the name of a file below the output directory says; None if no job gives such a name.
 
-    ``data/validation-…``, for held-out rows, is such a name, and ``.shuffle/part-…``.
+    ``data/validation-…``, for held-out rows, is such a name, and ``.shuffle/part-…`` or ``.mix/…``.
 
     >>> parse_part("data/train-00003-of-00042.parquet")
     PartName(parts=42, key='')
     """
-    patterns = (_DATA_FILE, _DEAD_FILE, _SHUFFLE_FILE)
+    patterns = (_DATA_FILE, _DEAD_FILE, _TEMPORARY_FILE)
     match = next((match for one in patterns if (match := one.fullmatch(file))), None)
     return PartName(int(match["parts"]), match["key"] or "") if match else None
 
@@ -179,8 +192,9 @@ class Plan:
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
         run: the id of one run of the job, which all its steps know; empty where only one process
             plans.
-        then: what the same command makes next, in a folder of the directory, which is not complete
-            before; it makes no other job of this one.
+        then: what the same command makes next: of a tokenizer in folders of its directory, an
+            export after the encoded corpus; of an encoded corpus in the directory above. That is
+            not complete before. It makes no other job of this one.
     """
 
     kind: Kind

@@ -16,6 +16,7 @@ from pipelines.output.names import (
     DEAD_LETTERS,
     ENCODED,
     EXPORT,
+    EXPORTED,
     GROUPED_KIND,
     MANIFEST,
     OF_WORDS,
@@ -24,6 +25,7 @@ from pipelines.output.names import (
     THEN,
     TOKENIZER,
     TRAINING,
+    VALIDATION,
     parse_part,
     read_manifest_object,
     read_plan,
@@ -40,7 +42,11 @@ _FOLDERS: dict[str, Kind] = {
     OF_WORDS: "tokenizer",
     RUNS: "counts",
     ENCODED: "encoded",
+    EXPORTED: "export",
+    join(EXPORTED, VALIDATION): "export",
 }
+# In that of an export.
+_BESIDE_EXPORT: dict[str, Kind] = {ENCODED: "encoded", VALIDATION: "export"}
 _RESUME = "(an interrupted one can be finished with `resume`)"
 _REPEAT = "(a watch goes on when its command is repeated)"
 
@@ -53,7 +59,7 @@ class Output:
         directory: where it is.
         kind: what a job made, or began to make, in it; None: nothing says so.
         problem: the error that the directory is, where it holds output that is not complete.
-        inner: what the folders that a job makes beside a tokenizer hold.
+        inner: what the folders that a job makes beside a tokenizer or an export hold.
         folder: of the directory of a job, where this is one.
     """
 
@@ -82,7 +88,7 @@ def inspect(directory: str) -> Output:
         directory=directory,
         kind=kind,
         problem=problem,
-        inner=_inner(root, directory, plan) if kind in ("tokenizer", None) else (),
+        inner=_inner(root, directory, kind, plan) if kind in ("tokenizer", "export", None) else (),
     )
 
 
@@ -100,7 +106,7 @@ def complete(directory: str, *kinds: Kind) -> Output:
     if output.problem is not None:
         raise InputError(output.problem)
     if kinds and output.kind not in kinds:
-        raise InputError(_other(directory, output.kind, kinds))
+        raise InputError(_other(output, kinds))
     return output
 
 
@@ -118,8 +124,9 @@ def complete_outputs(directory: str, *kinds: Kind) -> tuple[Output, ...]:
     for inner in output.inner:
         if inner.problem is not None:
             raise InputError(inner.problem)
-    encoded = [inner for inner in output.inner if inner.kind == "encoded"]
-    return (*(inner for inner in output.inner if inner not in encoded), output, *encoded)
+    later = ("encoded", "export") if output.kind == "tokenizer" else ("export",)
+    after = [inner for inner in output.inner if inner.kind in later]
+    return (*(inner for inner in output.inner if inner not in after), output, *after)
 
 
 def _plan(root: str) -> dict[str, Any]:
@@ -130,8 +137,8 @@ def _plan(root: str) -> dict[str, Any]:
 def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
     """What was made in a directory, and why it is not complete."""
     planned: Kind | None = plan.get("kind")
-    if planned == "export" or (planned is None and storage.exists(join(root, EXPORT))):
-        done = storage.exists(join(root, EXPORT))
+    done = storage.exists(join(root, EXPORT)) if planned in ("export", None) else False
+    if planned == "export" or done or (planned is None and _is_to_export(root)):
         return "export", None if done else _unfinished(name, EXPORT)
     path = join(root, MANIFEST)
     if not storage.exists(path):
@@ -177,18 +184,36 @@ def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind |
     return ("tokenizer" if any(map(storage.exists, others)) else None), None
 
 
-def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
+def _is_to_export(root: str) -> bool:
+    """Whether the corpus in a folder of ``root`` was encoded to be exported to ``root``."""
+    return _plan(join(root, ENCODED)).get(THEN) == "export"
+
+
+def _promised(root: str, kind: Kind | None, plan: dict[str, Any]) -> set[str]:
+    """The folders that the command which began here makes as well."""
+    then = plan.get(THEN)
+    promised = {"encoded": {ENCODED}, "export": {ENCODED, EXPORTED}}.get(str(then), set())
+    settings = _plan(join(root, ENCODED)).get("settings")
+    if isinstance(settings, dict) and settings.get("validation"):
+        if kind == "export" and _is_to_export(root):
+            promised.add(VALIDATION)
+        if then == "export":
+            promised.add(join(EXPORTED, VALIDATION))
+    return promised
+
+
+def _inner(root: str, name: str, of: Kind | None, plan: dict[str, Any]) -> tuple[Output, ...]:
     found = []
-    settings = plan.get("settings")
+    settings, promised = plan.get("settings"), _promised(root, of, plan)
     crosses_words = isinstance(settings, dict) and RUNS in settings
-    for folder, made in _FOLDERS.items():
+    for folder, made in (_BESIDE_EXPORT if of == "export" else _FOLDERS).items():
         if folder in (OF_WORDS, RUNS) and not crosses_words:
             continue
         inner, path = join(root, folder), join(name, folder)
         begun = _plan(inner)
         kind, problem = _state(inner, path, begun)
-        if folder == ENCODED and plan.get(THEN) == "encoded" and kind is None:
-            kind, problem = "encoded", _unfinished(path)
+        if folder in promised and kind is None:
+            kind, problem = made, _unfinished(path, EXPORT if made == "export" else MANIFEST)
         if kind == made or problem is not None:
             found.append(Output(directory=path, kind=kind, problem=problem, folder=folder))
     return tuple(found)
@@ -199,7 +224,8 @@ def _unfinished(name: str, last_file: str = MANIFEST, *, watched: bool = False) 
     return f"{name}: no {last_file}: no finished job left its output here {help_}"
 
 
-def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
+def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
+    name, kind = output.directory, output.kind
     if kind is None:
         return (
             f"{name}: no {MANIFEST}: no finished job left its output here: name a directory that "
@@ -216,6 +242,9 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
         "encoded": "token ids (of bpe encode)",
         "export": "an export (of bpe export)",
     }
+    inner = [one.directory for one in output.inner if kind == "export" and one.kind in kinds]
+    if inner:
+        return f"{name} holds {wanted[kind]}: name {inner[0]}, which it was made of"
     named = " or ".join(wanted.get(one, one) for one in kinds)
     return f"{name} holds {wanted[kind]}: name a directory of {named}"
 

@@ -205,7 +205,7 @@ def plan_counts(
         ),
         reading=Reading(
             directory=root,
-            options=ReadOptions.of(inputs, group_by=sets[0].group_by),
+            options=ReadOptions.of(inputs, group_by=sets[0].group_field),
             sets_aside=False,
         )
         if inputs
@@ -298,7 +298,7 @@ def compare_shard(
         job: how that was done.
     """
     messages = list(stored)
-    if not all(messages):
+    if not all(messages) or shard == job.shards:  # the last are of runs that were cut
         return ComparedShard(number=shard)
     again, lost = run_from_ipc(merged(list(counted))), None
     if job.prune_below > 1:
@@ -362,7 +362,7 @@ def conclude_counts(
                 f"{stated.directory}: the counts are of {before} {name}, the input has {now}"
             )
     shards = [one for one in found if isinstance(one, ComparedShard)]
-    raise_first(shards, job.count.shards, "shards")
+    raise_first(shards, job.count.drained, "shards")
     if stated.pruned is not None:
         nothing = prune(merge_runs([]), 1)[1]
         lost = [one.lost for one in shards if one.lost is not None]

@@ -22,13 +22,20 @@ from pipelines.corpus.splits import FileRange, Split, plan_splits
 from pipelines.encode.manifest import Totals
 from pipelines.encode.parts import ShuffledSplit, open_part, read_contents
 from pipelines.encode.shuffle import shuffle_split, shuffled_documents
-from pipelines.encode.steps import EncodeJob, unknown_id
+from pipelines.encode.steps import EncodeJob, unknown_id, wrong_mix
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
-from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
+from pipelines.errors import (
+    ConfigError,
+    InputError,
+    OutputError,
+    StoppedError,
+    VerificationError,
+)
 from pipelines.output.check_files import Finding, check_file, check_names, raise_first
 from pipelines.output.names import TOKENIZER, fingerprint, parse_part, training_twin
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
+from pipelines.verify.mix import MixSums, MixTally, check_mix
 from pipelines.verify.rows import DocumentsAgain, PartComparison, PartRows, check_decoded
 
 if TYPE_CHECKING:
@@ -37,6 +44,8 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.mix import Mix
+    from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.encode.parts import Contents
     from pipelines.encode.rows import RowLayout
@@ -83,6 +92,10 @@ class VerifyEncodedJob:
         """Whether the inputs are encoded again to shuffle files of this verification."""
         return self.compare and self.encode.rows.shuffles
 
+    def in_directory(self, directory: str) -> VerifyEncodedJob:
+        """The same, whose shuffle files go to a directory; empty: that of the corpus."""
+        return replace(self, encode=replace(self.encode, shuffle_directory=directory))
+
     def with_counters(self, counters_path: str | None) -> VerifyEncodedJob:
         """The same, whose workers tell their progress to a file of slots, one for each part."""
         reading = replace(self.encode.reading, counters_path=counters_path)
@@ -117,10 +130,12 @@ class StatedParts:
     Attributes:
         numbers: what they hold, as `VerifySummary` and formats are named.
         error: what is wrong with these.
+        mix: which documents a mix takes, where that is compared with the inputs; else None.
     """
 
     numbers: Mapping[str, int]
     error: VerificationError | None
+    mix: Mix | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +231,11 @@ def plan_encoded(
         job=VerifyEncodedJob(encode=job, compare=inputs is not None),
         manifest="" if manifest.watched else fingerprint(manifest.to_json()),
         parts=parts,
-        stated=StatedParts(numbers=_numbers(manifest), error=_wrong_total(manifest)),
+        stated=StatedParts(
+            numbers=_numbers(manifest),
+            error=_wrong_total(manifest),
+            mix=None if inputs is None else manifest.mix,
+        ),
         tokenizer=tokenizer,
         splits=again,
     )
@@ -268,13 +287,17 @@ def _wrong_total(manifest: EncodedManifest) -> VerificationError | None:
                 f"the manifest's total of {name} is {getattr(stated, name)}, its parts add up to "
                 f"{getattr(found, name)}"
             )
+    if error := wrong_mix(manifest):
+        return VerificationError(f"the manifest contradicts itself: {error}")
     return None
 
 
 def check_part(
     check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
-) -> Finding:
+) -> Iterator[Finding | MixSums]:
     """Check the files of a part against the manifest and each other, and its rows.
+
+    Of a mix, what it takes of the split comes too, where the inputs are compared.
 
     Args:
         check: the part.
@@ -287,30 +310,50 @@ def check_part(
     """
     error = None
     try:
-        _check_part(check, job, tokenizer, stopped=stopped)
+        tally = _check_part(check, job, tokenizer, stopped=stopped)
+        if tally is not None:
+            yield tally.sums()
     except (VerificationError, InputError) as caught:
         error = caught
-    return Finding(number=check.number, error=error)
+    if job.shuffles_again:
+        number = job.encode.splits + check.number
+        with SlotWriter(job.encode.reading.counters_path, number) as slot:
+            slot.advance(1, 1)
+    yield Finding(number=check.number, error=error)
 
 
 def shuffle_again(
     split: Split, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
-) -> ShuffledSplit:
+) -> Iterator[ShuffledSplit | MixSums]:
     """Encode a split of a shuffled corpus again, to a shuffle file of its own.
+
+    Of a mix, what it takes of the split comes too.
 
     Raises:
         VerificationError: the ids of a document do not decode to it.
         InputError, OutputError: a file cannot be read or written.
     """
     where = ", ".join(piece.path for piece in split.pieces[:1])
-    return shuffle_split(
-        *(split, job.encode, tokenizer, failures),
-        observe=lambda encoded: check_decoded(encoded, tokenizer, where),
-    )
+    tally = None if job.encode.mix is None else MixTally(job.encode.mix)
+
+    def observe(encoded: EncodedBlock) -> None:
+        check_decoded(encoded, tokenizer, where)
+        if tally is not None:
+            tally.add(encoded)
+
+    try:
+        yield shuffle_split(*(split, job.encode, tokenizer, failures), observe=observe)
+    except OutputError as error:
+        raise OutputError(
+            f"{error} (a temporary file of this check: name another directory for these with `temp`"
+            ")"
+        ) from error
+    if tally is not None:
+        yield tally.sums()
 
 
 def conclude_encoded(
-    results: Iterable[Finding | StatedParts | ShuffledSplit],
+    results: Iterable[Finding | StatedParts | ShuffledSplit | MixSums],
 ) -> Mapping[str, int]:
     """What a corpus holds, where all of its parts were checked and are right, and so are the sums.
 
@@ -331,12 +374,15 @@ def conclude_encoded(
         )
     if stated.error is not None:
         raise stated.error
+    if stated.mix is not None:
+        check_mix(stated.mix, [one for one in found if isinstance(one, MixSums)])
     return stated.numbers
 
 
 def _check_part(
     check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
-) -> None:
+) -> MixTally | None:
+    tally = None
     part, path = check.part, join(job.directory, check.part.file)
     check_file(path, part.bytes, part.sha256)
     if check.dead_letters is not None:
@@ -369,25 +415,29 @@ def _check_part(
             comparison = PartComparison(layout=layout, tokenizer=tokenizer)
             if job.encode.is_carried(part.file):
                 comparison.run_carried(rows, _remainders(check.split, job, layout))
-                return
+                return None
             if job.compare:
                 if job.encode.rows.shuffles:
                     comparison.run(
                         *(rows, part),
                         shuffled_documents(check.split, job.encode, layout, stopped=stopped),
                     )
-                    return
+                    return None
+                if job.encode.mix is not None and not check.split.held_out:
+                    tally = MixTally(job.encode.mix)
                 again = DocumentsAgain(
                     split=check.split,
                     reading=job.encode.reading.options,
                     layout=layout,
                     tokenizer=tokenizer,
                     path=path,
+                    mix=job.encode.mix,
+                    tally=tally,
                 )
                 comparison.run(rows, part, again.run(slot, stopped=stopped))
                 if not check.split.held_out:  # the other part of the split has named them
                     _check_failures(check, path, again.failures)
-                return
+                return tally
             size = 0
             while (table := rows.rest()) is not None:
                 if stopped():
@@ -399,6 +449,7 @@ def _check_part(
         if isinstance(error, (VerificationError, InputError)):
             raise
         raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
+    return None
 
 
 def _remainders(last: Split, job: VerifyEncodedJob, layout: RowLayout) -> Iterator[pa.RecordBatch]:

@@ -7,15 +7,19 @@ counted again, as `pipelines.count.job` counts, and compared shard by shard.
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
 from pipelines import storage
+from pipelines.corpus.inputs import without_sources
 from pipelines.corpus.splits import Split
 from pipelines.count.check_parts import stored_sets
+from pipelines.count.directory import source_names
 from pipelines.count.job import MergeRuns, count_splits, empty_runs
 from pipelines.elements import OncePerProcess, Step, pack, unpack
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
@@ -33,6 +37,7 @@ from pipelines.progress import NoProgress
 from pipelines.run import check_job, metric, options, run
 from pipelines.settings import FORMATS, Execution, OutputSettings
 from pipelines.storage import join
+from pipelines.submission.workers import workers_of
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import (
     StatedCounts,
@@ -207,7 +212,10 @@ def _checked_part(
 ) -> Iterator[bytes]:
     part: PartCheck = unpack(element)
     tokenizer = tokenizers.get(job.encode.tokenizer_sha256, lambda: tokenizer_of(job.encode))
-    yield pack(check_part(part, job, tokenizer, stopped=failures.stopped))
+    yield from map(pack, check_part(part, job, tokenizer, stopped=failures.stopped))
+    if job.shuffles_again:  # its documents were read before
+        counter("parts_checked").inc()
+        return
     counter("documents_read").inc(part.part.documents)
     counter("bytes_read").inc(part.size(compare=job.compare))
 
@@ -216,7 +224,7 @@ def _shuffled_again(
     element: bytes, job: VerifyEncodedJob, failures: Failures, tokenizers: OncePerProcess
 ) -> Iterator[bytes]:
     tokenizer = tokenizers.get(job.encode.tokenizer_sha256, lambda: tokenizer_of(job.encode))
-    yield pack(shuffle_again(unpack(element), job, tokenizer, failures))
+    yield from map(pack, shuffle_again(unpack(element), job, tokenizer, failures))
 
 
 def _checked_export(element: bytes, job: VerifyExportJob, failures: Failures) -> Iterator[bytes]:
@@ -257,6 +265,21 @@ def outputs(
         return complete_outputs(directory)
 
 
+def plain_inputs(inputs: InputSettings, outputs: Iterable[Output]) -> InputSettings:
+    """The inputs without the names of the sources of a mix, which stand in its manifest.
+
+    Raises:
+        JobError: a manifest cannot be read.
+    """
+    with job_errors():
+        mixes = [read_encoded(one.directory).mix for one in outputs if one.kind == "encoded"]
+        names = [source.name for mix in mixes if mix is not None for source in mix.sources]
+        names += [
+            name for one in outputs if one.kind == "counts" for name in source_names(one.directory)
+        ]
+        return without_sources(inputs, names)
+
+
 def verify(
     *,
     directory: str,
@@ -265,6 +288,7 @@ def verify(
     execution: Execution = Execution(),  # noqa: B008  # immutable
     progress: Progress | None = None,
     tokenizer: Tokenizer | None = None,
+    temp: str | None = None,
 ) -> VerifySummary:
     """Check an output against its manifest, and against what it was made of, if given.
 
@@ -275,6 +299,8 @@ def verify(
         execution: where the work is done.
         progress: told how far it is.
         tokenizer: that a corpus must have been encoded with; None: any.
+        temp: a directory for temporary files, as large as the ids, where the documents of the
+            corpus were shuffled; None: the system's, or the corpus's where workers are elsewhere.
 
     Raises:
         VerificationError: something is not as it must be; the message names what and where.
@@ -291,7 +317,7 @@ def verify(
         if kind == "export":
             numbers, lossless = _verify_export(directory, encoded, execution, progress), None
         elif kind == "encoded":
-            corpus, numbers = _verify_encoded(directory, inputs, execution, progress)
+            corpus, numbers = _verify_encoded(directory, inputs, execution, progress, temp)
             if tokenizer is not None and tokenizer.sha256 != corpus.job.encode.tokenizer_sha256:
                 raise VerificationError(
                     f"{directory} was encoded with another tokenizer than the one beside it: "
@@ -337,7 +363,11 @@ def _verify_export(
 
 
 def _verify_encoded(
-    directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
+    directory: str,
+    inputs: InputSettings | None,
+    execution: Execution,
+    progress: Progress,
+    temp: str | None,
 ) -> tuple[VerifyingEncoded, Mapping[str, int]]:
     def verified(manifest: EncodedManifest) -> tuple[VerifyingEncoded, Mapping[str, int]]:
         planned = plan_encoded(directory, manifest, inputs=inputs)
@@ -346,14 +376,36 @@ def _verify_encoded(
         splits = planned.splits or [part.split for part in planned.parts]
         reads = [piece.path for one in splits for piece in one.pieces] if inputs else []
         size = sum(part.size(compare=inputs is not None) for part in planned.parts)
-        size += sum(split.size for split in planned.splits)
-        try:
+        if not planned.splits:
             return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
-        finally:
-            if planned.splits:
-                remove_shuffle_files(planned.job.directory, planned.job.encode.shuffle_key)
+        size += sum(split.size for split in planned.splits)
+        with _shuffle_directory(planned.job, execution, temp) as job:
+            numbers = _run(
+                *(replace(planned, job=job), inputs, execution, progress),
+                reads=[*reads, planned.job.directory],
+                size=size,
+                writes=job.encode.shuffle_directory,
+                later=len(planned.parts),
+            )
+        return planned, numbers
 
     return read_steadily(lambda: read_encoded(directory), watched_files, verified)
+
+
+@contextlib.contextmanager
+def _shuffle_directory(
+    job: VerifyEncodedJob, execution: Execution, temp: str | None
+) -> Iterator[VerifyEncodedJob]:
+    """The job with a directory for its shuffle files, which are removed in the end."""
+    with contextlib.ExitStack() as stack:
+        if temp is None and workers_of(options(execution)).here:
+            temp = stack.enter_context(tempfile.TemporaryDirectory(prefix="bpe-verify-"))
+        directory = job.directory if temp is None else storage.located(temp)
+        storage.make_directory(directory)
+        try:
+            yield job.in_directory(directory)
+        finally:
+            remove_shuffle_files(directory, job.encode.shuffle_key)
 
 
 def _verify_counts(
@@ -380,6 +432,8 @@ def _run(
     *,
     reads: Sequence[str],
     size: int,
+    writes: str = "",
+    later: int = 0,
 ) -> Mapping[str, int]:
     """Run the pipeline that checks what was planned; returns what it holds.
 
@@ -390,12 +444,14 @@ def _run(
         progress: told how far it is.
         reads: the files of the inputs.
         size: bytes to read.
+        writes: the directory of temporary files, where there are any.
+        later: parts that are checked when all splits are read.
     """
     root = planned.job.directory
-    check_job(execution, progress, reads=reads or [root], writes=root)
+    check_job(execution, progress, reads=reads or [root], writes=writes or root)
     pieces = max(len(planned.parts), len(planned.splits))
     with progress.stage("verify", size) as stage:
-        stage.set_slots(pieces)
+        stage.set_slots(pieces, later=later)
         request = VerifyRequest(
             output=OutputSettings(directory=root),
             manifest=planned.manifest,

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.corpus.documents import ReadOptions
+    from pipelines.corpus.mix import Mix
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.manifest import Part
     from pipelines.encode.rows import Documents, RowLayout
     from pipelines.progress import SlotWriter
+    from pipelines.verify.mix import MixTally
 
 
 class PartRows:
@@ -198,7 +200,9 @@ class DocumentsAgain:
         layout: of the rows.
         tokenizer: that encodes them.
         path: of the part, for messages.
+        mix: which documents the corpus takes; None for all.
         failures: bad records so far.
+        tally: adds up what the mix takes; None where all is taken, or another part adds it up.
     """
 
     split: Split
@@ -206,7 +210,9 @@ class DocumentsAgain:
     layout: RowLayout
     tokenizer: Tokenizer
     path: str
+    mix: Mix | None = None
     failures: int = 0
+    tally: MixTally | None = None
 
     def run(
         self, slot: SlotWriter, *, stopped: Callable[[], bool]
@@ -222,7 +228,7 @@ class DocumentsAgain:
             InputError: an input cannot be read.
             StoppedError: nobody needs the result any more.
         """
-        encoder = SplitEncoder(self.tokenizer, self.split, layout=self.layout)
+        encoder = SplitEncoder(self.tokenizer, self.split, layout=self.layout, mix=self.mix)
         documents = size = 0
         for block in read_split(self.split, self.reading):
             if stopped():
@@ -231,6 +237,8 @@ class DocumentsAgain:
             self.failures += len(block.bad) + len(encoded.bad)
             half, texts = encoded.half(held_out=self.split.held_out)
             check_decoded(encoded, self.tokenizer, self.path)
+            if self.tally is not None:
+                self.tally.add(encoded)
             yield half, text_bytes(texts)
             documents += len(texts)
             size += block.input_bytes

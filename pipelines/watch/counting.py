@@ -113,7 +113,7 @@ class Counting:
     ) -> Made:
         shards = self.job.shards if file.size >= _LARGE else 1
         job = replace(self.job, key=key, shards=shards)
-        runs: dict[int, list[bytes]] = {shard: [] for shard in range(shards)}
+        runs: dict[int, list[bytes]] = {shard: [] for shard in range(job.drained)}
         results: list[Any] = [*letters, Totals(failures=sum(one.records for one in letters))]
         counts = job.counter(tokenizer)
         for split in splits:
@@ -150,7 +150,8 @@ class Counting:
         job = replace(self.job, key=digest_id(*(entry.id for entry in entries)))
         runs = {shard: run_to_ipc(run) for shard, run in enumerate(counts.run.split(job.shards))}
         taken = sorted((one for entry in entries for one in entry.taken), key=lambda one: one.name)
-        return Entry(_written(job, runs, [counts.totals, *dead], counts.inputs), tuple(taken))
+        results = [counts.totals, *dead, *filter(None, [counts.cut])]
+        return Entry(_written(job, runs, results, counts.inputs), tuple(taken))
 
     def max_pending(self, inputs: int) -> int:  # noqa: ARG002 - as many as do not make a group
         """None: `merge` does nothing where there are not enough."""

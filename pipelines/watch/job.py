@@ -96,6 +96,11 @@ def watch_encode(
             "`shuffle` does not work with a watch, because the files that arrive later would have "
             "to be mixed into rows that are written: encode the corpus when it is complete"
         )
+    if encoding.mix:
+        raise ConfigError(
+            "`mix` does not work with a watch, because which documents it takes depends on all of "
+            "them: encode the corpus when it is complete"
+        )
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():

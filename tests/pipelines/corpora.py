@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -110,6 +111,14 @@ def begun(request: CorpusRequest) -> list[Split]:
     return splits
 
 
+def decoded(directory: Path) -> list[tuple[str, str]]:
+    """The documents of an encoded corpus, as (id, text)."""
+    stream = io.BytesIO()
+    jobs.decode(directory=str(directory), stream=stream)
+    lines = [json.loads(line) for line in stream.getvalue().decode().splitlines()]
+    return [(line["id"], line["text"]) for line in lines]
+
+
 def sentence(number: int, words: int = 12) -> str:
     return " ".join(WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(words))
 
@@ -214,6 +223,8 @@ def train(
     execution: Execution = ONE,
     pretokens: PretokenSettings | None = None,
     share_of: ShareOf = "bytes",
+    share_tokenizer: str | None = None,
+    mix: tuple[str, ...] = (),
     overwrite: bool = False,
     resume: bool = False,
 ) -> jobs.TrainSummary:
@@ -223,6 +234,8 @@ def train(
         pretokens=pretokens or PretokenSettings(),
         training=training or TrainSettings(vocab_size=300),
         share_of=share_of,
+        share_tokenizer=share_tokenizer,
+        mix=mix,
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
         execution=execution,
     )

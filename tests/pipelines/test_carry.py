@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,10 @@ from tests.pipelines.corpora import (
     ONE,
     TWO,
     Corpus,
+    decoded,
     encode,
     sentence,
-    small_tokenizer,
     tree,
-    write_corpus,
     write_jsonl,
 )
 
@@ -37,27 +35,8 @@ CARRIED = EncodeSettings(pack=33, pack_remainder="carry", append_token=END)
 HELD_OUT = replace(CARRIED, validation=0.3, shuffle=2)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
-
-
 def parts(directory: Path, half: str = "train") -> list[list[dict[str, Any]]]:
     return [pq.read_table(path).to_pylist() for path in sorted(directory.glob(f"data/{half}-*"))]
-
-
-def decoded(directory: Path) -> list[tuple[str, str]]:
-    stream = io.BytesIO()
-    jobs.decode(directory=str(directory), stream=stream)
-    lines = [json.loads(line) for line in stream.getvalue().decode().splitlines()]
-    return [(line["id"], line["text"]) for line in lines]
 
 
 def test_one_row_is_short(corpus: Corpus, model: Path, tmp_path: Path) -> None:

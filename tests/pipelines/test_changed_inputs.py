@@ -53,13 +53,6 @@ OLD, NEW = "quick", "QUICK"
 LINES = [f"{sentence(i)} the {OLD} fox {i}" for i in range(200)]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
-
-
 def contents(name: str, lines: list[str]) -> bytes:
     """A file of that name, of the same size for lines of the same size."""
     if name.endswith(".parquet"):
@@ -239,8 +232,14 @@ def test_a_file_replaced_after_some_parts_is_encoded_whole_by_resume(
     assert tree(out) == tree(tmp_path / "fresh")
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=() if (i + j) % 2 == 0 else pytest.mark.long)
+        for i, name in enumerate(NAMES)
+        for j, way in enumerate(WAYS)
+    ],
+)
 def test_resume_makes_again_what_is_of_a_file_that_changed(
     tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None]
 ) -> None:

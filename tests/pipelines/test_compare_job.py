@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,8 +73,20 @@ def compare(
     )
 
 
-def expected(tokenizer: Tokenizer, texts: list[str]) -> dict[str, Any]:
-    """The totals, the slow way."""
+def spans(tokenizer: Tokenizer, text: str) -> set[tuple[int, int]]:
+    """Where its tokens begin and end, in bytes."""
+    sizes = (len(tokenizer.token_bytes(id_)) for id_ in tokenizer.encode(text))
+    return set(pairwise(accumulate(sizes, initial=0)))
+
+
+def expected(
+    tokenizer: Tokenizer, texts: list[str], *, first: Tokenizer | None = None
+) -> dict[str, Any]:
+    """The totals, the slow way; the first tokenizer is the baseline."""
+    both = [(spans(first or tokenizer, text), spans(tokenizer, text)) for text in texts]
+    same = sum(len(ours & theirs) for ours, theirs in both)
+    documents = sum(ours == theirs for ours, theirs in both)
+    baseline = sum(len(ours) for ours, _ in both)
     ids = [id_ for text in texts for id_ in tokenizer.encode(text)]
     size = sum(len(text.encode()) for text in texts)
     single = sum(len(tokenizer.token_bytes(id_)) == 1 for id_ in ids)
@@ -85,6 +98,10 @@ def expected(tokenizer: Tokenizer, texts: list[str]) -> dict[str, Any]:
         "single_byte_share": single / len(ids) if ids else None,
         "unknown_tokens": 0,
         "vocabulary_used": len(set(ids)),
+        "same_tokens": same,
+        "same_token_share": same / baseline if baseline else None,
+        "same_documents": documents,
+        "same_document_share": documents / len(texts),
     }
 
 
@@ -101,7 +118,9 @@ def test_every_format_is_compared_as_encoding_each_document_says(
     assert total["documents"] == len(corpus.texts)
     assert total["bytes"] == sum(len(text.encode()) for text in corpus.texts)
     tokenizers = load(models, "small.json", "large.json")
-    assert total["tokenizers"] == [expected(one, corpus.texts) for one in tokenizers]
+    assert total["tokenizers"] == [
+        expected(one, corpus.texts, first=tokenizers[0]) for one in tokenizers
+    ]
     assert result["groups"] == []
     assert [one["name"] for one in result["tokenizers"]] == ["small", "large"]
 
@@ -151,7 +170,9 @@ def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
     for group in result["groups"]:
         texts = [str(row["text"]) for row in rows if row["lang"] == group["name"]]
         assert group["documents"] == len(texts)
-        assert group["tokenizers"] == [expected(one, texts) for one in tokenizers]
+        assert group["tokenizers"] == [
+            expected(one, texts, first=tokenizers[0]) for one in tokenizers
+        ]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +243,9 @@ def test_what_one_tokenizer_cannot_encode_is_a_bad_record_for_all(
     )
     assert (result["failures"], result["total"]["documents"]) == (1, 2)
     small = bpe.Tokenizer.load(models / "small.json")
-    assert result["total"]["tokenizers"][0] == expected(small, ["low", "lower low"])
+    ours, characters = result["total"]["tokenizers"]
+    assert ours == expected(small, ["low", "lower low"])
+    assert characters["same_tokens"] is characters["same_document_share"] is None
 
 
 def test_a_corpus_without_documents(models: Path, tmp_path: Path) -> None:
@@ -240,7 +263,8 @@ def test_a_tiktoken_file_takes_its_pretokenizer_behind_a_colon(
     result = compare(corpus, models, names=("small.json", "bare.tiktoken:cl100k"))
     assert result["tokenizers"][1]["pretokenizer"] == "cl100k"
     bare = bpe.Tokenizer.load(models / "bare.tiktoken", pretokenizer="cl100k")
-    assert result["total"]["tokenizers"][1] == expected(bare, TEXTS)
+    small = bpe.Tokenizer.load(models / "small.json")
+    assert result["total"]["tokenizers"][1] == expected(bare, TEXTS, first=small)
     with pytest.raises(ConfigError, match=r"bare\.tiktoken:cl100k"):
         compare(corpus, models, names=("small.json", "bare.tiktoken"))
     with pytest.raises(InputError, match=r"none\.json"):

@@ -26,15 +26,10 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
+from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.mark.parametrize(

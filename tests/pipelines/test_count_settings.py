@@ -14,7 +14,7 @@ from pipelines.errors import InputError, JobError, OutputError, VerificationErro
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests import jobs
-from tests.pipelines.corpora import FOUR, TWO, count, train, tree, write_corpus, write_jsonl
+from tests.pipelines.corpora import FOUR, TWO, count, train, tree, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +33,6 @@ WAYS = {
         special_tokens=("the", "— "),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def counted_in_memory(corpus: Corpus, way: PretokenSettings) -> PretokenCounts:

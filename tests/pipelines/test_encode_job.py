@@ -39,21 +39,8 @@ from tests.pipelines.corpora import (
     sentence,
     small_tokenizer,
     tree,
-    write_corpus,
     write_jsonl,
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 def rows(directory: Path) -> pa.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,29 +31,16 @@ from tests.pipelines.corpora import (
     ONE,
     TWO,
     Corpus,
+    decoded,
     encode,
     sentence,
-    small_tokenizer,
     tree,
-    write_corpus,
     write_jsonl,
 )
 from tests.pipelines.corpus_files import whole
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 def rows(directory: Path) -> pa.Table:
@@ -66,13 +52,6 @@ def rows(directory: Path) -> pa.Table:
 def manifest(directory: Path) -> dict[str, Any]:
     value: dict[str, Any] = json.loads((directory / "manifest.json").read_bytes())
     return value
-
-
-def decoded(directory: Path) -> list[tuple[str, str]]:
-    stream = io.BytesIO()
-    jobs.decode(directory=str(directory), stream=stream)
-    lines = [json.loads(line) for line in stream.getvalue().decode().splitlines()]
-    return [(line["id"], line["text"]) for line in lines]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -27,7 +27,6 @@ from tests.pipelines.corpora import (
     MODES,
     ONE,
     encode,
-    small_tokenizer,
     tree,
     write_corpus,
     write_jsonl,
@@ -48,13 +47,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("bin", "megatron", "mds", "litdata")
 SHAPES = ("documents", "ends", "chunks with ends", "packed, dropped")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pipelines.corpus.documents import READERS
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import ONE, TWO, encode, small_tokenizer, tree
+from tests.pipelines.corpora import ONE, TWO, encode, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,13 +35,6 @@ TYPES = {
     "l": pa.list_(pa.int64()),
     "o": pa.struct([("k", pa.string()), ("m", pa.list_(pa.struct([("q", pa.float64())])))]),
 }
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 def jsonl(path: Path, records: list[dict[str, Any]]) -> Path:

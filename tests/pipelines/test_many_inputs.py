@@ -14,7 +14,7 @@ from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, VerificationError
 from pipelines.settings import InputSettings
 from tests import jobs
-from tests.pipelines.corpora import count, encode, small_tokenizer, tree
+from tests.pipelines.corpora import count, encode, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,13 +29,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(FILES):
         (folder / f"{number:05d}.txt").write_text(f"fox {number}")
     return folder
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 def inputs(folder: Path, pattern: str = "*") -> InputSettings:

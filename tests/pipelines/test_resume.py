@@ -25,9 +25,7 @@ from tests.pipelines.corpora import (
     Corpus,
     encode,
     sentence,
-    small_tokenizer,
     tree,
-    write_corpus,
     write_jsonl,
 )
 from tests.shared_data import LONG
@@ -45,18 +43,6 @@ train(folder / "model", inputs=inputs, training=training, execution=TWO, resume=
 encode(inputs, folder / "model" / "tokenizer.json", folder / "ids", execution=TWO, resume=True)
 """
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def damage(path: Path, how: str) -> None:

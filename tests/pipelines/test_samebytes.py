@@ -38,11 +38,6 @@ def whole_job(corpus: Corpus, folder: Path, execution: Execution) -> dict[str, b
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
 def expected(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return whole_job(corpus, tmp_path_factory.mktemp("in_memory"), ONE)
 

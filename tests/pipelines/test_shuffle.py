@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +20,7 @@ from pipelines.corpus.inputs import InputFile, find_inputs
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import file_seed
 from pipelines.encode.job import EncodeRequest, job_of
+from pipelines.encode.parts import finished_part
 from pipelines.encode.shuffle import (
     COMPRESSED,
     finished_split,
@@ -33,9 +30,18 @@ from pipelines.encode.shuffle import (
     shuffle_split,
     shuffled_documents,
 )
-from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
+from pipelines.encode.steps import write_manifest
+from pipelines.errors import (
+    ConfigError,
+    InputError,
+    JobError,
+    OutputError,
+    RecordError,
+    VerificationError,
+)
 from pipelines.failures import Failures
 from pipelines.output.names import MAX_PARTS, SHUFFLE, manifest_bytes
+from pipelines.progress import LineProgress
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings
 from tests import jobs
 from tests.pipelines.corpora import (
@@ -45,13 +51,14 @@ from tests.pipelines.corpora import (
     TWO,
     Corpus,
     begun,
+    decoded,
     encode,
     sentence,
-    small_tokenizer,
     tree,
     write_corpus,
     write_jsonl,
 )
+from tests.pipelines.killing import run_until
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
@@ -60,25 +67,6 @@ if TYPE_CHECKING:
 SEED = 11
 SHUFFLED = EncodeSettings(shuffle=SEED)
 PACKED = EncodeSettings(shuffle=SEED, validation=0.3, pack=16, append_token=END)
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
-
-
-def decoded(directory: Path) -> list[tuple[str, str]]:
-    stream = io.BytesIO()
-    jobs.decode(directory=str(directory), stream=stream)
-    lines = [json.loads(line) for line in stream.getvalue().decode().splitlines()]
-    return [(line["id"], line["text"]) for line in lines]
 
 
 def rows(directory: Path, half: str = "train") -> list[dict[str, Any]]:
@@ -187,10 +175,8 @@ def test_bad_records_are_named_by_their_splits(model: Path, tmp_path: Path) -> N
         encode(corpus.inputs(max_failures=1), model, tmp_path / "few", encoding=PACKED)
 
 
-def test_what_is_not_the_shuffled_corpus_is_found(
-    corpus: Corpus, model: Path, tmp_path: Path
-) -> None:
-    ids = tmp_path / "ids"
+def test_what_is_not_the_shuffled_corpus_is_found(model: Path, tmp_path: Path) -> None:
+    corpus, ids = write_corpus(tmp_path / "corpus"), tmp_path / "ids"
     encode(corpus.inputs(), model, ids, encoding=SHUFFLED)
     value = json.loads((ids / "manifest.json").read_bytes())
     (ids / "manifest.json").write_bytes(
@@ -209,6 +195,39 @@ def test_what_is_not_the_shuffled_corpus_is_found(
         path.write_text(text, encoding="utf-8")
     assert not (ids / SHUFFLE).exists()
     jobs.verify(directory=str(ids), inputs=corpus.inputs())
+
+
+def test_a_verification_writes_nothing_to_the_corpus(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    ids, temp, inputs = tmp_path / "ids", tmp_path / "temp", corpus.inputs(split_size=2000)
+    stream = io.StringIO()
+    summary = jobs.encode(
+        inputs=inputs,
+        tokenizer=str(model),
+        output=OutputSettings(directory=str(ids)),
+        execution=TWO,
+        encoding=PACKED,
+        progress=LineProgress(stream),
+    )
+    assert f", {summary.parts} of {summary.parts} parts\n" in stream.getvalue()
+    changed = ids.stat().st_mtime_ns
+    for place in (None, str(temp)):
+        jobs.verify(
+            directory=str(ids),
+            inputs=inputs,
+            execution=TWO,
+            progress=LineProgress(stream),
+            temp=place,
+        )
+    assert stream.getvalue().count(f", {summary.parts} of {summary.parts} parts\n") == 3
+    assert ids.stat().st_mtime_ns == changed
+    assert not any(temp.iterdir())
+    with pytest.raises(OutputError, match=r"tokenizer\.json is a file: name a directory"):
+        jobs.verify(directory=str(ids), inputs=inputs, temp=str(model))
+    (temp / SHUFFLE).symlink_to(tmp_path / "nowhere")
+    with pytest.raises(OutputError, match="name another directory for these with `temp`"):
+        jobs.verify(directory=str(ids), inputs=inputs, temp=str(temp))
 
 
 def test_a_finished_job_is_only_looked_at(corpus: Corpus, model: Path, tmp_path: Path) -> None:
@@ -251,35 +270,16 @@ encode(inputs, Path(sys.argv[2]), Path(sys.argv[3]), encoding=settings, executio
 """
 
 
-def run_until(arguments: list[Path], out: Path, pattern: str, files: int) -> bool:
-    """Run the job, and kill it when it has so many files; whether that came before its end."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments), str(out)],
-        cwd=Path(__file__).resolve().parents[2],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    while process.poll() is None:
-        if sum(1 for _ in out.glob(pattern)) >= files:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            return process.returncode == -signal.SIGKILL
-        time.sleep(0.002)
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors.decode()
-    return False
-
-
 def test_a_job_that_was_killed_goes_on(model: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i, 60) for i in range(900)])
     arguments, out = [corpus.folder, model], tmp_path / "killed"
-    assert not run_until(arguments, tmp_path / "undisturbed", "*", 10**6)
+    assert not run_until(SCRIPT, arguments, tmp_path / "undisturbed", "*", 10**6)
     killed = [
-        run_until(arguments, out, pattern, files)
+        run_until(SCRIPT, arguments, out, pattern, files)
         for pattern, files in ((f"{SHUFFLE}/part-*.arrow", 3), ("data/*.parquet", 5))
     ]
     assert any(killed)
-    assert not run_until(arguments, out, "*", 10**6)
+    assert not run_until(SCRIPT, arguments, out, "*", 10**6)
     assert tree(out) == tree(tmp_path / "undisturbed")
     assert not (out / SHUFFLE).exists()
 
@@ -335,6 +335,26 @@ def test_any_flipped_byte_of_a_shuffle_file_is_found(
     assert finished_split(split, job) == found
 
 
+def test_parts_that_lack_documents_are_not_complete(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    job, splits, _ = split_of(corpus, model, tmp_path / "ids")
+    shuffled = [found for split in splits if (found := finished_split(split, job)) is not None]
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=PACKED, resume=True)
+    parts = [
+        part
+        for number in range(job.parts)
+        for half in job.halves(Split(part=number, parts=job.parts, pieces=()))
+        if (part := finished_part(job.directory, half, fingerprint=job.fingerprint(half)))
+    ]
+    more = replace(shuffled[0], documents=shuffled[0].documents + 1)
+    job = replace(job, run="")
+    total = len(corpus.documents)
+    with pytest.raises(JobError, match=f"splits have {total + 1} documents, and the parts {total}"):
+        write_manifest(parts, job, shuffled=[more, *shuffled[1:]])
+    assert write_manifest(parts, job, shuffled=shuffled)["totals"]["documents"] == total
+
+
 @pytest.mark.parametrize(("run_bytes", "memory"), [(900, 700), (1 << 20, 100)])
 def test_less_memory_gives_the_same_documents(
     corpus: Corpus, model: Path, tmp_path: Path, run_bytes: int, memory: int
@@ -382,6 +402,8 @@ def test_a_compressed_file_fills_several_parts() -> None:
     assert planned_parts([file("a", 1000, format_="parquet")], 100) == 10 * COMPRESSED
     assert planned_parts([file("a", 0)], 100) == planned_parts([file("a", 9)], None) == 1
     assert planned_parts([file("a", 1 << 60)], 1) == MAX_PARTS
+    assert planned_parts([file("a", 1 << 60)], 100, tokens=250) == 10
+    assert planned_parts([file("a", 300)], 100, tokens=250) == 3
 
 
 @pytest.fixture

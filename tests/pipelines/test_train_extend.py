@@ -14,17 +14,12 @@ from pipelines import CountPretokens, TrainTokenizer
 from pipelines.errors import ConfigError, JobError, OutputError
 from pipelines.settings import CountsInput, PretokenSettings, TrainSettings
 from tests.pipelines.beam_runs import pipeline
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus
+from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 CUT = PretokenSettings(pretokenizer="o200k", special_tokens=("<|end|>",))
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")

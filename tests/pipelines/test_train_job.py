@@ -24,16 +24,11 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests import jobs
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_corpus, write_jsonl
+from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.mark.parametrize("ties", bpe.TIES)
@@ -163,15 +158,26 @@ def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> N
         count(source.inputs(), tmp_path / name)
         share = "33.4%" if name == "c1" else "33.3%"
         sources.append(CountsInput.parse(f"{tmp_path / name}:{share}"))
+    other = tmp_path / "other.json"
+    bpe.train(PretokenCounts.load(tmp_path / "c2"), vocab_size=259).save(other)
     summary = train(
         tmp_path / "model",
         counts=tuple(sources),
         training=TrainSettings(vocab_size=262),
         share_of=share_of,
+        share_tokenizer=str(other) if share_of == "tokens" else None,
     )
     assert summary.documents == 3
     training = bpe.Training.load(tmp_path / "model" / "training.json")
     shares = [getattr(source, f"{share_of}_share") for source in training.mix]
+    if share_of == "tokens":
+        tokenizer = bpe.Tokenizer.load(other)
+        texts = ("low low lower lowest", "newest " * 700, "wide ok")
+        tokens = [len(tokenizer.encode(text)) for text in texts]
+        mixed = [n * Fraction(one.weight) for n, one in zip(tokens, training.mix, strict=True)]
+        assert shares == [float(one / sum(mixed)) for one in mixed]
+    else:
+        assert {source.tokens_share for source in training.mix} == {None}
     assert shares == pytest.approx([0.334, 0.333, 0.333], rel=1e-4)
     weights = [Fraction(source.weight) for source in training.mix]
     assert min(weights) == 1
@@ -205,6 +211,27 @@ def test_shares_that_make_no_mix_are_refused(
             counts=tuple(CountsInput.parse(f"{tmp_path}/{source}") for source in asked),
         )
     assert not (tmp_path / "model").exists()
+
+
+def test_shares_of_tokens_need_a_tokenizer_that_splits_alike(tmp_path: Path) -> None:
+    for name, text in (("c1", "low lower"), ("c2", "new newer")):
+        count(write_jsonl(tmp_path / "in" / name / "a.jsonl", [text]).inputs(), tmp_path / name)
+    words = bpe.count_pretokens(["low"], pretokenizer="words")
+    bpe.train(words, vocab_size=257).save(tmp_path / "words.json")
+    shares = tuple(CountsInput.parse(f"{tmp_path}/{source}:50%") for source in ("c1", "c2"))
+    whole = (CountsInput(directory=str(tmp_path / "c1")),)
+    of: ShareOf = "tokens"
+    for counts, share_of, tokenizer, reason in (
+        (shares, of, None, "give `share_tokenizer` FILE"),
+        (shares, of, "words.json", "its tokens cannot be counted there"),
+        (shares, of, "none.json", "cannot read the tokenizer"),
+        (whole, of, "words.json", "`share_tokenizer` goes with shares"),
+        (shares, "bytes", "words.json", "`share_tokenizer` goes with `share_of` tokens"),
+    ):
+        file = None if tokenizer is None else str(tmp_path / tokenizer)
+        with pytest.raises((ConfigError, InputError), match=reason):
+            train(tmp_path / "m", counts=counts, share_of=share_of, share_tokenizer=file)
+    assert not (tmp_path / "m").exists()
 
 
 def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) -> None:

@@ -23,13 +23,7 @@ from tests.pipelines.corpora import (
     encode,
     small_tokenizer,
     tree,
-    write_corpus,
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def pipeline(workers: int = 1) -> beam.Pipeline:

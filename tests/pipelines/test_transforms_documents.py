@@ -30,7 +30,7 @@ from tests.pipelines.beam_runs import (
     streaming_pipeline,
     windowed,
 )
-from tests.pipelines.corpora import Corpus, sentence, small_tokenizer, write_corpus
+from tests.pipelines.corpora import Corpus, sentence, small_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,11 +60,6 @@ def letters() -> bpe.Tokenizer:
     """One that has tokens for a, b and c only, and no unknown token."""
     counts = bpe.count_pretokens(["ab abc cab bc"], pretokenizer="words")
     return bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def plain(encoded: Any) -> Any:

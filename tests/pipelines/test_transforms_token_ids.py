@@ -25,7 +25,7 @@ from pipelines.errors import ConfigError
 from pipelines.transforms import token_ids
 from tests import jobs
 from tests.pipelines.beam_runs import both_modes, pipeline
-from tests.pipelines.corpora import Corpus, encode, small_tokenizer, tree, write_corpus
+from tests.pipelines.corpora import Corpus, encode, small_tokenizer, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,11 +36,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
     small_tokenizer(path)
     return path
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:

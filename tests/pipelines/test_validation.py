@@ -22,7 +22,6 @@ from tests.pipelines.corpora import (
     TWO,
     encode,
     sentence,
-    small_tokenizer,
     tree,
 )
 
@@ -53,13 +52,6 @@ def inputs(folder: Path, *, max_failures: int = 0, split_size: int = 1000) -> In
 def half(ids: Path, name: str) -> list[dict[str, Any]]:
     found = sorted(ids.glob(f"data/{name}-*"))
     return [row for path in found for row in pq.read_table(path).to_pylist()]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -48,27 +48,13 @@ from tests.pipelines.corpora import (
     count,
     encode,
     sentence,
-    small_tokenizer,
     tree,
-    write_corpus,
     write_jsonl,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 @pytest.fixture

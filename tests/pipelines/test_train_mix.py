@@ -1,0 +1,222 @@
+"""Training on a mix of sources: as on the counts of each source, with the shares."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import bpe
+from pipelines.count.directory import load_counts
+from pipelines.count.runs import RunsOf
+from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.settings import (
+    SHARES_OF,
+    CountsInput,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    RunSettings,
+    ShareOf,
+    TrainSettings,
+)
+from pipelines.verify.job import plain_inputs
+from tests import jobs
+from tests.pipelines.corpora import FOUR, ONE, TWO, count, sentence, train, tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIX = ("web=70%", "code=30%")
+TRAINING = TrainSettings(vocab_size=300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sources, whose files lie between each other; those of text share splits."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for number in range(6):
+        source = folder / f"{number}-{'web' if number % 2 else 'code'}"
+        source.mkdir()
+        texts = [sentence(100 * number + i, 3 + i % 9) for i in range(20)]
+        if number < 2:
+            lines = "".join(
+                json.dumps({"id": i, "text": text}) + "\n" for i, text in enumerate(texts)
+            )
+            (source / "a.jsonl").write_text(lines, encoding="utf-8")
+        else:
+            for i in range(number):
+                (source / f"{i}.txt").write_text(texts[i], encoding="utf-8")
+    return folder
+
+
+def plain(folder: Path, source: str = "*", *, split_size: int | None = None) -> InputSettings:
+    patterns = (f"{folder}/*-{source}/*.jsonl", f"{folder}/*-{source}/*.txt")
+    return InputSettings(patterns=patterns, split_size=split_size)
+
+
+def named(folder: Path, *, split_size: int | None = None) -> InputSettings:
+    patterns = tuple(
+        f"{name}={pattern}" for name in ("code", "web") for pattern in plain(folder, name).patterns
+    )
+    return InputSettings(patterns=patterns, split_size=split_size)
+
+
+def by_themselves(
+    folder: Path, output: Path, training: TrainSettings = TRAINING, **settings: Any
+) -> bytes:
+    """The tokenizer trained on the counts of each source, which has its share."""
+    ordered = training.ties == "first-seen"
+    for name in ("web", "code"):
+        count(plain(folder, name), output / name, track_order=ordered)
+    counts = (f"{output}/web:70%", f"{output}/code:30%")
+    train(
+        output / "model",
+        counts=tuple(map(CountsInput.parse, counts)),
+        training=training,
+        **settings,
+    )
+    return (output / "model" / "tokenizer.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "training",
+    [TRAINING, replace(TRAINING, ties="first-seen"), replace(TRAINING, prune_below=4)],
+    ids=["default", "first-seen", "pruned"],
+)
+def test_the_tokenizer_is_that_of_the_counts_of_each_source(
+    folder: Path, tmp_path: Path, training: TrainSettings
+) -> None:
+    summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, training=training)
+    made = (tmp_path / "model" / "tokenizer.json").read_bytes()
+    assert made == by_themselves(folder, tmp_path / "each", training)
+    assert [source.path for source in summary.mix] == ["web", "code"]
+    assert [source.bytes_share for source in summary.mix] == pytest.approx([0.7, 0.3], rel=1e-4)
+    recorded = bpe.Training.load(tmp_path / "model" / "training.json")
+    assert recorded.mix == summary.mix
+    assert summary.documents == load_counts(str(tmp_path / "model/counts")).totals.documents == 54
+
+
+@pytest.mark.parametrize("share_of", SHARES_OF)
+def test_shares_are_of_what_is_asked_for(folder: Path, tmp_path: Path, share_of: ShareOf) -> None:
+    settings: dict[str, Any] = {"share_of": share_of}
+    if share_of == "tokens":
+        settings["share_tokenizer"] = str(tmp_path / "other.json")
+        bpe.train(bpe.count_pretokens([sentence(1, 90)]), vocab_size=280).save(
+            tmp_path / "other.json"
+        )
+    summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, **settings)
+    shares = [getattr(source, f"{share_of}_share") for source in summary.mix]
+    assert shares == pytest.approx([0.7, 0.3], rel=1e-4)
+    made = (tmp_path / "model" / "tokenizer.json").read_bytes()
+    assert made == by_themselves(folder, tmp_path / "each", **settings)
+
+
+def test_workers_and_splits_change_nothing(folder: Path, tmp_path: Path) -> None:
+    trees = []
+    for execution, size in ((ONE, 100), (FOUR, 2000), (TWO, None)):
+        output = tmp_path / f"{size}"
+        train(output, inputs=named(folder, split_size=size), mix=MIX, execution=execution)
+        files = tree(output)
+        trees.append({name: data for name, data in files.items() if "plan" not in name})
+    assert trees[0] == trees[1] == trees[2]
+    names = {name.partition("/data/")[0] for name in trees[0]}
+    assert {"counts/source=web", "counts/source=code"} < names
+
+
+def test_counts_are_verified_with_names_and_without(folder: Path, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=named(folder), mix=MIX)
+    outputs = jobs.outputs(directory=str(tmp_path / "model"))
+    for inputs in (named(folder), plain(folder)):
+        found = jobs.verify(
+            directory=str(tmp_path / "model/counts"), inputs=plain_inputs(inputs, outputs)
+        )
+        assert found.documents == 54
+    manifest = json.loads((tmp_path / "model/counts/manifest.json").read_text())
+    assert [source["name"] for source in manifest["sources"]] == ["code", "web"]
+    web = {
+        manifest["inputs"][i]["name"].partition("/")[0]
+        for first, end in manifest["sources"][1]["inputs"]
+        for i in range(first, end)
+    }
+    assert web == {"1-web", "3-web", "5-web"}
+
+
+def test_a_resumed_job_is_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
+    train(tmp_path / "model", inputs=named(folder), mix=MIX)
+    made = tree(tmp_path / "model")
+    assert train(tmp_path / "model", inputs=named(folder), mix=MIX, resume=True).resumed_counts
+    assert tree(tmp_path / "model") == made
+    with pytest.raises(OutputError, match="settings mix was"):
+        train(tmp_path / "model", inputs=named(folder), mix=("web=60%", "code=40%"), resume=True)
+    swapped = tuple(
+        one.replace("code=", "x=").replace("web=", "code=").replace("x=", "web=")
+        for one in named(folder).patterns
+    )
+    with pytest.raises(OutputError, match="settings sources was"):
+        train(tmp_path / "model", inputs=InputSettings(patterns=swapped), mix=MIX, resume=True)
+    assert tree(tmp_path / "model") == made
+    train(tmp_path / "model", inputs=plain(folder), overwrite=True)
+    assert not list((tmp_path / "model/counts").glob("source=*"))
+
+
+def test_superwords_are_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
+    training = TrainSettings(vocab_size=290, superwords=6)
+    summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, training=training)
+    words = TrainSettings(vocab_size=290)
+    expected = by_themselves(folder, tmp_path / "each", words)
+    assert (tmp_path / "model/words/tokenizer.json").read_bytes() == expected
+    weights = [source.weight for source in summary.mix]
+    assert len(set(weights)) == 2
+    runs = []
+    for name, weight in zip(("web", "code"), weights, strict=True):
+        jobs.count(
+            inputs=plain(folder, name),
+            pretokens=PretokenSettings(),
+            runs=RunsOf.of(str(tmp_path / "model/words/tokenizer.json"), RunSettings()),
+            output=OutputSettings(directory=str(tmp_path / "runs" / name)),
+            execution=ONE,
+        )
+        runs.append(CountsInput.parse(f"{tmp_path}/runs/{name}:{weight}"))
+    alone = training.superwords_on(str(tmp_path / "model/words/tokenizer.json"))
+    train(tmp_path / "super", counts=tuple(runs), training=alone)
+    made, other = ((tmp_path / name / "tokenizer.json").read_bytes() for name in ("model", "super"))
+    assert made == other
+    assert summary.superwords == 6
+    recorded = bpe.Training.load(tmp_path / "model" / "training.json")
+    assert [source.bytes_share for source in recorded.mix] == pytest.approx([0.7, 0.3], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"mix": ("web=70%",)}, "the shares of `mix` add up to 70%, not to 100%"),
+        ({"mix": ("web=70%", "text=30%")}, "names no source of the mix"),
+        ({"mix": ("web=100%", "web=0%")}, "web is given twice"),
+        ({"share_of": "tokens"}, "give `share_tokenizer` FILE"),
+        ({"share_tokenizer": "other.json"}, "`share_tokenizer` goes with `share_of` tokens"),
+        ({"share_of": "tokens", "share_tokenizer": "words"}, "the corpus was split with gpt2"),
+        ({"inputs": None, "counts": "web"}, "goes with `input` NAME=PATTERN"),
+        ({"empty": True}, "source=web: no bytes were counted: it can have no share"),
+    ],
+)
+def test_what_is_no_mix_is_refused(
+    folder: Path, tmp_path: Path, settings: dict[str, Any], reason: str
+) -> None:
+    if settings.pop("empty", False):
+        (tmp_path / "nothing.jsonl").touch()
+        code = [one for one in named(folder).patterns if one.startswith("code")]
+        patterns = (*code, f"web={tmp_path}/nothing.jsonl")
+        settings["inputs"] = InputSettings(patterns=patterns)
+    if settings.get("share_tokenizer") == "words":
+        settings["share_tokenizer"] = str(tmp_path / "words.json")
+        counts = bpe.count_pretokens(["low"], pretokenizer="words")
+        bpe.train(counts, vocab_size=257).save(tmp_path / "words.json")
+    if "counts" in settings:
+        settings["counts"] = (CountsInput(directory=str(tmp_path / "web")),)
+        count(plain(folder, "web"), tmp_path / "web")
+    with pytest.raises((ConfigError, InputError), match=reason):
+        train(tmp_path / "model", **{"inputs": named(folder), "mix": MIX, **settings})
+    assert not (tmp_path / "model" / "tokenizer.json").exists()
