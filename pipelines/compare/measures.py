@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from bpe._native import scan
 from bpe.counts.files import run_from_ipc, run_table
+from bpe.diff import same_tokens, token_sizes
 from bpe.errors import UnknownCharacterError
 from bpe.explain import visible
 from bpe.pretokenizer import Pretokenizer
@@ -44,12 +45,17 @@ class Measures:
         single_byte: of these, ids of tokens of one byte.
         unknown: of these, ids of the unknown token.
         used: the ids that occur, as the bits of a number; None where that was not kept.
+        same_tokens: tokens of the first tokenizer that it makes of the same bytes; None where one
+            of them is not lossless.
+        same_documents: documents of which both make the same tokens; None likewise.
     """
 
     tokens: int = 0
     single_byte: int = 0
     unknown: int = 0
     used: int | None = 0
+    same_tokens: int | None = 0
+    same_documents: int | None = 0
 
     def __add__(self, other: Measures) -> Measures:
         used = None if self.used is None or other.used is None else self.used | other.used
@@ -58,7 +64,13 @@ class Measures:
             single_byte=self.single_byte + other.single_byte,
             unknown=self.unknown + other.unknown,
             used=used,
+            same_tokens=_both(self.same_tokens, other.same_tokens),
+            same_documents=_both(self.same_documents, other.same_documents),
         )
+
+
+def _both(number: int | None, other: int | None) -> int | None:
+    return None if number is None or other is None else number + other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,32 +110,48 @@ class GroupTotals:
                     "single_byte_share": _rate(one.single_byte, one.tokens),
                     "unknown_tokens": one.unknown,
                     "vocabulary_used": None if one.used is None else one.used.bit_count(),
+                    "same_tokens": one.same_tokens,
+                    "same_token_share": _rate(one.same_tokens, self.measures[0].tokens),
+                    "same_documents": one.same_documents,
+                    "same_document_share": _rate(one.same_documents, self.documents),
                 }
                 for one in self.measures
             ],
         }
 
 
-def _rate(number: int, of: int) -> float | None:
-    return number / of if of else None
+def _rate(number: int | None, of: int) -> float | None:
+    return number / of if of and number is not None else None
 
 
 class Meter:
-    """Measures the token ids of one tokenizer."""
+    """Measures the token ids of one tokenizer.
+
+    Attributes:
+        sizes: the bytes of each token, by id; None if texts need not decode to themselves.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
+        self.sizes = token_sizes(tokenizer) if tokenizer.lossless else None
         self._single = np.zeros(len(tokenizer.tokens), bool)
         for id_, token in enumerate(tokenizer.tokens):
             self._single[id_] = token is not None and len(token) == 1
         self._unknown = unknown_id(tokenizer)
 
     def measure(
-        self, lists: pa.ListArray, codes: np.ndarray[Any, Any], groups: int
+        self,
+        lists: pa.ListArray,
+        codes: np.ndarray[Any, Any],
+        groups: int,
+        *,
+        same: np.ndarray[Any, Any] | None,
     ) -> list[Measures]:
         """What the ids of some documents come to, for each group.
 
         Args:
             lists: the ids of each document.
+            same: how many tokens of the first tokenizer each document has, and whether it has the
+                same, as two rows; None where that is not known.
             codes: the number of the group of each document, below ``groups``.
             groups: how many there are.
         """
@@ -142,9 +170,22 @@ class Meter:
                 int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
                 for row in marks
             ]
+        known_same: list[tuple[int | None, int | None]] = [(None, None)] * groups
+        if same is not None:
+            tokens, documents = (_by_group(values, codes, groups) for values in same)
+            known_same = list(zip(tokens.tolist(), documents.tolist(), strict=True))
         return [
-            Measures(tokens=int(a), single_byte=int(b), unknown=int(c), used=bits)
-            for a, b, c, bits in zip(*counted, used, strict=True)
+            Measures(
+                tokens=int(a),
+                single_byte=int(b),
+                unknown=int(c),
+                used=bits,
+                same_tokens=same_tokens,
+                same_documents=same_documents,
+            )
+            for a, b, c, bits, (same_tokens, same_documents) in zip(
+                *counted, used, known_same, strict=True
+            )
         ]
 
 
@@ -184,7 +225,8 @@ def measure_block(
     documents = _by_group(np.ones(len(texts), np.int64), codes, number)
     size = _by_group(sizes, codes, number)
     measured = [
-        meter.measure(lists, codes, number) for meter, lists in zip(meters, encoded, strict=True)
+        meter.measure(lists, codes, number, same=_same(meters[0], encoded[0], meter, lists))
+        for meter, lists in zip(meters, encoded, strict=True)
     ]
     return {
         key: GroupTotals(
@@ -195,6 +237,17 @@ def measure_block(
         for group, key in enumerate(groups)
         if documents[group]
     }
+
+
+def _same(
+    first: Meter, expected: pa.ListArray, meter: Meter, lists: pa.ListArray
+) -> np.ndarray[Any, Any] | None:
+    """Of each document, the tokens of the first tokenizer that it has, and whether it has all."""
+    if first.sizes is None or meter.sizes is None:
+        return None
+    tokens = same_tokens(expected, lists, sizes=(first.sizes, meter.sizes))
+    lengths = (pc.list_value_length(one).to_numpy() for one in (expected, lists))
+    return np.stack([tokens, np.logical_and(*(tokens == one for one in lengths)).astype(np.int64)])
 
 
 class GroupSums:

@@ -15,6 +15,7 @@ from bpe.explain import is_single, merge_counts
 from bpe.models import ByteLevel, CharacterLevel
 from bpe.normalizer import HAN, PREPENDING, normalize_column
 from bpe.pretokenizer import PRETOKENIZERS
+from bpe.special_tokens import found_in_normalized
 from bpe.vocabulary import unspelled_ids
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def unsupported(tokenizer: Tokenizer) -> str | None:
         return "characters without a token become bytes, or one unknown token together"
     if any(flags.change_matches for flags in tokenizer.token_flags.values()):
         return "a token takes the whitespace around it, or is found as a word of its own only"
+    if found_in_normalized(tokenizer.token_flags, cut.normalizer):
+        return "a token is searched for in normalized text"
     if tokenizer.superwords:
         return "it has superwords, tokens of several words"
     return too_large(tokenizer)

@@ -52,7 +52,9 @@ def comparison(result: Mapping[str, Any], *, number: int = 1) -> Section:
         explanation(
             "Single bytes: the share of tokens that stand for one byte, which is what is left "
             "where a tokenizer knows nothing longer. Unknown tokens stand for text that is lost. "
-            "Vocabulary used: how many different tokens the text needed, of all that there are."
+            "Vocabulary used: how many different tokens the text needed, of all that there are. "
+            f"Same tokens: the share of the tokens of {names[0]} that stand for the same piece of "
+            "text at the same place. Same documents: those of which all tokens are the same."
         ),
         _which(result),
         _by_group(result),
@@ -91,12 +93,14 @@ def _in_all(result: Mapping[str, Any]) -> Html:
             _percent(one["single_byte_share"]),
             one["unknown_tokens"],
             f"{one['vocabulary_used']:,} of {tokenizer['vocab_size']:,}",
+            _percent(one["same_token_share"]),
+            _percent(one["same_document_share"]),
         )
         for number, (tokenizer, one) in enumerate(zip(result["tokenizers"], measures, strict=True))
     ]
     heads = (
         *("tokenizer", "tokens", "to the first", "bytes per token", "tokens per document"),
-        *("single bytes", "unknown tokens", "vocabulary used"),
+        *("single bytes", "unknown tokens", "vocabulary used", "same tokens", "same documents"),
     )
     return table(heads, rows)
 

@@ -30,7 +30,7 @@ from pipelines.report.html import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsManifest
@@ -42,8 +42,27 @@ _WIDEST = 24  # bytes: longer pre-tokens share a bar
 _LISTED = 50  # files of a manifest
 
 
-def pretokens(manifest: CountsManifest, facts: CountedFacts) -> Section:
-    """What was counted."""
+_OF_PRETOKENS = (
+    "Before anything is joined, text is cut into pre-tokens: words, roughly, with the space before "
+    "them. No token reaches across such a cut, so all that training needs is how often each "
+    "distinct pre-token occurs."
+)
+_OF_RUNS = (
+    "A run is the longest sequence of two or more pre-tokens that follow each other and are one "
+    "token each. Superwords, tokens that cross the boundaries of words, are learnt of how often "
+    "each distinct run occurs. Long runs in few copies take most of the memory."
+)
+
+
+def counted(manifest: CountsManifest, facts: CountedFacts, tokenizer: Tokenizer | None) -> Section:
+    """What was counted: pre-tokens, or runs of the tokens of a tokenizer."""
+    text: Callable[[bytes], Html] = token
+    if manifest.runs is None:
+        name, unit, rare_are = "pre-token", "bytes", ": names, numbers, typing errors"
+        explained = _OF_PRETOKENS
+    else:
+        name, unit, rare_are, explained = "run", "tokens", "", _OF_RUNS
+        text = _run_text(tokenizer, facts.id_bytes or 1)
     scale = manifest.scale
     sizes = range(1, min(max(facts.lengths, default=0), _WIDEST) + 1)
 
@@ -59,53 +78,63 @@ def pretokens(manifest: CountsManifest, facts: CountedFacts) -> Section:
     rare = facts.frequencies.get(0, (0, 0))[0]
     weighted = f" Counts are weighted: all are in units of 1/{scale:,}." if scale != 1 else ""
     body = joined(
-        explanation(
-            "Before anything is joined, text is cut into pre-tokens: words, roughly, with the "
-            "space before them. No token reaches across such a cut, so all that training needs "
-            "is how often each distinct pre-token occurs."
-        ),
+        explanation(explained),
         charts.bars(
-            "Pre-token frequencies",
+            f"{name.capitalize()} frequencies",
             values=[
                 (_power(power), 100 * facts.frequencies.get(power, (0, 0))[0] / distinct)
                 for power in powers
             ],
             second=[100 * facts.frequencies.get(power, (0, 0))[1] / times for power in powers],
-            axes=("occurrences of the pre-token", "percent"),
-            legend=("of distinct pre-tokens", "of the corpus"),
+            axes=(f"occurrences of the {name}", "percent"),
+            legend=(f"of distinct {name}s", "of the corpus"),
         ),
         paragraph(
-            f"{rare:,} of {distinct:,} distinct pre-tokens ({rare / distinct:.1%}) occur once: "
-            f"names, numbers, typing errors.{weighted}"
+            f"{rare:,} of {distinct:,} distinct {name}s ({rare / distinct:.1%}) occur once"
+            f"{rare_are}.{weighted}"
         ),
         charts.bars(
-            "Pre-token lengths",
+            f"{name.capitalize()} lengths",
             values=[
                 (f"{n}+" if n == _WIDEST else str(n), share(facts.distinct_lengths, n))
                 for n in sizes
             ],
             second=[share(facts.lengths, n) for n in sizes],
-            axes=("bytes of the pre-token", "percent"),
-            legend=("of distinct pre-tokens", "of the corpus"),
+            axes=(f"{unit} of the {name}", "percent"),
+            legend=(f"of distinct {name}s", "of the corpus"),
         ),
         side_by_side(
             folded(
-                "The most frequent pre-tokens",
+                f"The most frequent {name}s",
                 table(
-                    ("pre-token", "occurrences"),
-                    ((token(one), count) for count, one in facts.frequent),
+                    (name, "occurrences"),
+                    ((text(one), count) for count, one in facts.frequent),
                 ),
             ),
             folded(
-                "The longest pre-tokens",
+                f"The longest {name}s",
                 table(
-                    ("pre-token", "bytes", "occurrences"),
-                    ((token(one), size, count) for size, count, one in facts.longest),
+                    (name, unit, "occurrences"),
+                    ((text(one), size, count) for size, count, one in facts.longest),
                 ),
             ),
         ),
     )
-    return Section(key="pre-tokens", title="Pre-tokens", body=body)
+    return Section(key=f"{name}s", title=f"{name.capitalize()}s", body=body)
+
+
+def _run_text(tokenizer: Tokenizer | None, id_bytes: int) -> Callable[[bytes], Html]:
+    """Shows the text of a run, whose key is the ids of its tokens."""
+    if tokenizer is None:
+        raise ValueError("runs are of the tokens of a tokenizer")
+
+    def text(key: bytes) -> Html:
+        ids = (
+            int.from_bytes(key[at : at + id_bytes], "little") for at in range(0, len(key), id_bytes)
+        )
+        return token(b"".join(map(tokenizer.token_bytes, ids)))
+
+    return text
 
 
 def pretoken_kinds(facts: CountedFacts) -> Section:
@@ -129,6 +158,34 @@ def pretoken_kinds(facts: CountedFacts) -> Section:
         ),
     )
     return Section(key="text-scripts", title="Scripts of the text", body=body)
+
+
+def mix(manifest: EncodedManifest) -> Section | None:
+    """What each source of a mix has given; None where all documents were taken."""
+    if (taken := manifest.mix) is None:
+        return None
+    body = joined(
+        explanation(
+            f"The corpus is a mix of sources, of {taken.budget:,} tokens in all. Documents of each "
+            "source were taken, each as a whole, until it had the tokens asked for."
+        ),
+        table(
+            (
+                *("source", "share asked for", "share of the tokens"),
+                *("tokens asked for", "tokens", "of all its tokens", "documents"),
+                "of all its documents",
+            ),
+            (
+                (
+                    *(one.name, f"{one.asked_share:.2%}", f"{one.tokens / taken.tokens:.2%}"),
+                    *(one.asked, one.tokens, one.available_tokens, one.documents),
+                    one.available_documents,
+                )
+                for one in taken.sources
+            ),
+        ),
+    )
+    return Section(key="mix", title="Mix of sources", body=body)
 
 
 def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled: bool) -> Section:

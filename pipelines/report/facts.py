@@ -59,17 +59,21 @@ _LONGEST_LINE = 64 << 20
 
 @dataclass(kw_only=True)
 class CountedFacts:
-    """What the counts hold.
+    """What the counts hold, of pre-tokens or of runs.
 
     Attributes:
-        lengths: for each length in bytes: distinct pre-tokens, occurrences.
-        frequencies: for each n: distinct pre-tokens that occur 2^n to 2^(n+1) - 1 times, and the
+        id_bytes: of each id in a run; None of pre-tokens.
+        lengths: occurrences of each length: of a pre-token in bytes, of a run in tokens.
+        distinct_lengths: distinct pre-tokens or runs of each length.
+        frequencies: for each n: distinct ones that occur 2^n to 2^(n+1) - 1 times, and the
             occurrences of these.
-        kinds: for each kind of `kind_of`: distinct pre-tokens, occurrences, bytes of these.
-        frequent: (occurrences, pre-token), the most frequent ones first.
-        longest: (length in bytes, occurrences, pre-token), the longest first.
+        kinds: for each kind of `kind_of`: distinct pre-tokens, occurrences, bytes of these; empty
+            of runs.
+        frequent: (occurrences, key of the counts), the most frequent ones first.
+        longest: (length, occurrences, key), the longest first.
     """
 
+    id_bytes: int | None = None
     lengths: Counter[int] = field(default_factory=Counter)
     distinct_lengths: Counter[int] = field(default_factory=Counter)
     frequencies: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -79,34 +83,38 @@ class CountedFacts:
 
     @property
     def distinct(self) -> int:
-        """How many distinct pre-tokens there are."""
+        """How many distinct pre-tokens or runs there are."""
         return self.distinct_lengths.total()
 
-    def add(self, pretokens: list[bytes], counts: list[int]) -> None:
-        """Take some pre-tokens in, of which none came before."""
-        self._best_of(pretokens, counts)
-        for pretoken, count in zip(pretokens, counts, strict=True):
-            size = len(pretoken)
+    def add(self, keys: list[bytes], counts: list[int]) -> None:
+        """Take some keys in, of which none came before."""
+        self._best_of(keys, counts)
+        for key, count in zip(keys, counts, strict=True):
+            size = self._length(key)
             self.lengths[size] += count
             self.distinct_lengths[size] += 1
             power = count.bit_length() - 1
             distinct, times = self.frequencies.get(power, (0, 0))
             self.frequencies[power] = (distinct + 1, times + count)
-            kind = kind_of(pretoken)
-            distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
-            self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
+            if self.id_bytes is None:
+                kind = kind_of(key)
+                distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
+                self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
 
-    def _best_of(self, pretokens: list[bytes], counts: list[int]) -> None:
+    def _length(self, key: bytes) -> int:
+        return len(key) // (self.id_bytes or 1)
+
+    def _best_of(self, keys: list[bytes], counts: list[int]) -> None:
         """Keep the most frequent and the longest of these and those before."""
-        frequent = heapq.nlargest(_TOP, zip(counts, pretokens, strict=True))
+        frequent = heapq.nlargest(_TOP, zip(counts, keys, strict=True))
         self.frequent = heapq.nlargest(_TOP, [*self.frequent, *frequent])
-        sized = zip(map(len, pretokens), counts, pretokens, strict=True)
+        sized = zip(map(self._length, keys), counts, keys, strict=True)
         self.longest = heapq.nlargest(_TOP, [*self.longest, *heapq.nlargest(_TOP, sized)])
 
 
 def counted_facts(counts: PretokenCounts) -> CountedFacts:
     """What counts in memory hold."""
-    facts = CountedFacts()
+    facts = CountedFacts(id_bytes=None if counts.runs is None else counts.runs.id_bytes)
     for first in range(0, len(counts), _COUNT_ROWS):
         columns = (one.slice(first, _COUNT_ROWS) for one in (counts.pretokens, counts.counts))
         facts.add(*(column.to_pylist() for column in columns))
@@ -126,7 +134,7 @@ def read_counted_facts(
     Raises:
         InputError: a part is missing or damaged.
     """
-    facts = CountedFacts()
+    facts = CountedFacts(id_bytes=None if manifest.runs is None else manifest.runs.id_bytes)
     for done, part in enumerate(manifest.parts):
         advance(done, len(manifest.parts))
         path = join(directory, part.file)

@@ -7,7 +7,6 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bpe.counts import require_pretokens
 from bpe.errors import BpeError
 from bpe.files import CHECKSUM
 from bpe.training_report import Training
@@ -24,7 +23,7 @@ from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.failures import job_errors
 from pipelines.output.directory import is_report
 from pipelines.output.entries import is_watched_counts, read_steadily
-from pipelines.output.names import REPORT
+from pipelines.output.names import REPORT, TOKENIZER
 from pipelines.output.timings import read_timing
 from pipelines.progress import NoProgress
 from pipelines.report import browser, charts, corpus_sections, tokenizer_sections, typed_sections
@@ -229,6 +228,7 @@ def _gather(
             material.tokenizer = material.tokenizer.with_training(material.training)
     if sources.counts is not None:
         _gather_counts(material, sources.counts, progress)
+        _check_runs(material, sources.counts)
     if sources.encoded is not None:
         _gather_encoded(material, sources.encoded, sample_parts, progress)
     return material
@@ -244,10 +244,23 @@ def _gather_counts(material: _Material, directory: str, progress: Progress) -> N
             material.counted = counted_facts(counts)
             return
         material.counts = read_counts_manifest(directory)
-        require_pretokens(
-            material.counts, title=directory, remedy="a report shows the counts of pre-tokens"
-        )
         material.counted = read_counted_facts(directory, material.counts, advance=stage.advance)
+
+
+def _check_runs(material: _Material, directory: str) -> None:
+    """Refuse counts of runs of another tokenizer: their keys are its ids.
+
+    Raises:
+        InputError: the tokenizer is missing, or another one.
+    """
+    runs = None if material.counts is None else material.counts.runs
+    if runs is None:
+        return
+    if material.tokenizer is None or material.tokenizer.text_sha256 != runs.tokenizer:
+        raise InputError(
+            f"{join(directory, TOKENIZER)} is missing, or not the tokenizer whose runs are counted "
+            "there: put that one back, or count the runs again"
+        )
 
 
 def _gather_encoded(
@@ -303,7 +316,10 @@ def _head(material: _Material) -> Html:
         facts += [
             ("documents counted", counts.totals.documents),
             ("bytes counted", counts.totals.bytes),
-            ("distinct pre-tokens", material.counted.distinct if material.counted else 0),
+            (
+                "distinct pre-tokens" if counts.runs is None else "distinct runs",
+                material.counted.distinct if material.counted else 0,
+            ),
         ]
     if material.manifest is not None:
         totals = material.manifest.totals
@@ -369,6 +385,7 @@ def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Sectio
             )
         sections.append(tokenizer_sections.kinds(material.tokenizer, facts))
     if material.manifest is not None and facts is not None:
+        sections.append(corpus_sections.mix(material.manifest))
         sections.append(
             corpus_sections.document_lengths(material.manifest, facts, sampled=material.is_sampled)
         )
@@ -377,8 +394,11 @@ def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Sectio
                 corpus_sections.sample_rows(material.manifest, material.samples, material.tokenizer)
             )
     if material.counts is not None and material.counted is not None:
-        sections.append(corpus_sections.pretokens(material.counts, material.counted))
-        sections.append(corpus_sections.pretoken_kinds(material.counted))
+        sections.append(
+            corpus_sections.counted(material.counts, material.counted, material.tokenizer)
+        )
+        if material.counts.runs is None:
+            sections.append(corpus_sections.pretoken_kinds(material.counted))
     if material.training is not None and material.training.merges:
         sections.append(tokenizer_sections.merge_counts(material.training))
         sections.append(tokenizer_sections.ties(material.training))
