@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -50,8 +51,10 @@ def job_id(result: Any) -> str:
 
 def state_of(result: Any) -> str:
     """The state that the runner gives a job; empty where it does not say."""
+    # A copy is asked: the answer is kept, and where the job has ended meanwhile, an older one would
+    # make Beam, which waits for the job in another thread, take it for failed.
     with contextlib.suppress(Exception):  # whatever a runner's client raises: ask again later
-        return str(result.state or "")
+        return str(copy(result).state or "")
     return ""
 
 

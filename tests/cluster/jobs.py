@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import zstandard
 
@@ -14,6 +14,7 @@ from tests.pipelines.corpora import sentence, tree
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Mapping
     from pathlib import Path
 
 BAD_RECORDS = 3
@@ -50,16 +51,17 @@ HERE = Submission()
 
 @dataclass(frozen=True)
 class Job:
-    """Count, train, encode: a corpus, and the bytes that the local runner makes of it."""
+    """Count, train, encode: a corpus, what else is set, and what the local runner makes of it."""
 
     corpus: Path
+    settings: Mapping[str, Any]
     expected: dict[str, bytes]
 
     @classmethod
-    def of(cls, corpus: Path, *, local: Path) -> Job:
-        made = cls(corpus, {})
+    def of(cls, corpus: Path, *, local: Path, **settings: Any) -> Job:
+        made = cls(corpus, settings, {})
         made.run(local, HERE)
-        return cls(corpus, tree(local))
+        return cls(corpus, settings, tree(local))
 
     def run(
         self, folder: Path, submission: Submission, *, status: int = 0
@@ -73,6 +75,7 @@ class Job:
             "vocab_size": 320,
             "split_size": corpora.SPLIT,
             "max_failures": BAD_RECORDS,
+            **self.settings,
         }
         config = folder.with_suffix(".yaml")
         config.write_text(json.dumps(settings), "utf-8")

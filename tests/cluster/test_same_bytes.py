@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.process import bpe
 from tests.cluster import cache
-from tests.cluster.jobs import BAD_RECORDS, HERE, SECONDS, Submission
-from tests.pipelines.corpora import SPLIT, patterns, tree
+from tests.cluster.jobs import BAD_RECORDS, HERE, SECONDS, Job, Submission, write_corpus
+from tests.pipelines.corpora import SPLIT, patterns, sentence, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cluster.jobs import Job
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job of every kind of step: words and their runs are counted, and learnt from."""
+    folder = tmp_path_factory.mktemp("corpus")
+    write_corpus(folder / "in")
+    return Job.of(folder / "in", local=folder / "local", superwords=20, max_run=3)
 
 
 def test_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
@@ -45,13 +52,32 @@ def test_an_export_on_prism(
     bpe(*checked, *on_prism.options, seconds=SECONDS)
 
 
+@pytest.mark.parametrize("server", ["flink_local", "on_prism"])
+def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> None:
+    submission: Submission = request.getfixturevalue(server)
+    records = [
+        {"text": sentence(i), "lang": ("de", "en", "日本")[i * i % 7 % 3]} for i in range(50)
+    ]
+    corpus = tmp_path / "records.jsonl"
+    corpus.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    count = ("count", "--input", corpus, "--group-by", "lang", "--split-size", str(SPLIT), "-q")
+    for folder, where in (("here", HERE), ("there", submission)):
+        output = ("--shards", "2", "--output", tmp_path / folder)
+        bpe(*count, *output, *where.options, seconds=SECONDS)
+    here = tree(tmp_path / "here")
+    assert tree(tmp_path / "there") == here
+    assert "lang=de/data/part-00001-of-00002.parquet" in here
+
+
 SHUFFLE = ("--shuffle", "7", "--validation", "20%", "--pack", "32", "--pack-remainder", "carry")
+MIX = ("--mix", "0=10%", "--mix", "1=60%", "--mix", "2=30%")
 
 
 def shuffled(job: Job, model: Path, output: Path, submission: Submission) -> dict[str, bytes]:
-    """What a shuffled encoding of the corpus gives, once it is verified."""
-    inputs = [flag for one in patterns(job.corpus) for flag in ("--input", one)]
-    how = ("--tokenizer", model, "--output", output, "--split-size", str(SPLIT), *SHUFFLE)
+    """What a shuffled encoding of a mix of the corpus gives, once it is verified."""
+    named = [f"{number}={one}" for number, one in enumerate(patterns(job.corpus))]
+    inputs = [flag for one in named for flag in ("--input", one)]
+    how = ("--tokenizer", model, "--output", output, "--split-size", str(SPLIT), *SHUFFLE, *MIX)
     failures = ("--max-failures", str(BAD_RECORDS), "-q")
     bpe("encode", *inputs, *how, *failures, *submission.options, seconds=SECONDS)
     bpe("verify", output, *inputs, "-q", *submission.options, seconds=SECONDS)
@@ -61,7 +87,7 @@ def shuffled(job: Job, model: Path, output: Path, submission: Submission) -> dic
 @pytest.mark.parametrize(
     "server", [pytest.param("flink_local", marks=pytest.mark.long), "on_prism"]
 )
-def test_a_shuffled_corpus(
+def test_a_mix_that_is_shuffled(
     job: Job, request: pytest.FixtureRequest, tmp_path: Path, server: str
 ) -> None:
     submission: Submission = request.getfixturevalue(server)
@@ -93,5 +119,8 @@ def test_the_job_is_one_that_tells_runners_apart(job: Job) -> None:
     names = list(job.expected)
     assert sum(name.startswith("encoded/data/train-") for name in names) > 20
     assert sum(name.startswith("encoded/dead-letters/") for name in names) == 2
-    assert sum(name.startswith("counts/data/part-") for name in names) == 16
-    assert "tokenizer.json" in names
+    for counts in ("counts", "runs"):
+        assert sum(name.startswith(f"{counts}/data/part-") for name in names) == 16
+    assert {"words/tokenizer.json", "tokenizer.json"} <= set(names)
+    training = json.loads(job.expected["training.json"])
+    assert len(training["superwords"]["merges"]) == 20
