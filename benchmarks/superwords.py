@@ -4,8 +4,9 @@
 
 Whole commands on the shared corpora, by turns, medians of `_TURNS`; encoding and the growth of runs
 inside this process. What the published program needs stands in the results, as its authors'
-machine had it: its sources could not be had. `python -m benchmarks.superwords --page` writes the
-table of docs/superwords.md from the results.
+machine had it: its sources could not be had. With `--large`, only what a gigabyte costs is measured
+again. `python -m benchmarks.superwords --page` writes the table of docs/superwords.md from the
+results.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ SCALE = ROOT / "docs" / "scale.md"
 TITLES = {"en": "English, 100 MB", "multi": "ten languages and code, 30 MB"}
 _COMMAND = "python -m benchmarks.superwords --page"
 _TURNS = 3
+_COPIES = 8  # of both corpora: a gigabyte
 _WORDS, _SUPERWORDS = 16_141, 8_192  # merges of words, of superwords
 _FIRST = 1 << 20  # bytes, of the first point of growth
 _CUT = ("--pretokenizer", "o200k", "--pair-counts", "disjoint")
@@ -134,6 +136,36 @@ def compared(corpus: str, folder: Path) -> dict[str, Any]:
     }
 
 
+def large(folder: Path) -> dict[str, Any]:
+    """SuperBPE on both corpora several times, the documents of each copy in another order."""
+    texts = pa.chunked_array(
+        [
+            chunk
+            for corpus in TITLES
+            for chunk in pq.read_table(SHARED / "corpora" / f"{corpus}.parquet", columns=["text"])[
+                "text"
+            ].chunks
+        ]
+    )
+    (folder / "corpus").mkdir(parents=True)
+    for seed in range(_COPIES):
+        order = np.random.default_rng(seed).permutation(len(texts))
+        pq.write_table(
+            pa.table({"text": texts.take(pa.array(order))}),
+            folder / "corpus" / f"{seed}.parquet",
+            row_group_size=1000,
+        )
+    options: tuple[str | Path, ...] = ("--input", folder / "corpus", *_CUT, *_WAYS["SuperBPE"])
+    return {
+        "commit": commit(),
+        "processor": processor(),
+        "copies": _COPIES,
+        "bytes": _COPIES * pc.sum(pc.binary_length(texts)).as_py(),
+        "memory": train(*options, output=folder / "large", memory=True),
+        "seconds": train(*options, output=folder / "large"),
+    }
+
+
 def main() -> None:
     """Measure both corpora and write the results; with ``--page``, write the page from them."""
     if "--page" in sys.argv[1:]:
@@ -141,13 +173,17 @@ def main() -> None:
             page.write_text(made, "utf-8")
         return
     with tempfile.TemporaryDirectory() as folder:
-        results: dict[str, Any] = {
+        if "--large" in sys.argv[1:]:
+            results = json.loads(RESULTS.read_text("utf-8"))
+            results["large"] = large(Path(folder))
+            RESULTS.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+            return
+        results = {
             "machine": {"processor": processor(), "cores": os.cpu_count()},
             "commit": commit(),
             "published": _PUBLISHED,
-            "corpora": {
-                corpus: compared(corpus, Path(folder) / corpus) for corpus in ("en", "multi")
-            },
+            "corpora": {corpus: compared(corpus, Path(folder) / corpus) for corpus in TITLES},
+            "large": large(Path(folder)),
         }
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
 
@@ -203,6 +239,12 @@ def table(results: dict[str, Any]) -> str:
                 f"{one['seconds']:.1f} s ({_range(one['seconds_each'])}) | "
                 f"{one['memory'] / 1e6:,.0f} MB | {speed:.0f} MB/s |"
             )
+    most = results["large"]
+    lines.append(
+        f"\nSuperBPE on {most['bytes'] / 1e9:.2f} GB (both corpora {most['copies']} times, the "
+        f"documents of each copy in another order): {most['seconds']:.0f} s and "
+        f"{most['memory'] / 1e6:,.0f} MB, at commit `{most['commit']}`."
+    )
     return "\n".join(lines)
 
 

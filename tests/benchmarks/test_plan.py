@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import superwords, synthetic
+from benchmarks import superword_bounds, superwords, synthetic
 from benchmarks.plan import GROWTH, MERGE_STEP, PAGE, SHARD_BYTES, SYMBOLS, Plan, with_tables
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.splits import plan_splits
@@ -56,5 +56,7 @@ def test_a_plan_grows_as_its_corpus_does(corpus: str) -> None:
 
 
 def test_the_tables_of_superwords_are_those_of_the_results() -> None:
-    for page, made in superwords.pages().items():
-        assert page.read_text("utf-8") == made, "python -m benchmarks.superwords --page writes it"
+    for module in (superwords, superword_bounds):
+        for page, made in module.pages().items():
+            command = f"python -m {module.__name__} --page"
+            assert page.read_text("utf-8") == made, f"{command} writes it"
