@@ -76,8 +76,8 @@ fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: te
 	    $(FUZZ_FILES)
 	BPE_FUZZ=5000 $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
 
-fuzz-short: $(SANITIZED)/.built ## a minute of it
-	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds 60 \
+fuzz-short: $(SANITIZED)/.built ## a minute of it, or FUZZ=seconds
+	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),60) \
 	    $(FUZZ_FILES)
 
 # The core as a C++ program, under sanitizers: no Python, no package.

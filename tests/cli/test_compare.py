@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import itertools
 import json
 import os
 import pty
@@ -104,7 +105,21 @@ def test_a_tokenizer_of_hugging_face_in_the_table_and_the_result(
         "single bytes": f"{one['single_byte_share']:.1%}",
         "unknown": "0",
         "vocabulary used": f"{len(set(ids)):,} of {theirs.get_vocab_size():,}",
+        "same tokens": f"{one['same_token_share']:.1%}",
+        "same documents": f"{one['same_document_share']:.1%}",
     }
+    model = library.Tokenizer.load(work / "model")
+    pairs = [(model.tokenize(text), theirs.encode(text).tokens) for text in TEXTS]
+    same = [spans(ours) & spans(others) for ours, others in pairs]
+    assert one["same_tokens"] == sum(map(len, same))
+    assert one["same_documents"] == sum(ours == others for ours, others in pairs)
+    assert ours["same_token_share"] == ours["same_document_share"] == 1
+
+
+def spans(tokens: list[str]) -> set[tuple[int, int]]:
+    """Where tokens begin and end, in characters of the byte alphabet."""
+    ends = [0, *itertools.accumulate(map(len, tokens))]
+    return set(itertools.pairwise(ends))
 
 
 def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None:

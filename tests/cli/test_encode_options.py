@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -108,6 +109,10 @@ def test_a_share_is_held_out(folder: Path) -> None:
         (("--keep", "lang:strin"), "'strin' is no type"),
         (("--validation", "some"), "'some' is not a share: write 0.5% or 0.005"),
         (("--validation", "1000"), "would need a second pass over the corpus"),
+        (("--mix", "web=70%"), "the shares of --mix add up to 70%, not to 100%"),
+        (("--mix", "web=100%"), "--input 'docs.jsonl' names no source of the mix"),
+        (("--token-budget", "5k"), "--token-budget goes with --mix NAME=SHARE"),
+        (("--token-budget", "many"), "'many' is not a whole number"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
         (("--dropout", "some"), "'some' is not a number"),
     ],
@@ -122,6 +127,93 @@ def test_mistakes_are_errors_of_the_command_line(
         status=2,
     )
     assert message in " ".join(done.stderr.split())
+    assert not (folder / "never").exists()
+
+
+@pytest.fixture(scope="module")
+def mixed(folder: Path) -> Path:
+    """The folder with two sources, a and b, of 90 documents each."""
+    for name in ("a", "b"):
+        records = [{"id": f"{name}{i}", "text": f"{name} lower " * (i % 9)} for i in range(90)]
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}=1.jsonl").write_text(lines)
+    return folder
+
+
+def test_sources_are_mixed_to_a_budget(mixed: Path) -> None:
+    (mixed / "mix.yaml").write_text(
+        "input: [web=a=1.jsonl, code=b=1.jsonl]\nmix: [web=60%, code=40%]\ntoken_budget: 1k\n"
+    )
+    rest = ("--tokenizer", "model/tokenizer.json", "--append-token", END)
+    done = bpe("encode", "--config", "mix.yaml", "--output", "file", "--json", *rest, cwd=mixed)
+    summary = json.loads(done.stdout)
+    web, code = summary["mix"]["sources"]
+    assert (summary["mix"]["budget"], web["asked"], code["asked"]) == (1000, 600, 400)
+    assert summary["tokens"] == web["tokens"] + code["tokens"] >= 1000
+    inputs = ("--input", "web=a=1.jsonl", "--input", "code=b=1.jsonl")
+    options = ("--mix", "web=0.6", "--mix", "code=0.4", "--token-budget", "1000")
+    done = bpe("encode", *inputs, *options, "--output", "options", *rest, cwd=mixed)
+    assert f"web: {web['documents']} documents, {web['tokens']} tokens, " in done.stdout
+    assert f"(asked for 600, 60.00%; of {web['available_tokens']:,})" in done.stdout
+    name = "data/train-00000-of-00001.parquet"
+    parts = [pq.read_table(mixed / output / name) for output in ("file", "options")]
+    assert parts[0].equals(parts[1])
+    bpe("verify", "options", *inputs, cwd=mixed)
+    bpe("verify", "options", "--input", "a=1.jsonl", "--input", "b=1.jsonl", cwd=mixed)
+    watch = ("--watch", "web=new/*.jsonl", "--mix", "web=100%", "--output", "watched")
+    done = bpe("encode", *watch, *rest, cwd=mixed, status=2)
+    assert "--mix does not work with a watch" in done.stderr
+
+
+def test_run_trains_and_encodes_the_same_mix(mixed: Path) -> None:
+    (mixed / "job.yaml").write_text(
+        "input: [web=a=1.jsonl, code=b=1.jsonl]\nmix: [web=30%, code=70%]\ntoken_budget: 100\n"
+        "output: job\nvocab_size: 262\n"
+    )
+    done = json.loads(bpe("run", "job.yaml", "--json", cwd=mixed).stdout)
+    assert (done["count"]["documents"], done["train"]["documents"]) == (180, 180)
+    assert done["encode"]["mix"]["budget"] == 100
+    assert done["encode"]["documents"] < 90
+    shares = [(one["path"], round(one["bytes_share"], 4)) for one in done["train"]["mix"]]
+    assert shares == [("web", 0.3), ("code", 0.7)]
+    inputs = ("--input", "web=a=1.jsonl", "--input", "code=b=1.jsonl")
+    bpe("verify", "job", *inputs, cwd=mixed)
+    mix = ("--mix", "web=30%", "--mix", "code=70%", "--vocab-size", "262")
+    done = json.loads(bpe("train", *inputs, *mix, "--output", "alone", "--json", cwd=mixed).stdout)
+    assert [one["path"] for one in done["mix"]] == ["web", "code"]
+    for name in ("tokenizer.json", "training.json"):
+        assert (mixed / "alone" / name).read_bytes() == (mixed / "job" / name).read_bytes()
+    for command in (("train", *inputs, *mix, "--output", "no"), ("run", "job.yaml")):
+        refused = bpe(*command, "--parity", cwd=mixed, status=2)
+        assert "--parity and --mix exclude each other" in refused.stderr
+    by_id = bpe("run", "job.yaml", "--group-by", "id", "--output", "no", cwd=mixed, status=2)
+    assert "--group-by id does not go with --mix" in by_id.stderr
+    assert not (mixed / "no").exists()
+
+
+def test_ids_are_exported_by_the_command_that_encodes(folder: Path) -> None:
+    encode = ("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json")
+    watch = ("encode", "--watch", "in", *encode[3:])
+    to = (*encode, "--validation", "30%", "--to", "bin", "--output", "to")
+    done = bpe(*to, "--one-file", cwd=folder).stdout.splitlines()
+    assert [line.split()[0] for line in done if line[0] != " "] == ["encoded", "exported", "held"]
+    assert done[1].split(": ")[0].strip() == "to/encoded"
+    assert sorted(path.name for path in (folder / "to").iterdir()) == [
+        *(".plan.json", "encoded", "export.json", "train.bin", "validation"),
+    ]
+    verified = bpe("verify", "to", "--input", "docs.jsonl", cwd=folder).stdout
+    assert verified.count("verified") == 3
+    assert "every document decodes to its own bytes" in verified
+    assert verified.count("its ids are those of the encoded corpus") == 2
+    shutil.rmtree(folder / "to" / "encoded")
+    verified = bpe("verify", "to", cwd=folder).stdout
+    assert verified.count("as export.json says") == 2
+    for arguments, message in (
+        ((*encode, "--output", "never", "--one-file"), "--one-file goes with --to FORMAT"),
+        ((*watch, "--output", "never", "--to", "bin"), "--to goes with --input: what a watch has"),
+        ((*to, "--with-id", "--overwrite"), "--with-id goes with --to mds, not bin"),
+    ):
+        assert message in bpe(*arguments, cwd=folder, status=2).stderr
     assert not (folder / "never").exists()
 
 

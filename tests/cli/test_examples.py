@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         json.dumps({"id": str(number), "text": text, "lang": "en"}) + "\n"
         for number, text in enumerate(TEXTS)
     )
-    for name in ("corpus", "landing"):
+    for name in ("corpus", "landing", "web", "code"):
         (folder / name).mkdir()
         (folder / name / "a.jsonl").write_text(lines, "utf-8")
     with gzip.open(folder / "corpus" / "b.jsonl.gz", "wt", encoding="utf-8") as file:
@@ -76,6 +76,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         model_file = ("--tokenizer", "model/tokenizer.json")
         invoke("encode", "--input", "corpus/*.jsonl", *model_file, "--output", "ids")
+        superwords = ("--max-merges", "40", "--superwords", "3", "--output", "super")
+        invoke("train", "--input", "corpus/*.jsonl", *superwords)
         invoke("export", "ids", "--to", "bin", "--output", "exported")
         invoke("compare", "a.json", "b.json", "--input", "corpus", "--output", "compared.json")
     return folder

@@ -12,6 +12,7 @@ import bpe as library
 from bpe.counts import PretokenCounts
 from tests.cli.process import bpe
 from tests.cli.reports import section, text
+from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,6 +124,73 @@ def test_the_report_compares_the_groups(grouped: Path) -> None:
         assert f"{group.bytes / group.tokens:.3f}" in said
     bpe("report", "train", "--output", "counts.html", cwd=grouped)
     assert "pre-tokens" in (grouped / "counts.html").read_text("utf-8")
+
+
+def test_a_run_counts_groups_and_lets_them_choose(grouped: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "input: train.jsonl\ngroup_by: language\nshards: 2\nparity: true\ndev_counts: dev\n"
+        "window: 20\nmax_merges: 60\n"
+    )
+    run = ("run", job, "--output", tmp_path / "all")
+    summary = json.loads(bpe(*run, "--json", cwd=grouped).stdout)
+    expected = library.train_parity(
+        load(grouped / "train"), dev=load(grouped / "dev"), max_merges=60, window=20
+    )
+    assert library.Tokenizer.load(tmp_path / "all" / "tokenizer.json") == expected
+    training = library.Training.load(tmp_path / "all" / "training.json")
+    assert expected.training is not None
+    assert training.parity == expected.training.parity
+    assert training.merges == expected.training.merges
+    assert summary["encode"]["tokens"] == summary["train"]["tokens"]
+    counts = tmp_path / "all" / "counts"
+    assert {name: PretokenCounts.load(counts / f"language={name}") for name in TEXTS} == load(
+        grouped / "train"
+    )
+    files = tree(tmp_path / "all")
+    assert bpe(*run, "--resume", cwd=grouped).stdout.count("complete already") == 2
+    assert tree(tmp_path / "all") == files
+    bpe("verify", tmp_path / "all", "--input", "train.jsonl", cwd=grouped)
+
+
+def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
+    grouped: Path, tmp_path: Path
+) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("input: train.jsonl\nmax_merges: 60\nsuperwords: 5\n")
+    run = ("run", job, "--output")
+    bpe(*run, tmp_path / "groups", "--group-by", "language", cwd=grouped)
+    bpe(*run, tmp_path / "all", cwd=grouped)
+    groups, together = (
+        library.Tokenizer.load(tmp_path / name / "tokenizer.json") for name in ("groups", "all")
+    )
+    assert groups == together
+    assert groups.superwords
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--parity needs --group-by FIELD: the groups are the values of that field"),
+        (["--group-by", "language", "--superwords", "3"], "--parity is of words"),
+        (["--group-by", "language", "--dev-counts", "none"], "none: there is no such directory"),
+        (["--group-by", "language", "--ties", "huggingface"], "does not go with parity"),
+        (["--group-by", "language", "--symbols", "characters"], "for models of bytes"),
+        (
+            ["--group-by", "language", "--dev-counts", "dev", "--pretokenizer", "o200k"],
+            "`dev_counts` dev/language=de was split with gpt2, the text to train on with o200k",
+        ),
+    ],
+)
+def test_a_run_refuses_before_it_counts(
+    grouped: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("input: train.jsonl\nparity: true\nmax_merges: 60\n")
+    done = bpe("run", job, *arguments, "--output", tmp_path / "all", cwd=grouped, status=None)
+    assert done.returncode in (1, 2)
+    assert message in done.stderr.replace("\n", " ").replace("--dev-counts", "`dev_counts`", 1)
+    assert not (tmp_path / "all").exists()
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,22 @@ def test_chunks_and_held_out_documents_say_so(folder: Path, tmp_path: Path) -> N
     assert "held out for validation" in page
 
 
+def test_a_mix_says_what_each_source_has_given(folder: Path, tmp_path: Path) -> None:
+    for name in ("web", "code"):
+        lines = (json.dumps({"text": f"{name} lowest " * (n % 7)}) for n in range(60))
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    patterns = (f"web={tmp_path}/web.jsonl", f"code={tmp_path}/code.jsonl")
+    settings = EncodeSettings(mix=("web=75%", "code=25%"), token_budget=200)
+    inputs = InputSettings(patterns=patterns)
+    encode(inputs, folder / "tokenizer.json", tmp_path / "ids", encoding=settings)
+    report(str(tmp_path / "ids"))
+    said = text(section(tmp_path / "ids" / "report.html", "mix"))
+    for source in json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["mix"]["sources"]:
+        numbers = (source[name] for name in ("asked", "tokens", "available_tokens", "documents"))
+        assert " ".join(f"{number:,}" for number in numbers) in " ".join(said.split())
+    assert "web 75.00% " in " ".join(said.split())
+
+
 def test_only_the_parts_of_the_sample_are_read(folder: Path, tmp_path: Path) -> None:
     corpus = encoded(folder, tmp_path / "ids")
     files = [part["file"] for part in json.loads((corpus / "manifest.json").read_bytes())["parts"]]

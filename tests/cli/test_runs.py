@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -16,6 +17,7 @@ from bpe.errors import CountsError
 from pipelines import CountCorpus, ReadCounts
 from pipelines.errors import ConfigError
 from tests.cli.process import bpe
+from tests.cli.reports import section, sections, table, text
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import tree
@@ -45,7 +47,7 @@ def expected(work: Path, **settings: Any) -> PretokenCounts:
 def assert_same(found: PretokenCounts, counts: PretokenCounts) -> None:
     assert dict(found.items()) == dict(counts.items())
     assert (found.runs, found.pretokenizer) == (counts.runs, counts.pretokenizer)
-    assert found.special_tokens == counts.special_tokens
+    assert (found.special_tokens, found.cut) == (counts.special_tokens, counts.cut)
     for name in ("documents", "bytes", "pretokens"):
         assert getattr(found.totals, name) == getattr(counts.totals, name)
 
@@ -196,7 +198,6 @@ def test_what_needs_pretokens_refuses_runs_by_name(work: Path, tmp_path: Path) -
         ((*train, "--vocab-size", "300"), "runs holds counts of runs (tokenizer"),
         ((*train, "--vocab-size", "300"), "learn superwords from them: give --tokenizer, and"),
         ((*train[:3], "--counts", "words", *train[3:], "--vocab-size", "300"), "different runs"),
-        (("report", "runs"), "a report shows the counts of pre-tokens"),
         (("diff", "words.json", "words.json", "--counts", "runs"), "not of pre-tokens"),
         (
             (
@@ -211,6 +212,52 @@ def test_what_needs_pretokens_refuses_runs_by_name(work: Path, tmp_path: Path) -
         assert message in refused.stderr
         assert "Traceback" not in refused.stderr
     assert not (tmp_path / "model").exists()
+
+
+def test_a_report_shows_runs_as_text(work: Path, tmp_path: Path) -> None:
+    counts = expected(work)
+    lengths = Counter(len(key) // 2 for key, _ in counts.items())
+    bpe("report", "runs", "--output", tmp_path / "report.html", cwd=work)
+    shown = section(tmp_path / "report.html", "runs")
+    said = text(shown)
+    assert f"of {len(counts):,} distinct runs" in said
+    frequent = table(shown, "run", "occurrences", below="The most frequent runs")
+    most = max(counts.items(), key=lambda one: (one[1], one[0]))
+    words = library.Tokenizer.load(work / "words.json")
+    ids = [int.from_bytes(most[0][at : at + 2], "little") for at in range(0, len(most[0]), 2)]
+    assert frequent[0] == [words.decode(ids).replace(" ", "␣"), f"{most[1]:,}"]
+    longest = table(shown, "run", "tokens", "occurrences", below="The longest runs")
+    assert longest[0][1] == str(max(lengths))
+    assert "pre-tokens" not in sections((tmp_path / "report.html").read_text("utf-8"))
+    shutil.copytree(work / "runs", tmp_path / "runs")
+    words_of(TEXTS, merges=40).save(tmp_path / "runs" / "tokenizer.json")
+    refused = bpe("report", tmp_path / "runs", cwd=work, status=1).stderr
+    assert "not the tokenizer whose runs are counted there" in refused
+
+
+def test_runs_by_group(work: Path, tmp_path: Path) -> None:
+    groups = {"a": TEXTS[::3], "b": TEXTS[1::3], "c": ["42"]}
+    rows = [{"text": one, "kind": kind} for kind, some in groups.items() for one in some]
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    count = (*COUNT, "--input", corpus, "--group-by", "kind", "--split-size", "700")
+    bpe(*count, "--workers", "4", "--output", tmp_path / "runs", cwd=work)
+    words = library.Tokenizer.load(work / "words.json")
+    for kind, some in groups.items():
+        folder = tmp_path / "runs" / f"kind={kind}"
+        assert_same(PretokenCounts.load(folder), library.count_runs(some, tokenizer=words))
+        assert library.Tokenizer.load(folder / "tokenizer.json") == words
+    assert "runs in 48 files; counting the input again gives the same" in (
+        bpe("verify", tmp_path / "runs", "--input", corpus, cwd=work).stdout
+    )
+    train = ("train", "--tokenizer", "words.json", "--superwords", "9", "--output")
+    bpe(*train, tmp_path / "groups", "--counts", tmp_path / "runs", cwd=work)
+    together = [one for some in groups.values() for one in some]
+    runs = library.count_runs(together, tokenizer=words)
+    expected = library.train_superwords(runs, tokenizer=words, superwords=9)
+    assert library.Tokenizer.load(tmp_path / "groups" / "tokenizer.json") == expected
+    bpe("report", tmp_path / "runs", "--output", tmp_path / "report.html", cwd=work)
+    assert "runs" in sections((tmp_path / "report.html").read_text("utf-8"))
 
 
 def test_runs_of_files_that_arrive(work: Path, tmp_path: Path) -> None:

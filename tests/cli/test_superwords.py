@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import tokenizers
 
 import bpe as library
 from bpe.byte_alphabet import to_text
@@ -31,7 +32,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("superwords")
     write_corpus(folder / "corpus", TEXTS)
     for name, options in METHODS.items():
-        bpe(*TRAIN, *options, "--output", name, cwd=folder)
+        bpe(*TRAIN, *options, "--workers", "1", "--output", name, cwd=folder)
     bpe(
         *("encode", "--input", "corpus", "--tokenizer", "super", "--output", "ids"),
         *("--workers", "2", "--quiet"),
@@ -69,7 +70,17 @@ def test_one_command_makes_the_tokenizer_of_the_library(work: Path, method: str)
         assert len(made) <= len(words)
 
 
-@pytest.mark.parametrize("method", METHODS)
+def test_the_same_ids_with_other_workers(work: Path, tmp_path: Path) -> None:
+    for workers in ("1", "4"):
+        bpe(
+            *("encode", "--input", "corpus", "--tokenizer", "super", "--split-size", "700"),
+            *("--workers", workers, "--output", tmp_path / workers, "--quiet"),
+            cwd=work,
+        )
+    assert tree(tmp_path / "1") == tree(tmp_path / "4")
+
+
+@pytest.mark.parametrize("method", ["super", pytest.param("boundless", marks=pytest.mark.long)])
 def test_the_same_bytes_with_other_workers_and_phase_by_phase(
     work: Path, tmp_path: Path, method: str
 ) -> None:
@@ -194,7 +205,7 @@ def test_a_training_that_failed_can_be_repeated(work: Path, tmp_path: Path) -> N
         (("--superwords", "0"), "0 is out of range: use 1 or more"),
         (("--superwords", "3", "--ties", "first-seen"), "counts of runs do not track the order"),
         (("--superwords", "3", "--ties", "huggingface"), "huggingface"),
-        (("--superwords", "3", "--model", "wordpiece"), "runs are of byte-level tokens"),
+        (("--superwords", "3", "--model", "wordpiece"), "--model: superwords need tokens of"),
         (("--superwords", "3", "--merge-pattern", "("), "merge pattern '(' does not compile"),
         (("--superwords", "3", "--tokenizer", "x"), "--tokenizer goes with --counts of runs"),
         (("--max-run", "3"), "--max-run needs --superwords N or --boundless"),
@@ -359,17 +370,65 @@ def test_diff_tells_superwords(work: Path) -> None:
     assert "superwords" in refused.stderr + refused.stdout
 
 
-@pytest.mark.parametrize("target", ["o.tiktoken", "vocab.json", "plain/tokenizer.json"])
+@pytest.mark.parametrize("target", ["o.tiktoken", "vocab.json"])
 def test_formats_without_superwords_are_refused(work: Path, tmp_path: Path, target: str) -> None:
-    (tmp_path / "plain").mkdir()
-    refused = bpe("convert", "super/tokenizer.json", tmp_path / target, cwd=work, status=None)
-    if refused.returncode == 0:  # our dialect of tokenizer.json says all
-        copy = library.Tokenizer.load(tmp_path / target)
-        assert copy.superwords == expected("super").superwords
-        assert "beam-bpe" in (tmp_path / target).read_text("utf-8")
-    else:
-        assert "superwords" in refused.stderr
-        assert not (tmp_path / target).exists()
+    refused = bpe("convert", "super/tokenizer.json", tmp_path / target, cwd=work, status=1)
+    assert "cannot hold superwords" in refused.stderr
+    assert "--approximate" in refused.stderr
+    assert not (tmp_path / target).exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_hugging_faces_library_gives_the_same_ids(work: Path, tmp_path: Path, method: str) -> None:
+    bpe("convert", method, tmp_path / "hf.json", cwd=work)
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf.json"))
+    ours = expected(method)
+    encoded = theirs.encode_batch(TEXTS, add_special_tokens=False)
+    special = [ours.encode(text, allowed_special="all") for text in TEXTS]
+    assert [one.ids for one in encoded] == special
+    bpe("convert", tmp_path / "hf.json", tmp_path / "back.json", "--dialect", "beam-bpe", cwd=work)
+    assert library.Tokenizer.load(tmp_path / "back.json").superwords == ours.superwords
+
+
+def test_commands_without_superwords_say_so(work: Path) -> None:
+    refused = bpe("words", "low", "lower", "--superwords", "2", cwd=work, status=2)
+    assert "No such option '--superwords'" in refused.stderr
+    shown = bpe("verify", "super/tokenizer.json", cwd=work).stdout
+    assert "merges, 25 superwords" in shown
+
+
+def test_the_approximate_form_says_how_much_differs(work: Path, tmp_path: Path) -> None:
+    target = tmp_path / "hf.json"
+    command = ("convert", "super", target, "--approximate")
+    counts = ("--counts", "super/runs", "--counts", "super/counts")
+    measured = json.loads(bpe(*command, *counts, "--json", cwd=work).stdout)["approximate"]
+    exact, words = expected("super"), words_of(TEXTS)
+    form = library.Tokenizer.load(target)
+    assert form.superwords == []
+    assert [one["unit"] for one in measured] == ["run", "pre-token"]
+    runs = library.PretokenCounts.load(work / "super" / "runs")
+    keys = [
+        (words.decode(memoryview(key).cast("H").tolist()), count) for key, count in runs.items()
+    ]
+    pretokens = library.PretokenCounts.load(work / "super" / "counts").items()
+    counted: list[list[tuple[str | bytes, int]]] = [[*keys], [*pretokens]]
+    for found, items in zip(measured, counted, strict=True):
+        pairs = [(exact.encode(text), form.encode(text), count) for text, count in items]
+        assert found["texts"] == sum(count for *_, count in pairs)
+        assert found["texts_that_differ"] == sum(n for ours, other, n in pairs if ours != other)
+        assert found["tokens"] == sum(len(ours) * n for ours, _, n in pairs)
+        assert (found["tokens_that_differ"] > 0) == (found["texts_that_differ"] > 0)
+    shown = bpe(*command, *counts, "--overwrite", cwd=work).stdout
+    assert "approximate: it gives other ids than super" in shown
+    assert f"documents differ more: bpe compare super {target} --input PATTERN" in shown
+    refused = bpe("convert", "super", target, "--counts", "super/runs", cwd=work, status=2)
+    assert "--counts goes with --approximate" in refused.stderr
+    refused = bpe("convert", "super/words", target, "--approximate", cwd=work, status=1)
+    assert "no superwords" in refused.stderr
+    refused = bpe(
+        "convert", "boundless", target, "--approximate", "--counts", "nowhere", cwd=work, status=1
+    )
+    assert "nowhere" in refused.stderr
 
 
 def published(name: str) -> list[tuple[str, str, int]]:

@@ -105,3 +105,36 @@ def test_a_row_that_was_edited_is_named(tmp_path: Path, row: str) -> None:
     (tmp_path / "drift" / "2026-01-01.jsonl").write_text(row + "\n", "utf-8")
     with pytest.raises(InputError, match="drift: a row is damaged"):
         Series(str(tmp_path), DriftSettings(), None)
+
+
+def test_a_watch_measures_superwords(tmp_path: Path) -> None:
+    texts = ["low lower lowest new newer newest " * 30] * 20
+    counts = bpe.count_pretokens(texts)
+    counts.save(tmp_path / "counts")
+    words = bpe.train(counts, vocab_size=300)
+    runs = bpe.count_runs(texts, tokenizer=words)
+    tokenizer = bpe.train_superwords(runs, tokenizer=words, superwords=5)
+    boundless = bpe.train_superwords(runs, tokenizer=words, boundless=True)
+    for name, one in (("model", tokenizer), ("boundless", boundless)):
+        (tmp_path / name).mkdir()
+        one.save(tmp_path / name / "tokenizer.json", dialect="beam-bpe")
+        assert one.training is not None
+        one.training.save(tmp_path / name / "training.json")
+    trained = trained_bytes_per_token(str(tmp_path / "model" / "tokenizer.json"))
+    ids = tokenizer.encode_batch(texts)
+    assert trained == sum(map(len, texts)) / sum(map(len, ids))
+    assert trained_bytes_per_token(str(tmp_path / "boundless" / "tokenizer.json")) is None
+    (tmp_path / "in").mkdir()
+    text = "low lower lowest ξένο"
+    (tmp_path / "in" / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    run(
+        *("encode", "--watch", "in/*", "--tokenizer", "model/tokenizer.json", "--quiet"),
+        *("--baseline", "counts", "--interval", "0.2", "--settle", "0", "--stop-idle", "0.5"),
+        *("--output", "ids"),
+        cwd=tmp_path,
+    )
+    (path,) = (tmp_path / "ids" / "drift").iterdir()
+    (row,) = map(json.loads, path.read_text().splitlines())
+    assert row["trained_bytes_per_token"] == trained
+    assert row["bytes_per_token"] == len(text.encode()) / len(tokenizer.encode(text))
+    assert row["unseen_per_million"] == pytest.approx(1e6 / 4)
