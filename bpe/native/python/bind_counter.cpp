@@ -5,13 +5,14 @@
 #include "count/run_counter.h"
 #include "python/bindings.h"
 #include "python/pretokenizer.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 
 namespace bpe {
 
 namespace {
 
-using Release = py::call_guard<py::gil_scoped_release>;
+using Release = py::call_guard<Unlocked>;
 
 std::vector<std::string> to_strings(const std::vector<py::bytes>& values) {
   return {values.begin(), values.end()};
@@ -51,7 +52,7 @@ std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& off
   const OptionalNumbers document_view(documents), position_view(positions);
   if (documents && (document_view.span().size() != rows || position_view.span().size() != rows))
     throw std::invalid_argument("documents and positions need one number a row");
-  const py::gil_scoped_release release;
+  const Unlocked unlocked;
   RunColumns columns;
   size_t bytes = 0;
   for (size_t row = 0; row < rows; ++row) bytes += keys[row].size();
@@ -85,7 +86,7 @@ std::shared_ptr<CountRun> run_of_state(const py::tuple& state) {
 // Begin, end and index of each special token in a text, and of the text between, which has -1.
 Buffer cut_special(const SpecialMatcher& matcher, const py::buffer& data) {
   const View<uint8_t> text(data);
-  const py::gil_scoped_release release;
+  const Unlocked unlocked;
   std::vector<int64_t> parts;
   const auto add = [&](const uint8_t* from, const uint8_t* to, int64_t which) {
     parts.insert(parts.end(), {from - text.begin(), to - text.begin(), which});
@@ -103,7 +104,7 @@ py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) 
   std::vector<uint8_t> data;
   std::vector<int64_t> offsets{0}, rows;
   {
-    const py::gil_scoped_release release;
+    const Unlocked unlocked;
     for (size_t row = 0; row < column.rows(); ++row) {
       const Bytes text = column[row];
       matcher.cut(
@@ -162,7 +163,7 @@ void bind_counter(py::module_& module) {
         losses.id_bytes = id_bytes;
         std::shared_ptr<CountRun> kept;
         {
-          const py::gil_scoped_release release;
+          const Unlocked unlocked;
           kept = pruned(run, below, losses);
         }
         return py::make_tuple(kept, losses.rows, losses.occurrences, losses.bytes,
@@ -200,7 +201,7 @@ void bind_counter(py::module_& module) {
              const py::buffer& whole) {
             const OptionalNumbers numbers(places);
             const View<uint8_t> flags(whole);
-            const py::gil_scoped_release release;
+            const Unlocked unlocked;
             return counter.add(column, numbers.span(), {flags.data(), flags.size()});
           },
           py::arg("column"), py::arg("places") = py::none(), py::arg("whole") = py::bytes())
@@ -211,7 +212,7 @@ void bind_counter(py::module_& module) {
             const View<uint8_t> bytes(data);
             const View<int64_t> span_view(spans), row_view(row_ends);
             const OptionalNumbers numbers(places);
-            const py::gil_scoped_release release;
+            const Unlocked unlocked;
             return counter.add_pieces({bytes.data(), bytes.size()},
                                       {span_view.data(), span_view.size()},
                                       {row_view.data(), row_view.size()}, numbers.span());
@@ -234,7 +235,7 @@ void bind_counter(py::module_& module) {
              const py::buffer& row_ends, bool cut) {
             const View<uint8_t> bytes(data);
             const View<int64_t> triples(pieces), rows(row_ends);
-            const py::gil_scoped_release release;
+            const Unlocked unlocked;
             return counter.add_pieces(span_of(bytes), span_of(triples), span_of(rows), cut);
           },
           py::arg("data"), py::arg("pieces"), py::arg("row_ends"), py::kw_only(), py::arg("cut"))

@@ -5,6 +5,7 @@
 #include "encode/ranked.h"
 #include "python/bindings.h"
 #include "python/pretokenizer.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/text_column.h"
@@ -28,7 +29,7 @@ std::shared_ptr<Encoder> make_encoder(
   const View<int64_t> offsets(token_offsets);
   const View<uint32_t> triples(merges), across(superwords);
   const View<uint8_t> of_id(marks);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   const size_t tokens = offsets.size() == 0 ? 0 : offsets.size() - 1;
   return std::make_shared<Encoder>(
       Vocabulary(span_of(data), span_of(offsets)), span_of(triples), special_ids,
@@ -45,7 +46,7 @@ Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Enco
   std::optional<View<uint64_t>> view;
   if (seeds) view.emplace(*seeds);
   EncodedRows rows = [&] {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     return encode(Encoder::Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
   }();
   Unencodables unencodable;
@@ -80,7 +81,7 @@ Columns decode(const Encoder& encoder, const py::buffer& ids, const py::buffer& 
                const std::vector<int64_t>& skipped) {
   const View<uint32_t> tokens(ids);
   const View<int64_t> rows(offsets);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   DecodedRows decoded = encoder.decode(span_of(tokens), span_of(rows), skipped);
   return {Buffer(std::move(decoded.data)), Buffer(std::move(decoded.offsets))};
 }
@@ -97,7 +98,7 @@ Buffer merges_from_ranks(const py::buffer& token_data, const py::buffer& token_o
                          const std::string& model) {
   const View<uint8_t> data(token_data);
   const View<int64_t> offsets(token_offsets);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   try {
     return Buffer(
         merges_of_ranks(Vocabulary(span_of(data), span_of(offsets)), model_from_name(model)));
@@ -111,7 +112,7 @@ Buffer listed_merges_that_happen(const py::buffer& token_data, const py::buffer&
   const View<uint8_t> data(token_data);
   const View<int64_t> offsets(token_offsets);
   const View<uint32_t> triples(merges);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   return Buffer(merges_that_happen(Vocabulary(span_of(data), span_of(offsets)), span_of(triples),
                                    model_from_name(model)));
 }

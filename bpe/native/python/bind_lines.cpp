@@ -1,5 +1,6 @@
 // Python face of the line readers.
 #include "python/bindings.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/lines.h"
@@ -17,7 +18,7 @@ py::tuple split_lines_tuple(const py::buffer& data, int64_t place) {
   const View<uint8_t> view(data);
   Lines lines;
   {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     lines = split_lines(chars(view), place);
   }
   return py::make_tuple(Buffer(std::move(lines.text)), Buffer(std::move(lines.offsets)),
@@ -31,7 +32,7 @@ py::tuple read_json_lines_tuple(const py::buffer& data, int64_t place, const py:
   const std::string_view text_name = text_field, id_name = id_field;
   JsonLines rows;
   {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     rows = read_json_lines(chars(view), place, text_name, id_name, id_required);
   }
   return py::make_tuple(Buffer(std::move(rows.text)), Buffer(std::move(rows.text_offsets)),
@@ -44,7 +45,7 @@ py::object tokens_in_rank_order_tuple(const py::buffer& data) {
   const View<uint8_t> view(data);
   std::optional<RankedTokens> tokens;
   {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     tokens = tokens_in_rank_order(chars(view));
   }
   if (!tokens) return py::none();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "python/bindings.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/normalizer.h"
@@ -41,14 +42,14 @@ void bind_normalizer(py::module_& module) {
       "changed_rows",
       [](const TextColumn& column, const std::string& step) {
         const uint8_t properties = changed_by(step);
-        const py::gil_scoped_release release;
+        const Unlocked unlocked;
         return Buffer(rows_with(properties, column));
       },
       py::arg("column"), py::arg("step"));
   module.def(
       "lowercase",
       [](const TextColumn& column) {
-        const py::gil_scoped_release release;
+        const Unlocked unlocked;
         return to_buffers(lowercase(column));
       },
       py::arg("column"));
@@ -56,7 +57,7 @@ void bind_normalizer(py::module_& module) {
       "strip_marks",
       [](const TextColumn& column, const std::string& step) {
         const uint8_t properties = changed_by(step);
-        const py::gil_scoped_release release;
+        const Unlocked unlocked;
         return to_buffers(strip(properties, column));
       },
       py::arg("column"), py::arg("step"));

@@ -1,6 +1,7 @@
 // Python face of packing.
 #include "pack/best_fit.h"
 #include "python/bindings.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
 
@@ -11,7 +12,7 @@ void bind_pack(py::module_& module) {
       "best_fit",
       [](const py::buffer& sizes, int64_t capacity) {
         const View<int64_t> view(sizes);
-        const py::gil_scoped_release release;
+        const Unlocked unlocked;
         return Buffer(best_fit(span_of(view), capacity));
       },
       py::arg("sizes"), py::arg("capacity"));

@@ -3,6 +3,7 @@
 
 #include "python/bindings.h"
 #include "python/pretokenizer.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "text/scanner.h"
@@ -27,7 +28,7 @@ Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data, bo
   const std::optional<Pretokenizer> chosen = pretokenizer_of(pretokenizer);
   if (!chosen) throw std::invalid_argument("name a pre-tokenizer");
   const View<uint8_t> text(data);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   if (const auto* name = std::get_if<NamedPattern>(&*chosen); name && portable)
     return with_pattern(*name, [&](auto pattern) {
       using Portable = Scanner<typename decltype(pattern)::type, PortableBlock>;
@@ -51,7 +52,7 @@ py::tuple described() {
 }
 
 Buffer malformed_rows(const TextColumn& column) {
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   std::vector<int64_t> rows;
   for (size_t row = 0; row < column.rows(); ++row) {
     const std::span<const uint8_t> text = column[row];

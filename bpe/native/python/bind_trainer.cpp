@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "python/bindings.h"
+#include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
 #include "train/parity_trainer.h"
@@ -63,7 +64,7 @@ void add_words(Trainer& trainer, const py::buffer& data_object, const py::buffer
   if (symbol_of_byte.size() != 256) throw std::invalid_argument("need a symbol for each byte");
   for (const uint8_t symbol : symbol_of_byte)
     if (symbol >= trainer.tokens().size()) throw std::invalid_argument("no such symbol");
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   const WordColumn words{span_of(data), span_of(offsets)};
   check_words(words, counts);
   trainer.reserve(words.bytes(), words.words());
@@ -92,7 +93,7 @@ void add_character_words(Trainer& trainer, const py::buffer& data_object,
   const View<int64_t> offsets(offsets_object), counts(counts_object);
   const View<uint32_t> first(first_object), rest(rest_object);
   const Uncovered uncovered = uncovered_of(uncovered_name);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   const WordColumn words{span_of(data), span_of(offsets)};
   check_words(words, counts);
   const CharacterSymbols symbols(span_of(first), span_of(rest),
@@ -113,7 +114,7 @@ void add_token_words(Trainer& trainer, const py::buffer& ids_object,
                      const py::buffer& symbols_object) {
   const View<uint32_t> ids(ids_object), symbol_of_id(symbols_object);
   const View<int64_t> offsets(offsets_object), counts(counts_object);
-  py::gil_scoped_release release;
+  const Unlocked unlocked;
   if (offsets.size() != counts.size() + 1) throw std::invalid_argument("need words + 1 offsets");
   for (size_t word = 0; word < counts.size(); ++word)
     if (counts[word] < 0 || offsets[word] < 0 || offsets[word + 1] < offsets[word] ||
@@ -135,7 +136,7 @@ py::tuple word_characters(const py::buffer& data_object, const py::buffer& offse
   const View<int64_t> offsets(offsets_object);
   WordCharacters found;
   {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     const WordColumn words{span_of(data), span_of(offsets)};
     words.check();
     found = characters_of(words);
@@ -151,7 +152,7 @@ py::tuple character_counts(const py::buffer& data_object, const py::buffer& offs
   const View<int64_t> offsets(offsets_object), counts(counts_object);
   CharacterCounts found;
   {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     const WordColumn words{span_of(data), span_of(offsets)};
     check_words(words, counts);
     found = count_characters(words, span_of(counts));
@@ -162,7 +163,7 @@ py::tuple character_counts(const py::buffer& data_object, const py::buffer& offs
 py::object peek(Trainer& trainer) {
   std::optional<Merge> next;
   {
-    py::gil_scoped_release release;
+    const Unlocked unlocked;
     next = trainer.peek();
   }
   if (!next) return py::none();
@@ -219,7 +220,7 @@ void bind_trainer(py::module_& module) {
       .def("add_token_words", &add_token_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_id"))
       .def("peek", &peek)
-      .def("step", &Trainer::step, py::arg("merges"), py::call_guard<py::gil_scoped_release>())
+      .def("step", &Trainer::step, py::arg("merges"), py::call_guard<Unlocked>())
       .def("finish", &Trainer::finish)
       .def_property_readonly("merge_count", [](const Trainer& t) { return t.merges().size(); })
       .def_property_readonly("token_count", [](const Trainer& t) { return t.tokens().size(); })
@@ -260,8 +261,7 @@ void bind_trainer(py::module_& module) {
            py::arg("pooled").none(true), py::arg("global_merges"), py::arg("window"),
            py::arg("alpha"), py::arg("ratios"), py::keep_alive<1, 2>(), py::keep_alive<1, 3>(),
            py::keep_alive<1, 4>())
-      .def("step", &ParityTrainer::step, py::arg("merges"),
-           py::call_guard<py::gil_scoped_release>())
+      .def("step", &ParityTrainer::step, py::arg("merges"), py::call_guard<Unlocked>())
       .def("chosen", [](const ParityTrainer& t) { return Buffer(t.chosen()); });
 }
 
