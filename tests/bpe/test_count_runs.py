@@ -23,6 +23,7 @@ from bpe.reference.encode import encode as reference_encode
 from bpe.run_counting import RunCounter
 from tests.bpe.superword_tokenizers import ADDED, SPECIAL, segments_of, superword_tokenizers, texts
 from tests.bpe.vocabularies import BYTES
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +114,7 @@ def test_equals_the_textbook(
 
 
 @given(word_tokenizers, st.lists(texts, max_size=6), st.lists(st.integers(0, 6), max_size=3))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_blocks_and_drains_change_nothing(
     tokenizer: bpe.Tokenizer, rows: list[bytes], cuts: list[int]
 ) -> None:

@@ -23,6 +23,7 @@ from bpe.tokenizer import CacheUse
 from tests.bpe.steps import INSTRUMENTED, assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources, strings
 from tests.bpe.vocabularies import BYTES, SPECIAL, MergeTable, merge_tables, small_tokenizer
+from tests.examples import examples
 
 MEGABYTE = 1 << 20
 RANDOM = random.Random(1)  # the same texts every time
@@ -69,7 +70,7 @@ def test_equals_the_textbook_on_any_merges(
 
 
 @given(table=merge_tables(), letters=st.text("abc", min_size=1, max_size=4), seed=st.integers())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_long_pieces_equal_the_textbook(table: MergeTable, letters: str, seed: int) -> None:
     tokens, merges = table
     tokenizer = bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=bpe.Pretokenizer("none"))
@@ -82,14 +83,14 @@ def test_long_pieces_equal_the_textbook(table: MergeTable, letters: str, seed: i
 @pytest.mark.parametrize("name", bpe.PRETOKENIZERS)
 @pytest.mark.parametrize("whole", [False, True])
 @given(text=byte_strings())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_any_bytes_equal_the_textbook(name: str, whole: bool, text: bytes) -> None:
     tokenizer = small_tokenizer(name, ignore_merges=whole)
     assert tokenizer.encode(text) == reference(tokenizer, text)
 
 
 @given(text=byte_strings())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_pattern_equals_the_textbook(text: bytes) -> None:
     tokenizer = small_tokenizer(None, pattern=r"\p{L}+|\d")
     ids = tokenizer.encode(text)
@@ -109,7 +110,7 @@ def test_a_pattern_that_means_the_same_gives_the_same_ids() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(bpe.PRETOKENIZERS) - LOSSY))
 @given(text=byte_strings())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_any_bytes_come_back(name: str, text: bytes) -> None:
     tokenizer = small_tokenizer(name)
     assert tokenizer.lossless
@@ -179,7 +180,7 @@ def test_special_tokens_are_plain_text_unless_allowed() -> None:
 @pytest.mark.parametrize("name", bpe.PRETOKENIZERS)
 @pytest.mark.parametrize("whole", [False, True])
 @given(text=st.lists(st.sampled_from([*SPECIAL, "<|end", "|>", " ", "a"])).map("".join))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_a_text_cannot_forge_a_special_token(name: str, whole: bool, text: str) -> None:
     tokenizer = small_tokenizer(name, ignore_merges=whole)
     assert not set(tokenizer.encode(text)) & set(tokenizer.special_tokens.values())

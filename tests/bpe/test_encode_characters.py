@@ -15,6 +15,7 @@ import bpe
 from bpe.errors import EncodingError, TokenizerError, UnknownCharacterError
 from tests.bpe.models import LETTERS, STRANGERS, character_tokenizers, make, reference, texts
 from tests.bpe.texts import byte_strings
+from tests.examples import examples
 
 # System A of the descriptions: frequencies low 5, lower 2, newest 6, widest 3, new 4.
 STRINGS = [*("<pad>", "<unk>", "<bos>", "<eos>"), "</w>", *"deilnorstw"]
@@ -82,13 +83,13 @@ def test_equals_the_textbook(tokenizer: bpe.Tokenizer, samples: list[str]) -> No
 
 
 @given(tokenizer=character_tokenizers(), text=byte_strings())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_any_bytes_equal_the_textbook(tokenizer: bpe.Tokenizer, text: bytes) -> None:
     assert tokenizer.encode(text) == reference(tokenizer, text)
 
 
 @given(tokenizer=character_tokenizers(), seed=st.integers())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_long_words_equal_the_textbook(tokenizer: bpe.Tokenizer, seed: int) -> None:
     text = "".join(random.Random(seed).choices(LETTERS + STRANGERS, k=150))
     for size in (62, 63, 64, 65, 150):  # around the change of algorithm
@@ -113,7 +114,7 @@ def test_a_pattern_cuts_words_as_well() -> None:
     tokenizer=character_tokenizers(unknown=False),
     samples=st.lists(texts(LETTERS + STRANGERS[:2]), max_size=6),
 )
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_rows_with_unknown_characters_are_named(
     tokenizer: bpe.Tokenizer, samples: list[str]
 ) -> None:

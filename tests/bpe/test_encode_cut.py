@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import unicodedata2
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
@@ -17,6 +17,7 @@ from bpe.special_tokens import SpecialCutter
 from tests.bpe.models import make
 from tests.bpe.texts import byte_strings
 from tests.bpe.vocabularies import SPECIAL, ranked_tokens, small_tokenizer
+from tests.examples import examples
 
 NORMALIZERS = [("nfc",), ("nfkc", "lowercase"), ("nfd", "strip-accents"), ("lowercase", "nfc")]
 WIDE = "".join(chr(ord(char) + 0xFEE0) for char in "<|end|>")
@@ -61,7 +62,7 @@ mixed = st.lists(pieces, max_size=12).map("".join).map(str.encode) | byte_string
 @pytest.mark.parametrize("normalizer", NORMALIZERS)
 @pytest.mark.parametrize("never_split", [(), ("url", r"\d+")])
 @given(text=mixed, special=st.sampled_from([[], SPECIAL, SPECIAL[1:2]]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_cut_then_normalized_then_cut(
     normalizer: tuple[str, ...], never_split: tuple[str, ...], text: bytes, special: list[str]
 ) -> None:
@@ -74,7 +75,7 @@ def test_cut_then_normalized_then_cut(
 
 
 @given(text=mixed)
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_normalized_text_encodes_as_if_it_had_been_given(text: bytes) -> None:
     tokenizer = prepared(normalizer=("nfkc", "lowercase"))
     assert tokenizer.encode(text) == small_tokenizer().encode(

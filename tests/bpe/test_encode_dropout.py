@@ -20,6 +20,7 @@ from bpe.reference.encode import SplitMix64
 from tests.bpe.models import LETTERS, character_tokenizers, make, reference, texts
 from tests.bpe.texts import byte_strings, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
+from tests.examples import examples
 
 RATES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]) | st.floats(0, 1)
 SEEDS = st.integers(0, 2**64 - 1)
@@ -53,7 +54,7 @@ def test_characters_equal_the_textbook(
 
 @pytest.mark.parametrize("whole", [False, True])
 @given(text=byte_strings(), rate=RATES, seed=SEEDS)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_any_bytes_equal_the_textbook(whole: bool, text: bytes, rate: float, seed: int) -> None:
     tokenizer = small_tokenizer("cl100k", ignore_merges=whole)
     ids = tokenizer.encode(text, dropout=rate, seed=seed)
@@ -62,7 +63,7 @@ def test_any_bytes_equal_the_textbook(whole: bool, text: bytes, rate: float, see
 
 
 @given(table=merge_tables(), rate=RATES, seed=SEEDS)
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_long_pieces_equal_the_textbook(table: MergeTable, rate: float, seed: int) -> None:
     tokenizer = ranked(table)
     text = "".join(random.Random(seed).choices("abc", k=150))
@@ -74,7 +75,7 @@ def test_long_pieces_equal_the_textbook(table: MergeTable, rate: float, seed: in
 
 
 @given(text=byte_strings(), seed=SEEDS)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_no_dropout_is_plain_encoding_and_full_dropout_single_bytes(text: bytes, seed: int) -> None:
     for whole in (False, True):
         tokenizer = small_tokenizer("gpt2", ignore_merges=whole)

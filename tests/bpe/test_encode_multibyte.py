@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import bpe
 from tests.bpe.test_encode import reference
 from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables
+from tests.examples import examples
 
 # Bytes in common at both ends; two, three and four of them; ASCII and a space beside them.
 LETTERS = "éèɩ東𐐩a "
@@ -46,7 +47,7 @@ def trained(*strings: str, first: tuple[bytes, ...] = ()) -> MergeTable:
     ),
 )
 @example(table=trained("東", "é"), texts=["東é東".encode(), "東".encode()[:2] + "é".encode()])
-@settings(deadline=None, max_examples=400)
+@examples(400)
 def test_any_merges_equal_the_textbook(table: MergeTable, texts: list[bytes]) -> None:
     tokenizer = tokenizer_of(table)
     for text in texts:

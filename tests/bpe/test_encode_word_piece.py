@@ -17,6 +17,7 @@ from bpe.errors import TokenizerError
 from bpe.reference.encode import decode as reference_decode
 from tests.bpe.models import LETTERS, STRANGERS, make, reference, texts, word_pieces
 from tests.bpe.texts import byte_strings, library_sources
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +83,7 @@ def test_explain_takes_tokens_from_the_front() -> None:
 
 
 @given(tokenizer=word_pieces(), samples=st.lists(texts(LETTERS + STRANGERS[:2]), max_size=4))
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_equals_the_textbook_and_hugging_face(tokenizer: bpe.Tokenizer, samples: list[str]) -> None:
     theirs = huggingface(tokenizer)
     expected = [theirs.encode(text).ids for text in samples]
@@ -109,7 +110,7 @@ def test_decoding_equals_the_textbook_and_hugging_face(
 @given(tokenizer=word_pieces(), text=byte_strings())
 @example(tokenizer=bert(), text=b"un\xff")
 @example(tokenizer=bert(), text=b"\xe6\xbc")
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_any_bytes_equal_the_textbook(tokenizer: bpe.Tokenizer, text: bytes) -> None:
     assert tokenizer.encode(text) == reference(tokenizer, text)
 

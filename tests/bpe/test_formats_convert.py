@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import tiktoken
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
 from tokenizers import models, pre_tokenizers, processors, trainers
@@ -22,6 +22,7 @@ from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats import FORMATS, LEAVE_OUT, sentencepiece
 from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables, ranked_tokens, write_ranks
+from tests.examples import examples
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def test_special_tokens_by_name(tmp_path: Path) -> None:
 
 
 @given(table=merge_tables(), text=st.text("abc", max_size=60), whole=st.booleans())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_ranks_are_written_only_where_tiktoken_gives_the_same_ids(
     table: MergeTable, text: str, whole: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -254,7 +255,7 @@ def test_ranks_are_written_only_where_tiktoken_gives_the_same_ids(
 
 
 @given(table=merge_tables(), text=st.text("abc", max_size=60), whole=st.booleans())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_the_pair_is_written_only_where_it_gives_the_same_ids(
     table: MergeTable, text: str, whole: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from transformers import PreTrainedTokenizerFast
 
 import bpe
@@ -15,6 +15,7 @@ from bpe import formats
 from bpe.errors import TokenizerError
 from tests.bpe.models import character_tokenizers, make
 from tests.bpe.vocabularies import BYTES, small_tokenizer
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ def test_models_and_cuts_of_ours(tokenizer: bpe.Tokenizer, named: str, tmp_path:
 
 
 @given(tokenizer=character_tokenizers())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_any_characters(tokenizer: bpe.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "characters.json"
     tokenizer.save(path, dialect="beam-bpe")

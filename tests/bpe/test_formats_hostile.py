@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import BpeError, TokenizerFileError
 from tests.bpe.vocabularies import BYTES, small_tokenizer, write_ranks
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,7 +249,7 @@ def test_what_is_no_json(data: bytes, named: str, tmp_path: Path) -> None:
 
 
 @given(cut=st.floats(0, 1, exclude_max=True))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_truncated_file(cut: float, tmp_path_factory: pytest.TempPathFactory) -> None:
     data = json.dumps(good()).encode()
     path = tmp_path_factory.mktemp("cut") / "tokenizer.json"
@@ -283,7 +284,7 @@ def places(value: Any, prefix: str = "") -> list[str]:
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_a_wrong_value_anywhere_is_an_error_of_ours_or_harmless(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -17,6 +17,7 @@ import bpe
 from bpe.pretokenizer import LOSSY, NAMED
 from tests.bpe.texts import CHARACTERS, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
+from tests.examples import examples
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def check(pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer], text: str) -> None:
 
 
 @given(texts=st.lists(OLD_CHARACTERS, max_size=24))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_hard_text(texts: list[str], pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer]) -> None:
     check(pair, "".join(texts))
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import tokenizers
 import unicodedata2
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import (
     BertWordPieceTokenizer,
@@ -37,6 +37,7 @@ from bpe.normalizer import normalize
 from tests.bpe.models import make
 from tests.bpe.texts import CHARACTERS, code_points, library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
+from tests.examples import examples
 
 UNKNOWN = "[UNK]"
 OLD = unicodedata.ucd_3_2_0
@@ -104,7 +105,7 @@ def test_every_old_character_is_normalized_as_they_do(step: str) -> None:
 
 
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=4), number=st.integers(0, 299))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_any_steps(steps: list[str], number: int) -> None:
     file = json.loads(tokenizers.Tokenizer(models.BPE()).to_str())
     file["normalizer"] = write_normalizer(steps)
@@ -182,7 +183,7 @@ NEAR_SPACES = [
 
 
 @given(st.lists(st.sampled_from(NEAR_SPACES), max_size=30).map("".join))
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_tokens_that_no_composition_touches_are_found_in_composed_text(text: str) -> None:
     ours, theirs = neox()
     assert ours.encode(text) == theirs.encode(text).ids
@@ -250,7 +251,7 @@ def test_several_cuts(cuts: list[Any], use_regex: bool, tmp_path: Path) -> None:
 
 
 @given(texts=st.lists(st.sampled_from(CHARACTERS), max_size=24))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_hard_text_in_three_cuts(texts: list[str]) -> None:
     ours = bpe.Tokenizer(
         tokens=BYTES,

@@ -7,7 +7,7 @@ import re
 
 import pytest
 import tokenizers
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
@@ -17,6 +17,7 @@ from bpe.formats.huggingface_cuts import read_pre_tokenizer
 from bpe.formats.oniguruma import from_huggingface, to_huggingface
 from bpe.formats.strict_json import Entry
 from bpe.pretokenizer import NAMED
+from tests.examples import examples
 
 ATOMS = [
     *("a", "b", "A", "ſ", "'", " ", "\N{KELVIN SIGN}"),
@@ -49,7 +50,7 @@ def patterns() -> st.SearchStrategy[str]:
 
 
 @given(pattern=patterns(), texts=st.lists(st.lists(PIECES, max_size=12).map("".join), max_size=5))
-@settings(deadline=None, max_examples=400)
+@examples(400)
 def test_what_is_carried_over_means_the_same(pattern: str, texts: list[str]) -> None:
     try:
         ours = bpe.Pretokenizer(pattern=pattern)
@@ -75,7 +76,7 @@ CLASSES = st.builds(
 
 
 @given(pattern=CLASSES, text=st.lists(PIECES, max_size=20).map("".join))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_characters_of_a_class_in_a_class_are_those_of_both(pattern: str, text: str) -> None:
     assume("||" not in re.sub(r"[\[\]]", "", pattern))  # sets of two, to `regex`
     ours = bpe.Pretokenizer(pattern=from_huggingface(pattern))
@@ -98,7 +99,7 @@ def test_other_classes_in_a_class_are_refused(pattern: str) -> None:
     literal=st.booleans(),
     text=st.lists(PIECES | st.just("▁"), max_size=12).map("".join),
 )
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_matches_are_joined_with_what_is_beside_them(
     pattern: str, behavior: str, literal: bool, text: str
 ) -> None:
@@ -119,7 +120,7 @@ HUGGINGFACE_PATTERNS = {
 
 @pytest.mark.parametrize("name", HUGGINGFACE_PATTERNS)
 @given(text=st.lists(PIECES, max_size=12).map("".join))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_the_named_patterns_mean_the_same(name: str, text: str) -> None:
     theirs = pre_tokenizers.Split(tokenizers.Regex(HUGGINGFACE_PATTERNS[name]), "isolated")
     pieces = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]

@@ -26,6 +26,7 @@ from bpe.reference import pretokenize as reference
 from bpe.reference.encode import decode as reference_decode
 from bpe.reference.encode import encode as reference_encode
 from tests.bpe.texts import library_sources, strings
+from tests.examples import examples
 from tests.shared_data import shared_rows
 
 MARK = "▁"
@@ -142,7 +143,7 @@ ATOMS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_any_text(kind: str, text: str) -> None:
     ours, theirs, written = of_kind(kind)
     ids = theirs.encode(text, add_special_tokens=False).ids
@@ -156,7 +157,7 @@ def test_any_text(kind: str, text: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=12).map("".join), malformed=st.binary())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_any_bytes_as_by_the_readable_twin(kind: str, text: str, malformed: bytes) -> None:
     ours, *_ = of_kind(kind)
     data = text.encode() + malformed

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
@@ -18,6 +18,7 @@ from bpe.errors import TokenizerFileError
 from bpe.formats.sentencepiece import _message
 from bpe.models import BYTE_TOKENS
 from tests.bpe.texts import library_sources, strings
+from tests.examples import examples
 from tests.shared_data import shared_rows
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece here")
@@ -98,7 +99,7 @@ ATOMS = [
 
 @pytest.mark.parametrize("kind", [*KINDS, *RUNS])
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_any_text(kind: str, text: str) -> None:
     ours, theirs = of_kind(kind)
     ids = theirs.encode(text)
@@ -213,7 +214,7 @@ def test_a_truncated_file_is_refused_or_read_as_it_is() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_damaged_files_are_refused_or_read(changes: list[tuple[int, int]]) -> None:
     data = bytearray(trained("llama2"))
     for place, byte in changes:

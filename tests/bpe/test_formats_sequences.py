@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 from tokenizers.pre_tokenizers import Digits, Punctuation, Split
@@ -17,6 +17,7 @@ from tokenizers.pre_tokenizers import Digits, Punctuation, Split
 import bpe
 from bpe.errors import TokenizerFileError
 from tests.bpe.texts import library_sources, strings
+from tests.examples import examples
 from tests.shared_data import shared_rows
 
 
@@ -114,7 +115,7 @@ ATOMS = [
 
 @pytest.mark.parametrize("name", SEQUENCES)
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_any_text(name: str, text: str) -> None:
     ours, theirs, written = of_name(name)
     ids = theirs.encode(text, add_special_tokens=False).ids

@@ -6,12 +6,13 @@ import base64
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe.errors import TokenizerFileError
 from bpe.formats.tiktoken import _tokens_line_by_line, read
 from bpe.token_table import TokenTable
+from tests.examples import examples
 
 PATH = Path("some.tiktoken")
 TOKENS = st.lists(st.binary(min_size=1, max_size=5), min_size=1, max_size=6, unique=True)
@@ -29,7 +30,7 @@ def test_what_is_right_is_read_fast(tokens: list[bytes]) -> None:
     assert _tokens_line_by_line(PATH, lines(tokens)) == tokens
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(TOKENS, st.data())
 def test_what_is_read_fast_is_what_the_lines_say(tokens: list[bytes], data: st.DataObject) -> None:
     damaged = bytearray(lines(tokens))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
@@ -17,6 +17,7 @@ from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference import pretokenize as reference
 from bpe.reference.pretokenize import count as reference_count
 from tests.bpe.texts import MALFORMED, byte_strings, code_points, every_code_point, strings
+from tests.examples import examples
 
 SPECIAL = ("<s>", "<sep>")
 
@@ -45,14 +46,14 @@ def hard_texts() -> st.SearchStrategy[bytes]:
 
 
 @given(text=hard_texts() | byte_strings(), way=st.sampled_from(WAYS))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_texts_are_cut_as_the_textbook_says(text: bytes, way: dict[str, Any]) -> None:
     cut = Pretokenizer(**way)
     assert cut.split(text) == reference.split(cut, text)
 
 
 @given(texts=st.lists(hard_texts(), max_size=6), way=st.sampled_from(WAYS), special=st.booleans())
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_texts_are_counted_as_the_textbook_says(
     texts: list[bytes], way: dict[str, Any], special: bool
 ) -> None:
@@ -190,7 +191,7 @@ def test_one_pattern_in_a_list_is_that_pattern_or_name() -> None:
 
 
 @given(text=strings())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_several_patterns_cut_as_several_splits_of_huggingface(text: str) -> None:
     patterns = (PATTERNS["llama3"], r"\p{N}", "[aeiou]+")
     theirs = pre_tokenizers.Sequence(

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import unicodedata2
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import normalizers
 
@@ -16,6 +16,7 @@ from bpe.errors import PretokenizerError
 from bpe.normalizer import NORMALIZERS, normalize, normalize_column
 from bpe.reference import pretokenize as reference
 from tests.bpe.texts import CHARACTERS, MALFORMED, code_points, library_sources
+from tests.examples import examples
 
 FORMS = ("nfc", "nfd", "nfkc", "nfkd")
 CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -57,7 +58,7 @@ def column_of(values: list[str], steps: tuple[str, ...]) -> list[str]:
     steps=st.lists(st.sampled_from(NORMALIZERS), max_size=3).map(tuple),
     cut=st.integers(0, 2),
 )
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_a_column_is_normalized_as_the_textbook_says(
     texts: list[bytes], steps: tuple[str, ...], cut: int
 ) -> None:
@@ -147,7 +148,7 @@ def differences() -> frozenset[str]:
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_texts_are_normalized_as_by_huggingface(data: st.DataObject) -> None:
     anything = st.characters(
         exclude_categories=["Cs"], exclude_characters="".join(differences()), codec="utf-8"

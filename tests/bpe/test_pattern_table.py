@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 import regex
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import bpe
@@ -17,6 +17,7 @@ from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference.pretokenize import split as reference_split
 from tests.bpe.texts import byte_strings, every_code_point, library_sources
 from tests.bpe.vocabularies import small_tokenizer
+from tests.examples import examples
 
 # What tokenizers of today cut by, as their files have it.
 PUBLISHED = {
@@ -69,7 +70,7 @@ TEXTS = st.lists(
 
 
 @given(pattern=patterns(), texts=st.lists(TEXTS, min_size=1, max_size=5))
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @example(pattern=r"\s++$", texts=["  \n", " \n\n", "\n", "a \n"])
 @example(pattern=r"a{1,2}+a", texts=["aaa", "aa"])
 @example(pattern=r"a+?b|a", texts=["aab", "aac"])
@@ -100,7 +101,7 @@ KNOWN = {**PATTERNS, **PUBLISHED}
 
 @pytest.mark.parametrize("name", KNOWN)
 @given(text=byte_strings())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_published_patterns_are_tables(name: str, text: bytes) -> None:
     pattern = KNOWN[name]
     assert pieces(pattern_table(pattern), text) == reference_split(
@@ -188,7 +189,7 @@ def by_value(name: str) -> bpe.Tokenizer:
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
 @given(texts=st.lists(byte_strings(), max_size=4))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_counts_and_ids_are_those_of_the_textbook(name: str, texts: list[bytes]) -> None:
     cut = Pretokenizer(pattern=PATTERNS[name])
     words = [reference_split(cut, text) for text in texts]

@@ -21,6 +21,7 @@ from tests.bpe.texts import (
     strings,
     unicode_differences,
 )
+from tests.examples import examples
 from tests.shared_data import LONG
 
 MEGABYTE = 1 << 20
@@ -76,7 +77,7 @@ def check(text: bytes) -> None:
 
 
 @given(st.text("aZ9 \n\r\t!'/é", min_size=14, max_size=48).map(str.encode))
-@settings(deadline=None, max_examples=2000)
+@examples(2000)
 def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
     check(text)
 
@@ -88,7 +89,7 @@ def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> Non
         max_size=120,
     ).map(lambda parts: "".join(parts).encode())
 )
-@settings(deadline=None, max_examples=1000 if LONG else 300)
+@examples(1000 if LONG else 300)
 def test_windows_of_64_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
     check(text)
 
@@ -115,13 +116,13 @@ def test_every_byte_at_every_place_of_a_block(character: str) -> None:
 
 
 @given(byte_strings())
-@settings(deadline=None, max_examples=500)
+@examples(500)
 def test_every_pretokenizer_is_its_pattern_on_any_bytes(text: bytes) -> None:
     check(text)
 
 
 @given(strings())
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_every_pretokenizer_is_its_pattern_on_any_text(text: str) -> None:
     check(text.encode())
 

@@ -7,12 +7,13 @@ are what defines them.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from tests.bpe.texts import every_code_point, library_sources, strings
+from tests.examples import examples
 
 SCHEMES = ("llama3", "qwen2")
 SPLITS = {name: Split(Regex(PATTERNS[name]), "isolated") for name in SCHEMES}
@@ -24,7 +25,7 @@ def check(name: str, text: str) -> None:
 
 
 @given(strings())
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_hard_text_is_cut_as_by_huggingface(text: str) -> None:
     for name in SCHEMES:
         check(name, text)

@@ -18,11 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 import regex
 import tiktoken
-from hypothesis import given, settings
+from hypothesis import given
 from tiktoken_ext import openai_public
 
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from tests.bpe.texts import every_code_point, library_sources, strings
+from tests.examples import examples
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def test_the_probes_find_a_wrong_cut(probes: dict[str, list[Probe]]) -> None:
 
 
 @given(text=strings())
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_hard_text_is_cut_as_by_tiktoken(text: str, probes: dict[str, list[Probe]]) -> None:
     for name in SCHEMES:
         check(name, without_long_runs(text), probes[name])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import tokenizers
 import unicodedata2
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
@@ -22,6 +22,7 @@ from bpe.reference.pretokenize import cut_at_tokens
 from bpe.special_tokens import SpecialCutter, TokenFlags
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import MALFORMED, code_points, strings
+from tests.examples import examples
 from tests.shared_data import shared_rows
 
 CONTENTS = ["<m>", "<mask>", "a", "the", "é", "\n", "  ", "<s>", ">a", "x y", "漢", "_", "the the"]
@@ -46,7 +47,7 @@ def flagged(draw: st.DrawFn) -> dict[str, TokenFlags]:
 
 
 @given(flagged(), TEXTS, st.sampled_from([b"", *MALFORMED]))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_the_cutter_is_its_readable_twin(
     tokens: dict[str, TokenFlags], text: str, malformed: bytes
 ) -> None:
@@ -90,7 +91,7 @@ NAMED = [content for content in CONTENTS if content not in ("a", "the", "_", "  
 
 
 @given(flagged(), TEXTS, st.booleans())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_ids_are_theirs(tokens: dict[str, TokenFlags], text: str, special: bool) -> None:
     tokens = {content: flags for content, flags in tokens.items() if content in NAMED}
     made = theirs(tokens, special=special)
@@ -140,7 +141,7 @@ NEAR = [*IN_NORMALIZED, *ATOMS, "THE", "the", "fi", "å", "X  Y", "é1", "É", "
 
 @pytest.mark.parametrize("name", ["nfc", "marks", "lower"])
 @given(text=TEXTS)
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_before_a_normalizer(name: str, text: str) -> None:
     tokens = {
         "<m>": TokenFlags(lstrip=True, rstrip=True),
@@ -174,7 +175,7 @@ def normalized(draw: st.DrawFn) -> dict[str, TokenFlags]:
     text=st.lists(st.sampled_from(NEAR), max_size=16).map("".join),
     special=st.booleans(),
 )
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_in_normalized_text(
     name: str, tokens: dict[str, TokenFlags], text: str, special: bool
 ) -> None:

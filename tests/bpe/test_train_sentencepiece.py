@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
@@ -23,6 +23,7 @@ from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
 from bpe.reference.train import covered_characters
 from bpe.reference.train import train as reference_train
 from tests.bpe.texts import library_sources, strings
+from tests.examples import examples
 from tests.shared_data import shared_rows
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece here")
@@ -56,7 +57,7 @@ RARE = st.text(alphabet="aab éß日🙂", max_size=8)
     ties=st.sampled_from(["bytes-min", "bytes-max", "id-min"]),
     merges=st.integers(0, 12),
 )
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_merges_and_lengths_are_those_of_the_readable_twin(
     words: dict[str, int], share: Fraction, model: bpe.CharacterLevel, ties: str, merges: int
 ) -> None:
@@ -118,7 +119,7 @@ ATOMS = [
 
 
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_ids_are_equal_in_both_libraries(text: str) -> None:
     hugging_face, theirs = in_both()
     ids = of_sources().encode(text)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.corpus.documents import ReadOptions
+from tests.examples import examples
 from tests.pipelines.corpus_files import Found, cut, read, whole
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def test_lines_are_what_python_makes_of_them(tmp_path: Path, data: bytes) -> Non
         assert len(found.bad) == len(pieces) - (not pieces[-1]) - len(expected)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     data=st.lists(
         st.sampled_from(

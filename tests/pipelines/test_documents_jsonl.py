@@ -7,11 +7,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.documents.jsonl import MAX_DEPTH, parse_line
+from tests.examples import examples
 from tests.pipelines.corpus_files import Found, read, whole
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ lines = st.one_of(right_lines, right_lines, wrong_lines, damaged_lines).map(
 )
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     line=lines,
     id_field=st.sampled_from([None, None, "id", "other"]),
@@ -182,7 +183,7 @@ def test_the_core_reads_lines_as_json_loads_does(
     assert_same(path, line, id_field)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=20),
     plain=st.booleans(),

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.corpus.documents import ReadOptions, read_blocks
 from pipelines.errors import InputError
+from tests.examples import examples
 from tests.pipelines.corpus_files import cut, read, whole
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def write(path: Path, columns: dict[str, Any], **options: Any) -> None:
 texts = st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     values=texts,
     group=st.integers(1, 7),
@@ -279,7 +280,7 @@ def test_a_footer_that_tells_other_numbers_of_rows_is_damaged(tmp_path: Path) ->
     } <= reasons
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(
     flips=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),
     bound=st.floats(0, 1),

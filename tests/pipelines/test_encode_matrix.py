@@ -105,7 +105,7 @@ def test_formats_and_compressions_mix_in_one_corpus(model: Path, tmp_path: Path)
             (tmp_path / "in").rename(tmp_path / f"{format_} {packed}")
     corpus = [str(path) for path in sorted(tmp_path.iterdir())]
     inputs = InputSettings(patterns=tuple(corpus), split_size=1000)
-    for name, settings in MODES.items():
+    for name, settings in islice(MODES.items(), 0, None, 1 if LONG else 3):
         encode(inputs, model, tmp_path / name, encoding=settings)
         verified = jobs.verify(directory=str(tmp_path / name), inputs=inputs)
         assert verified.documents == len(corpus) * len(TEXTS)

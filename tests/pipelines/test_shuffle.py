@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
@@ -44,6 +44,7 @@ from pipelines.output.names import MAX_PARTS, SHUFFLE, manifest_bytes
 from pipelines.progress import LineProgress
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings
 from tests import jobs
+from tests.examples import examples
 from tests.pipelines.corpora import (
     END,
     FOUR,
@@ -381,7 +382,7 @@ def test_less_memory_gives_the_same_documents(
     assert total == len(corpus.documents)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 50)), unique=True))
 def test_equal_keys_are_ordered_by_file_and_place(rows: list[tuple[int, int, int]]) -> None:
     types = {"key": pa.uint64(), "file": pa.int32(), "place": pa.int64()}
