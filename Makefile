@@ -31,7 +31,8 @@ FUZZ_FILES := --input-file $(CURDIR)/build/fuzz/input --corpus $(CURDIR)/build/f
 
 # Files of tests are dealt to processes whole: what a file sets up is set up once.
 TEST_WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --durations=25 --durations-min=5
+PYTEST := $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder \
+    --durations=25 --durations-min=5
 
 test: install ## the tests, in two processes (TEST_WORKERS=8 for more)
 	$(PYTEST)
