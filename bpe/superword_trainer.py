@@ -22,7 +22,7 @@ from bpe.pair_counts import check_pair_counts
 from bpe.symbols import TrainingWords
 from bpe.ties import TIES
 from bpe.tokenizer import Tokenizer, truncated
-from bpe.trainer import check_number, forbidden_strings, most_pruned
+from bpe.trainer import MOST_PRUNED, check_number, forbidden_strings, most_pruned
 from bpe.training_report import Extended, SuperwordTraining, TrainedMerge, Training
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         max_tokens=1 << 31,
         min_frequency=min(settings.min_frequency * counts.scale, (1 << 63) - 1),
         forbidden=forbidden_strings(tuple(extension.atomic_tokens(tokenizer)), ByteLevel()),
-        pruned=_uncertain(counts.prune, counts.cut),
+        pruned=min(_uncertain(counts.prune, counts.cut), MOST_PRUNED),
     )
     symbol_of_id = extension.symbols_of(tokenizer, ids)
     try:
@@ -442,7 +442,7 @@ class _Phase:
         counts = memoryview(self.trainer.count()).cast("q")
         tokens_left = memoryview(self.trainer.tokens_left()).cast("q")
         full = len(self.ids) >= self.most
-        affected = self._affected()
+        affected = self._affected(triples)
 
         def with_affected(lost: Pruned | CutRuns | None) -> dict[str, int | None] | None:
             return None if lost is None else {**asdict(lost), "first_affected_merge": affected}
@@ -465,17 +465,40 @@ class _Phase:
             ),
         )
 
-    def _affected(self) -> int | None:
-        """The first superword that could be another one, had nothing been dropped or cut."""
+    def _affected(self, triples: Sequence[tuple[int, int, int]]) -> int | None:
+        """The first superword that could be another one, had nothing been dropped or cut.
+
+        `Pruned.max_pair` and `CutRuns.max_pair` are of pairs of tokens of words. They bound pairs
+        of symbols as long as each symbol always begins with the same token and ends with the same
+        one: then all occurrences of a pair of symbols lie at different occurrences of one pair of
+        tokens. A symbol of a token begins and ends with it. A merge that makes a new string makes
+        a symbol that begins as its left one and ends as its right one. So only a merge that makes
+        the string of an older symbol can end this (`a` `bc` behind `ab` `c`). The counts that it
+        was chosen by are still bounded; those after it are not.
+        """
         counts = memoryview(self.trainer.count()).cast("q")
         affected = self.trainer.first_affected
-        if affected is None and self._could_go_on():
+        ambiguous = self._first_ambiguous(triples) if _uncertain(self.prune, self.cut) else None
+        if affected is None and self._could_go_on(bounded=ambiguous is None):
             affected = self.trainer.merge_count
+        if ambiguous is not None and ambiguous + 1 < self.trainer.merge_count:
+            affected = ambiguous + 1 if affected is None else min(affected, ambiguous + 1)
         if self.cut is not None:  # then its own count may be too high
             for number, count in enumerate(counts[:affected]):
                 if not self._is_enough(count - self.cut.max_pair):
                     return number
         return affected
+
+    def _first_ambiguous(self, triples: Sequence[tuple[int, int, int]]) -> int | None:
+        """The first merge whose symbol, made before, begins or ends with another token since."""
+        repeated = set(memoryview(self.trainer.repeated()).cast("I"))
+        ends: dict[int, tuple[int, int]] = {}  # of merged symbols: their first and last tokens
+        for number, (left, right, symbol) in enumerate(triples):
+            both = ends.get(left, (left,))[0], ends.get(right, (right,))[-1]
+            if number in repeated and both != ends.get(symbol, (symbol, symbol)):
+                return number
+            ends[symbol] = both
+        return None
 
     def _is_enough(self, count: int) -> bool:
         """Whether a pair that occurs so often becomes a superword before training ends."""
@@ -483,10 +506,16 @@ class _Phase:
             return False
         return self.replayed == len(self.steps) or self._exceeds(count)
 
-    def _could_go_on(self) -> bool:
-        """Whether a pair with all that was dropped or cut could have become one superword more."""
+    def _could_go_on(self, *, bounded: bool) -> bool:
+        """Whether a pair with all that was dropped or cut could have become one superword more.
+
+        Args:
+            bounded: whether it is known how much a count can have lost; see `_affected`.
+        """
         if len(self.ids) >= self.most and not self.settings.boundless:
             return False
+        if not bounded:
+            return True
         following, least = self.trainer.peek(), self.settings.min_frequency * self.scale[0]
         # Of pairs that are too rare for a merge, the greatest count is not known.
         possible = (following[2] if following else least - 1) + _uncertain(self.prune, self.cut)
@@ -501,5 +530,6 @@ def _uncertain(prune: Pruned | None, cut: CutRuns | None) -> int:
     """How much more frequent a pair can be than another one that its count is below by less.
 
     What was dropped adds to counts. The cuts of long runs move each of the two counts, up or down.
+    For how long this is so: `_Phase._affected`.
     """
     return most_pruned(prune, ByteLevel()) + (0 if cut is None else 2 * cut.max_pair)

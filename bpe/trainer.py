@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
 _MAX_VOCAB = 1 << 31
 MAX_FREQUENCY = (1 << 63) - 1
+MOST_PRUNED = 1 << 62  # as good as more: no pair occurs so often
 
 
 def train(
@@ -355,7 +356,7 @@ def begin(
         min_frequency=min(settings.min_frequency * counts.scale, MAX_FREQUENCY),
         forbidden=forbidden_strings(start.forbidden, model),
         whole_words=words.never_split,
-        pruned=most_pruned(counts.prune, model),
+        pruned=min(most_pruned(counts.prune, model), MOST_PRUNED),
         known=start.known,
     )
     if len(words.pretokens):
@@ -456,7 +457,7 @@ class Run:
         return Tokenizer(**{**parts, **changes})
 
     def _report(
-        self, strings: Sequence[bytes], triples: Iterable[tuple[int, int, int]]
+        self, strings: Sequence[bytes], triples: Sequence[tuple[int, int, int]]
     ) -> Training:
         trainer = self.trainer
         stopped: Stopped = "no pair left"
@@ -487,15 +488,21 @@ class Run:
                 WholeWord(strings[symbol], count, merges_before)
                 for symbol, count, merges_before in trainer.whole_tokens()
             ),
-            pruned=self._pruned(stopped),
+            pruned=self._pruned(stopped, [strings[token] for *_, token in triples]),
             counts=self.counts,
         )
 
-    def _pruned(self, stopped: Stopped) -> Mapping[str, int | None] | None:
+    def _pruned(self, stopped: Stopped, made: Sequence[bytes]) -> Mapping[str, int | None] | None:
         if self.prune is None:
             return None
         trainer = self.trainer
         affected = trainer.first_affected
+        end = getattr(self.settings.model, "end_of_word", "").encode()
+        if end in made and most_pruned(self.prune, self.settings.model):
+            # Its characters share its token from then on, so `most_pruned` bounds no pair of it.
+            bounded = made.index(end) + 1
+            if bounded < trainer.merge_count or stopped == "no pair left":
+                affected = bounded if affected is None else min(affected, bounded)
         if affected == trainer.merge_count and stopped == "vocabulary full":
             affected = None  # whole words took the room that a missing merge could have had
         depends = isinstance(self.settings.model, WordPiece) or self.settings.coverage != 1
@@ -567,10 +574,13 @@ def most_pruned(prune: Pruned | None, model: Model) -> int:
     """The greatest count that any pair can have lost to pruning; of runs, any pair of tokens.
 
     A pair of tokens occurs where the last byte of one is followed by the first byte of the other,
-    however the bytes are merged; the end of a word follows the last byte.
+    however the bytes are merged; the end of a word follows the last byte. An end of one character
+    shares the symbol of that character, so a pair with it occurs in both ways.
     """
     if prune is None or isinstance(model, WordPiece):
         return 0
     if isinstance(model, CharacterLevel) and model.end_of_word:
+        if len(model.end_of_word) == 1:
+            return prune.max_pair + prune.max_end
         return max(prune.max_pair, prune.max_end)
     return prune.max_pair

@@ -31,7 +31,8 @@ class Pruned:
         occurrences: the sum of their counts.
         bytes: of all occurrences.
         max_pair: the greatest count of a pair of adjacent bytes in them, at every position: what
-            any pair can have lost. Of runs: of adjacent ids, which share 65,536 sums.
+            any pair can have lost. Of runs: of adjacent ids, which share 65,536 sums; it bounds
+            pairs of superwords as `CutRuns.max_pair` does.
         max_end: the same for the last byte and the end of the word; 0 of runs.
     """
 

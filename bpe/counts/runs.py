@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NARROW_IDS = 1 << 16
+_MAX_COUNT = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +70,12 @@ class CutRuns:
     Attributes:
         pairs: adjacent tokens in the runs that were cut, those at the cuts included; occurrences.
         max_pair: occurrences of the most frequent of these pairs. The count of no pair of symbols
-            changes by more, however tokens are merged: one occurs where the last token of its left
-            symbol is followed by the first token of its right one.
+            changes by more, as long as each symbol always begins with the same token and ends with
+            the same one: the pair occurs where the last token of its left symbol is followed by the
+            first token of its right one.
+
+    Raises:
+        CountsError: a value is impossible.
     """
 
     pairs: int
@@ -80,6 +85,10 @@ class CutRuns:
         if not 0 <= self.max_pair <= self.pairs:
             raise CountsError(
                 f"cut: max_pair {self.max_pair} is not between 0 and pairs, {self.pairs}"
+            )
+        if self.pairs > _MAX_COUNT:
+            raise CountsError(
+                f"cut: pairs {self.pairs} exceeds 2^63 - 1: divide the counts by a common factor"
             )
 
     def __add__(self, other: CutRuns) -> CutRuns:

@@ -73,6 +73,8 @@ def test_what_cuts_may_have_changed_adds_up(tmp_path: Path) -> None:
             replace(counts, **wrong)
     with pytest.raises(CountsError, match="max_pair 3 is not between 0 and pairs, 2"):
         CutRuns(pairs=2, max_pair=3)
+    with pytest.raises(CountsError, match=r"pairs 9223372036854775808 exceeds 2\^63 - 1: divide"):
+        CutRuns(pairs=2**63, max_pair=3)
 
 
 def test_readers_of_the_version_before_refuse_them(tmp_path: Path) -> None:

@@ -172,6 +172,24 @@ def test_the_end_of_a_word_counts_for_characters() -> None:
     assert first_affected(with_end) == 0
 
 
+@pytest.mark.parametrize(("end", "merges"), [(">", 0), ("</w>", 4)])
+def test_characters_that_are_the_end_of_a_word_count_for_both(end: str, merges: int) -> None:
+    """Rare words hold a and the end 200 times, and a and its characters as often."""
+    words = {"a": 300, "cde": 300, "cdf": 300}
+    for letter in string.digits:
+        words |= {f"{letter}a": 20, f"{letter}a{end}k": 20}
+    if merges:  # make one token of its characters: w>, </, </w>; and </w></w> with the end
+        words |= {end: 1000, "</w>x": 220, "</w>u": 230, "</y": 300, "</s": 310}
+        words |= {"w>z": 300, "w>v": 310, "w>t": 320}
+    counts = PretokenCounts.from_items(words)
+    model = CharacterLevel(end_of_word=end)
+    full = train(counts, max_merges=merges + 1, model=model)
+    pruned = train(counts, max_merges=merges + 1, model=model, prune_below=21)
+    assert pairs(full)[merges] == (b"a", end.encode())
+    assert pairs(pruned)[merges] == (b"c", b"d")
+    assert check(full, pruned) <= merges
+
+
 def test_word_piece_is_certain_of_nothing() -> None:
     """One rare pair of rare symbols would have had the greatest score."""
     counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "xy": 1})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe import PretokenCounts, Tokenizer, Training
-from bpe.counts import Runs, combine
+from bpe.counts import CutRuns, Runs, combine
 from bpe.errors import TrainingError
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import superwords as reference
@@ -277,6 +279,94 @@ def test_superwords_are_exact_up_to_the_first_that_cuts_may_have_changed(
     assert pairs == expected
 
 
+AMBIGUOUS = Tokenizer(  # in runs, abc is one token, or two in two ways
+    tokens=[*(bytes([byte]) for byte in range(256)), b"ab", b"abc", b"bc"],
+    merges=[(97, 98, 256), (256, 99, 257), (98, 99, 258)],
+    pretokenizer=bpe.Pretokenizer("gpt2"),
+)
+
+
+def check_certain(runs: IdRuns, max_run: int | None, **settings: Any) -> int | None:
+    """Superwords of runs that were cut and pruned, up to the named one, are those of all runs."""
+    counts = counts_for(AMBIGUOUS, runs)
+    kept = counts
+    if max_run is not None and counts.runs is not None:
+        pieces: Counter[tuple[int, ...]] = Counter()
+        pairs: Counter[tuple[int, int]] = Counter()
+        for run, count in runs.items():
+            for at in range(0, len(run) - 1, max_run):
+                pieces[run[at : at + max_run]] += count
+            for pair in pairwise(run) if len(run) > max_run else ():
+                pairs[pair] += count
+        kept = replace(
+            counts_of(dict(pieces), replace(counts.runs, max_run=max_run)),
+            pretokenizer=counts.pretokenizer,
+            cut=CutRuns(pairs=pairs.total(), max_pair=max(pairs.values(), default=0)),
+        )
+    below = settings.pop("prune_below", 1)
+    full = bpe.train_superwords(counts, tokenizer=AMBIGUOUS, **settings).training
+    less = bpe.train_superwords(kept, tokenizer=AMBIGUOUS, prune_below=below, **settings).training
+    assert full is not None
+    assert full.superwords is not None
+    assert less is not None
+    assert less.superwords is not None
+    lost = less.superwords.pruned or less.superwords.cut
+    first = None if lost is None else lost["first_affected_merge"]
+    found, expected = (
+        [(merge.left, merge.right) for merge in one.merges[:first]]
+        for one in (less.superwords, full.superwords)
+    )
+    assert found == expected
+    return first
+
+
+RUN_IDS = st.sampled_from([97, 98, 99, 100, 256, 257, 258])
+
+
+@given(
+    frequent=st.dictionaries(st.tuples(RUN_IDS, RUN_IDS), st.integers(9, 60), max_size=5),
+    rare=st.dictionaries(
+        st.tuples(
+            st.integers(101, 104).map(lambda id_: (id_,)),
+            st.sampled_from([(257,), (256, 99), (97, 258), (97, 98, 99)]),
+            st.lists(RUN_IDS, max_size=3).map(tuple),
+        ).map(lambda parts: sum(parts, ())),
+        st.integers(1, 3),
+        max_size=15,
+    ),
+    max_run=st.sampled_from([None, 2, 3]),
+    below=st.integers(1, 4),
+    superwords=st.integers(0, 6),
+    pair_counts=st.sampled_from(PAIR_COUNTS),
+)
+def test_superwords_of_strings_of_several_sequences_of_tokens(
+    frequent: IdRuns,
+    rare: IdRuns,
+    max_run: int | None,
+    below: int,
+    superwords: int,
+    pair_counts: str,
+) -> None:
+    check_certain(
+        {**rare, **frequent},
+        max_run,
+        prune_below=below,
+        superwords=superwords,
+        pair_counts=pair_counts,
+    )
+
+
+@pytest.mark.parametrize(("max_run", "below"), [(None, 2), (3, 1)])
+def test_a_pair_of_a_string_of_several_sequences_loses_their_sum(
+    max_run: int | None, below: int
+) -> None:
+    """No two tokens are dropped or cut apart more than 10 times, and abcd 30 times."""
+    runs: IdRuns = {(256, 99): 100, (97, 258): 60, (117, 118): 25}
+    for letter in range(65, 75):
+        runs |= {(letter, 120, 257, 100): 1, (letter, 256, 99, 100): 1, (letter, 97, 258, 100): 1}
+    assert check_certain(runs, max_run, prune_below=below, superwords=1) == 1
+
+
 def test_what_cuts_of_long_runs_could_have_changed() -> None:
     texts = ["to be"] * 50 + ["or not"] * 30 + [" is the" * 3]
     words = bpe.train(bpe.count_pretokens(texts), max_merges=60)
@@ -292,6 +382,16 @@ def test_what_cuts_of_long_runs_could_have_changed() -> None:
         assert shorter.cut == {**cut, "first_affected_merge": None}
         assert copy.deepcopy(training) == training
         assert Training.read(training.to_json().encode(), where="test") == training
+
+
+def test_great_weights_of_runs_that_were_cut() -> None:
+    texts = [" a" * 5]
+    words = bpe.train(bpe.count_pretokens(texts), max_merges=1)
+    counts = bpe.count_runs(texts, tokenizer=words, max_run=2)
+    training = bpe.train_superwords(2**60 * counts, tokenizer=words, superwords=1).training
+    assert training is not None
+    assert training.superwords is not None
+    assert training.superwords.cut == {"pairs": 2**62, "max_pair": 2**62, "first_affected_merge": 0}
 
 
 @pytest.mark.parametrize(

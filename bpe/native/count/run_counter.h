@@ -21,7 +21,7 @@ namespace bpe {
 
 // A key is the ids of a run, each as id_bytes little-endian bytes. Threads may share a counter;
 // they take turns. Where long runs are cut, it also counts each pair of adjacent tokens in those,
-// pairs at the cuts included: no pair of tokens lost or gained more by the cuts.
+// pairs at the cuts included.
 class RunCounter {
  public:
   // encoder: marks the tokens that runs consist of. max_run: longer runs are cut into pieces of so
