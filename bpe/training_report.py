@@ -364,6 +364,8 @@ class Training(_Provenance):
         learnt = self.superwords
         if learnt is None or learnt.boundless or learnt.pruned is not None:
             return False
+        if self.pruned is not None and self.pruned["distinct_pretokens"]:
+            return False  # `tokens` leaves out these pre-tokens, runs hold them
         names = ("documents", "bytes", "scale")
         same = all(self.counts.get(name) == learnt.counts.get(name) for name in names)
         return same and learnt.counts.get("max_run") is None and self.initial_words > 0

@@ -86,8 +86,8 @@ class TrainSummary(_Summary):
         initial_bytes: the words that were trained on, in bytes.
         initial_tokens: the same in single symbols.
         tokens: the same in tokens of this vocabulary. With superwords, it is known only where they
-            come on top of words that were trained here, and an upper bound where runs were dropped
-            or cut.
+            come on top of words that were trained here, none of which were dropped, and an upper
+            bound where runs were dropped or cut.
         superwords: merges across words; None where none were learnt.
         run_tokens: the runs that these were learnt from, in tokens of words.
         run_tokens_left: the same with superwords.

@@ -599,6 +599,7 @@ def training_facts(job: TrainRequest, words: TrainSummary | None = None) -> dict
         stopped, run_tokens = learnt["stopped"], learnt["initial_tokens"]
         rows = learnt["merges"]
         left = rows[-1]["tokens_left"] if rows else run_tokens
+        pruned = training["pruned"] is not None and training["pruned"]["distinct_pretokens"] > 0
         superwords = {
             "superwords": len(rows),
             "run_tokens": run_tokens,
@@ -606,7 +607,7 @@ def training_facts(job: TrainRequest, words: TrainSummary | None = None) -> dict
             "scale": learnt["counts"].get("scale", 1),
             "mix": effective_mix(job),
             "tokens": None
-            if words is None or words.tokens is None
+            if words is None or words.tokens is None or pruned  # runs hold the dropped pre-tokens
             else words.tokens - run_tokens + left,
             "stopped": stopped,
         }

@@ -309,7 +309,7 @@ def _head(material: _Material) -> Html:
         facts += [("tokens in the vocabulary", len(tokenizer))]
     if training is not None and training.tokens:
         what = "bytes per token, training"
-        if training.superwords is not None and training.superwords.boundless:
+        if training.superwords is not None and training.bytes_per_token is None:
             what += " of words"
         facts += [(what, f"{training.curve()[-1].bytes_per_token:.2f}")]
     if counts is not None:

@@ -394,6 +394,17 @@ def test_great_weights_of_runs_that_were_cut() -> None:
     assert training.superwords.cut == {"pairs": 2**62, "max_pair": 2**62, "first_affected_merge": 0}
 
 
+def test_where_words_were_dropped_runs_do_not_say_how_long_the_corpus_is() -> None:
+    texts = [" abcd"] * 10 + [" a ab abc"] * 4
+    words = bpe.train(bpe.count_pretokens(texts), max_merges=9, prune_below=5)
+    runs = bpe.count_runs(texts, tokenizer=words)
+    training = bpe.train_superwords(runs, tokenizer=words, superwords=9).training
+    assert training is not None
+    assert words.training is not None
+    assert training.bytes_per_token is None
+    assert training.curve() == words.training.curve()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -149,6 +149,15 @@ def test_weights_multiply_runs(work: Path, tmp_path: Path) -> None:
     assert [merge.count for merge in three.merges] == [3 * merge.count for merge in one.merges]
 
 
+def test_runs_do_not_tell_how_long_a_corpus_without_its_rare_words_is(
+    work: Path, tmp_path: Path
+) -> None:
+    more: tuple[Any, ...] = ("--prune-below", "9", "--workers", "1", "--json", "--output")
+    summary = json.loads(bpe(*TRAIN, *METHODS["super"], *more, tmp_path / "one", cwd=work).stdout)
+    assert summary["tokens"] is None
+    assert summary["run_tokens_left"] > 0
+
+
 def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
     prune: tuple[Any, ...] = ("--prune-runs-below", "2", "--output")
     bpe(*TRAIN, *METHODS["super"], *prune, tmp_path / "one", cwd=work)
