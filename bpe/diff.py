@@ -155,10 +155,9 @@ def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
     tokens = size = 0
     for first in range(0, len(counts), _ROWS):
         pretokens = counts.pretokens.slice(first, _ROWS)
-        times = counts.counts.slice(first, _ROWS)
-        lengths = pc.list_value_length(uncut.encode_arrow(pretokens)).cast(pa.int64())
-        tokens += pc.sum(pc.multiply(lengths, times)).as_py() or 0
-        size += pc.sum(pc.multiply(pc.binary_length(pretokens).cast(pa.int64()), times)).as_py()
+        times = counts.counts.slice(first, _ROWS).to_numpy()
+        tokens += _total(pc.list_value_length(uncut.encode_arrow(pretokens)).to_numpy(), times)
+        size += _total(pc.binary_length(pretokens).to_numpy(), times)
     return Fit(size, tokens)
 
 
@@ -193,11 +192,17 @@ def agreement(
         lists = first.encode_arrow(keys), second.encode_arrow(keys)
         lengths, others = (pc.list_value_length(one).to_numpy().astype(np.int64) for one in lists)
         both = same_tokens(*lists, sizes=sizes)
-        texts += int(times.sum())
-        same_texts += int(times[(both == lengths) & (both == others)].sum())
-        tokens += int((lengths * times).sum())
-        same += int((both * times).sum())
+        alike = (both == lengths) & (both == others)
+        texts += _total(np.ones_like(times), times)
+        same_texts += _total(alike.astype(np.int64), times)
+        tokens += _total(lengths, times)
+        same += _total(both, times)
     return Agreement(texts=texts, same_texts=same_texts, tokens=tokens, same_tokens=same)
+
+
+def _total(numbers: npt.NDArray[np.integer], times: npt.NDArray[np.int64]) -> int:
+    """The sum of numbers, each as often as the text that it is of; it may exceed an int64."""
+    return int(numbers.astype(object) @ times.astype(object))
 
 
 def _run_ids(keys: pa.Array, id_bytes: int) -> pa.ListArray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from bpe.diff import MovedMerge, compare, fit
+from bpe.diff import Agreement, Fit, MovedMerge, agreement, compare, fit
 from tests.cli.process import bpe as run
 
 if TYPE_CHECKING:
@@ -52,6 +52,16 @@ def test_the_fit_is_that_of_training(pretokenizer: str) -> None:
     measured = fit(tokenizer, counts)
     assert measured.bytes == tokenizer.training.initial_bytes
     assert measured.tokens == tokenizer.training.merges[-1].tokens_left
+
+
+def test_totals_are_exact_beyond_64_bits() -> None:
+    counts = bpe.PretokenCounts.from_items({"aaaa": 2**61})
+    old, new = trained({"ab": 9}, 1), trained({"aa": 9}, 1)
+    assert fit(old, counts) == Fit(bytes=2**63, tokens=2**63)
+    assert agreement(old, old, counts=counts) == Agreement(
+        texts=2**61, same_texts=2**61, tokens=2**63, same_tokens=2**63
+    )
+    assert agreement(old, new, counts=counts).same_texts == 0
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
