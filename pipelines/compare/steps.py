@@ -57,7 +57,7 @@ EXAMPLES = 20
 MAX_GROUPS = 100_000
 TOTAL = "*"  # the key of the whole corpus; those of groups are empty or begin with =
 KIND = "comparison"
-VERSION = 1
+VERSION = 2
 _SHOWN_FAILURES = 10
 
 
@@ -486,5 +486,8 @@ def read_comparison(path: str) -> dict[str, Any]:
     if not isinstance(value, dict) or value.get("kind") != KIND:
         raise InputError(f"{path}: not a comparison: bpe compare --output writes one")
     if value.get("version") != VERSION:
-        raise InputError(f"{path}: a comparison of version {value.get('version')}, not {VERSION}")
+        raise InputError(
+            f"{path}: a comparison of version {value.get('version')}, not {VERSION}: use the "
+            "release of beam-bpe that wrote it, or compare again"
+        )
     return value

@@ -155,6 +155,13 @@ def test_a_damaged_comparison_is_named(compared: Path, tmp_path: Path, lost: str
     assert "make it again with bpe compare" in done.stderr
 
 
+def test_a_comparison_of_another_version_is_refused(compared: Path, tmp_path: Path) -> None:
+    result = json.loads((compared / "c.json").read_text("utf-8"))
+    (tmp_path / "c.json").write_text(json.dumps(result | {"version": 1}), "utf-8")
+    with pytest.raises(InputError, match="a comparison of version 1, not 2: use the release"):
+        report(str(compared / "model"), comparisons=[str(tmp_path / "c.json")])
+
+
 def test_a_report_shows_comparisons(compared: Path) -> None:
     model = ("report", "model", "--output", "with.html", "--compare", "c.json")
     sections = json.loads(bpe(*model, "--compare", "c.json", "--json", cwd=compared).stdout)
