@@ -106,7 +106,7 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     if all(output.kind == "tokenizer" for output in outputs):
         _refuse_input(ctx)
     if inputs is not None:
-        inputs = job.plain_inputs(inputs, outputs)
+        inputs = job.sources_of_inputs(inputs, outputs)
     results: dict[str, dict[str, Any]] = {}
     as_json = ctx.params["json"]
     tokenizer: Tokenizer | None = None

@@ -248,15 +248,29 @@ def with_sources(settings: InputSettings, names: Sequence[str]) -> InputSettings
     )
 
 
-def without_sources(settings: InputSettings, names: Sequence[str] = ()) -> InputSettings:
-    """The same inputs for a job that reads them all.
+def with_optional_sources(settings: InputSettings, names: Sequence[str]) -> InputSettings:
+    """The same inputs, whose patterns may begin with ``NAME=``; with the sources if all do.
 
     Args:
         settings: the inputs.
-        names: of the sources of a mix, which patterns may begin with.
+        names: of the sources of a mix. A pattern that matches files with its name is left alone.
+
+    Raises:
+        InputError: a pattern cannot be listed, or matches files of records and text files.
     """
-    patterns = tuple(_source_and_pattern(one, names)[1] for one in settings.patterns)
-    return replace(settings, patterns=patterns, sources=())
+    pairs = [
+        (None, pattern)
+        if name is not None and match(pattern, settings.format).files
+        else (name, rest)
+        for pattern in settings.patterns
+        for name, rest in [_source_and_pattern(pattern, names)]
+    ]
+    sources = tuple(name for name, _ in pairs if name is not None)
+    return replace(
+        settings,
+        patterns=tuple(pattern for _, pattern in pairs),
+        sources=sources if len(sources) == len(pairs) else (),
+    )
 
 
 def _source_and_pattern(text: str, names: Sequence[str]) -> tuple[str | None, str]:

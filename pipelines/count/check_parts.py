@@ -14,9 +14,10 @@ from bpe.counts.files import read_part, run_table
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
+from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
-from pipelines.output.names import DEAD_LETTERS, read_plan
+from pipelines.output.names import DEAD_LETTERS, TOKENIZER, read_plan
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -113,6 +114,41 @@ def stored_sets(directory: str) -> list[CountsSet]:
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
     return sets
+
+
+def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
+    """See that the tokenizer whose runs were counted lies beside the counts, and those of groups.
+
+    Counts that no job wrote may have none.
+
+    Args:
+        directory: of the counts.
+        sets: that are in it.
+
+    Raises:
+        VerificationError: one is missing, damaged or another.
+    """
+    if (runs := sets[0].manifest.runs) is None:
+        return
+    remedy = "put back the tokenizer whose runs were counted, or count again"
+    checked: set[str] = set()  # of the same bytes is the same tokenizer
+    for folder in dict.fromkeys([directory, *(one.directory for one in sets)]):
+        path = join(folder, TOKENIZER)
+        if not storage.exists(path):
+            if read_plan(directory):
+                raise VerificationError(f"{path} is missing: {remedy}")
+            continue
+        if (digest := storage.digest(path).sha256) in checked:
+            continue
+        try:
+            tokenizer = load_tokenizer(path)
+        except InputError as error:
+            raise VerificationError(f"{error}: {remedy}") from error
+        if tokenizer.text_sha256 != runs.tokenizer:
+            raise VerificationError(
+                f"{path} is not the tokenizer whose runs are counted there: {remedy}"
+            )
+        checked.add(digest)
 
 
 def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
@@ -265,6 +301,7 @@ def check_counts(directory: str) -> None:
     """
     root = storage.located(directory)
     sets = stored_sets(root)
+    check_tokenizers(root, sets)
     for letters in stored_letters(root, sets):
         check_letters(letters)
     sums = ((stored.manifest, read_stored(stored)[1]) for stored in stored_parts(sets))

@@ -29,6 +29,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pipelines.corpus.mix import MixSource
     from pipelines.output.entries import Entry, Taken
 
 _Read = TypeVar("_Read")
@@ -45,7 +46,7 @@ class CountsSet:
         taken: of a watch, the files it is of; else None.
         group_by: of counts by group, the field; else None. The first set also has what is of no
             group: the inputs, and the bad records.
-        by_source: whether the groups are the sources of a mix, which no field of a record names.
+        sources: of a mix, where the groups are these, which no field of a record names.
     """
 
     directory: str
@@ -53,12 +54,12 @@ class CountsSet:
     path: str
     taken: tuple[Taken, ...] | None = None
     group_by: str | None = None
-    by_source: bool = False
+    sources: tuple[MixSource, ...] = ()
 
     @property
     def group_field(self) -> str | None:
         """The field that names the group of a record; None where no field does."""
-        return None if self.by_source else self.group_by
+        return None if self.sources else self.group_by
 
     def load(self) -> PretokenCounts:
         """Read and check the counts.
@@ -155,9 +156,8 @@ def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
                 f"{folder}: these are not the counts that {join(root, MANIFEST)} names: count again"
             )
         path = join(folder, MANIFEST)
-        by_source = bool(grouped.sources)
         sets.append(
-            CountsSet(folder, manifest, path, group_by=grouped.group_by, by_source=by_source)
+            CountsSet(folder, manifest, path, group_by=grouped.group_by, sources=grouped.sources)
         )
     if not sets:
         raise InputError(f"{root}: no group was counted: the corpus has no documents")

@@ -203,7 +203,6 @@ class CountRequest(CorpusRequest):
             return False
         try:
             check_counts(self.directory)
-            self.job.tokenizer()
         except (JobError, CountsError):
             return False
         return True

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import merge_runs
+from bpe.counts import CutRuns
 from bpe.counts.files import run_from_ipc, run_table, run_to_ipc
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import shifted
@@ -29,6 +30,7 @@ from pipelines.count.check_parts import (
     SetTotals,
     StoredLetters,
     check_letters,
+    check_tokenizers,
     check_totals,
     read_stored,
     stored_letters,
@@ -40,6 +42,7 @@ from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import Finding, raise_first
 from pipelines.output.names import fingerprint
 from pipelines.progress import SlotWriter
+from pipelines.verify.mix import check_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,6 +92,7 @@ class StatedCounts:
         totals: of all sets.
         failed: files of a watch that cannot be read, each of which is a bad record.
         pruned: what was dropped.
+        cuts: what each set says of the runs that were cut, where it has any.
     """
 
     directory: str
@@ -99,6 +103,7 @@ class StatedCounts:
     totals: Totals
     failed: int
     pruned: Pruned | None
+    cuts: tuple[CutRuns, ...]
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -158,9 +163,11 @@ class ComparedShard(Finding):
 
     Attributes:
         lost: to pruning.
+        cut: the runs that were cut; of these alone, which come behind the last shard.
     """
 
     lost: Losses | None = None
+    cut: CutRuns | None = None
 
 
 def plan_counts(
@@ -178,6 +185,7 @@ def plan_counts(
         InputError: the inputs cannot be listed.
     """
     root = storage.located(directory)
+    check_tokenizers(root, sets)
     first, parts, letters = sets[0].manifest, stored_parts(sets), stored_letters(root, sets)
     totals = sum((one.manifest.totals for one in sets), Totals())
     taken = [file for one in sets for file in one.taken or ()]
@@ -226,6 +234,7 @@ def plan_counts(
             totals=totals,
             failed=len(failed),
             pruned=pruned,
+            cuts=tuple(one.manifest.cut for one in sets if one.manifest.cut is not None),
         ),
     )
 
@@ -242,6 +251,7 @@ def _check_inputs(root: str, sets: Sequence[CountsSet], files: Sequence[InputFil
             f"{root}: the files given are not those that were counted (by name and size): "
             "give the same `input` patterns as for bpe count"
         )
+    check_sources(root, files, sets[0].sources)
     if (scale := sets[0].manifest.scale) != 1:
         raise VerificationError(
             f"{root}: these counts are weighted, in units of 1/{scale}: they can be compared with "
@@ -298,7 +308,9 @@ def compare_shard(
         job: how that was done.
     """
     messages = list(stored)
-    if not all(messages) or shard == job.shards:  # the last are of runs that were cut
+    if shard == job.shards:
+        return ComparedShard(number=shard, cut=CutRuns.of(run_from_ipc(merged(list(counted)))))
+    if not all(messages):
         return ComparedShard(number=shard)
     again, lost = run_from_ipc(merged(list(counted))), None
     if job.prune_below > 1:
@@ -372,4 +384,23 @@ def conclude_counts(
                 f"{stated.directory}: the manifest says that {stated.pruned} was dropped; counting "
                 f"again gives {dropped}"
             )
+    for cut in (one.cut for one in shards if one.cut is not None):
+        _check_cut(stated, cut)
     return stated.numbers
+
+
+def _check_cut(stated: StatedCounts, again: CutRuns) -> None:
+    """Compare what is said of runs that were cut with what counting again gives.
+
+    The most frequent pair of several sets is that of none alone, nor more frequent than their sum.
+
+    Raises:
+        VerificationError: they contradict each other.
+    """
+    total = functools.reduce(operator.add, stated.cuts, CutRuns(pairs=0, max_pair=0))
+    most = max((one.max_pair for one in stated.cuts), default=0)
+    if total.pairs != again.pairs or not most <= again.max_pair <= total.max_pair:
+        raise VerificationError(
+            f"{stated.directory}: the manifest says that the runs that were cut have {total}; "
+            f"counting again gives {again}"
+        )

@@ -35,7 +35,7 @@ from pipelines.output.check_files import Finding, check_file, check_names, raise
 from pipelines.output.names import TOKENIZER, fingerprint, parse_part, training_twin
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
-from pipelines.verify.mix import MixSums, MixTally, check_mix
+from pipelines.verify.mix import MixSums, MixTally, check_mix, check_sources
 from pipelines.verify.rows import DocumentsAgain, PartComparison, PartRows, check_decoded
 
 if TYPE_CHECKING:
@@ -201,11 +201,13 @@ def plan_encoded(
     except ConfigError as error:
         raise VerificationError(f"the manifest contradicts itself: {error}") from error
     files = _files(root, manifest, inputs) if inputs else None
+    if files is not None:
+        _check_inputs(manifest, files)
+        check_sources(root, files, manifest.mix.files if manifest.mix else ())
     again: tuple[Split, ...] = ()
     if manifest.rows.shuffles:
         splits = _shuffled_parts(manifest)
         if inputs is not None and files is not None:
-            _check_inputs(manifest, files)
             again = tuple(plan_splits(files, inputs.split_size))
         job = replace(job, splits=len(again), shuffle_key=uuid.uuid4().hex[:20])
     else:
@@ -482,8 +484,6 @@ def _check_failures(check: PartCheck, path: str, failures: int) -> None:
 
 def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tuple[Split, ...]:
     """The splits of the parts, over ``files``, which may lie elsewhere by now."""
-    if files is not None:
-        _check_inputs(manifest, files)
     index = -1
     splits: dict[str, Split] = {}
     twins = {part.file: twin for part in manifest.parts if (twin := training_twin(part.file))}

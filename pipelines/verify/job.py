@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 from pipelines import storage
-from pipelines.corpus.inputs import without_sources
+from pipelines.corpus.inputs import with_optional_sources
 from pipelines.corpus.splits import Split
 from pipelines.count.check_parts import stored_sets
 from pipelines.count.directory import source_names
@@ -265,11 +265,11 @@ def outputs(
         return complete_outputs(directory)
 
 
-def plain_inputs(inputs: InputSettings, outputs: Iterable[Output]) -> InputSettings:
-    """The inputs without the names of the sources of a mix, which stand in its manifest.
+def sources_of_inputs(inputs: InputSettings, outputs: Iterable[Output]) -> InputSettings:
+    """The inputs, whose patterns may begin with the names of sources that the outputs are of.
 
     Raises:
-        JobError: a manifest cannot be read.
+        JobError: a manifest cannot be read, or a pattern cannot be listed.
     """
     with job_errors():
         mixes = [read_encoded(one.directory).mix for one in outputs if one.kind == "encoded"]
@@ -277,7 +277,7 @@ def plain_inputs(inputs: InputSettings, outputs: Iterable[Output]) -> InputSetti
         names += [
             name for one in outputs if one.kind == "counts" for name in source_names(one.directory)
         ]
-        return without_sources(inputs, names)
+        return with_optional_sources(inputs, names)
 
 
 def verify(

@@ -14,6 +14,7 @@ from apache_beam.testing.util import assert_that, equal_to
 import bpe as library
 from bpe.counts import PretokenCounts
 from bpe.errors import CountsError
+from bpe.files import with_checksum
 from pipelines import CountCorpus, ReadCounts
 from pipelines.errors import ConfigError
 from tests.cli.process import bpe
@@ -93,6 +94,12 @@ def test_how_runs_are_found(
         status=1,
     )
     assert "was begun as another job: settings runs was" in refused.stderr
+    manifest = tmp_path / "runs" / "manifest.json"
+    if (value := json.loads(manifest.read_bytes())).get("cut"):
+        value["cut"] = {"pairs": value["cut"]["pairs"], "max_pair": 1}
+        manifest.write_text(json.dumps(with_checksum(value)), "utf-8")
+        wrong = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work, status=1)
+        assert "max_pair=1); counting again gives CutRuns(" in wrong.stderr
 
 
 def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
@@ -113,9 +120,9 @@ def test_verify_knows_runs(work: Path, tmp_path: Path) -> None:
         assert runs in bpe("verify", "runs", *arguments, cwd=work).stdout
     shutil.copytree(work / "runs", tmp_path / "runs")
     words_of(TEXTS, merges=40).save(tmp_path / "runs" / "tokenizer.json")
-    bpe("verify", tmp_path / "runs", cwd=work)
-    refused = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work, status=1)
-    assert "runs/tokenizer.json is not the tokenizer whose runs are counted there" in refused.stderr
+    for arguments in ((), ("--input", "corpus")):
+        refused = bpe("verify", tmp_path / "runs", *arguments, cwd=work, status=1).stderr
+        assert "runs/tokenizer.json is not the tokenizer whose runs are counted there" in refused
     shutil.copytree(work / "corpus", tmp_path / "corpus")
     changed = (tmp_path / "corpus" / "a.jsonl").read_text("utf-8").replace("way", "yaw")
     (tmp_path / "corpus" / "a.jsonl").write_text(changed, "utf-8")
@@ -241,6 +248,14 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     count = (*COUNT, "--input", corpus, "--group-by", "kind", "--split-size", "700")
+    cut = (*count, "--max-run", "3", "--output", tmp_path / "cut")
+    bpe(*cut, cwd=work)
+    bpe("verify", tmp_path / "cut", "--input", corpus, cwd=work)
+    lost = tmp_path / "cut" / "kind=b" / "tokenizer.json"
+    lost.write_text("junk", "utf-8")
+    assert str(lost) in bpe("verify", tmp_path / "cut", cwd=work, status=1).stderr
+    assert "complete already" not in bpe(*cut, "--resume", cwd=work).stdout
+    assert library.Tokenizer.load(lost) == library.Tokenizer.load(work / "words.json")
     bpe(*count, "--workers", "4", "--output", tmp_path / "runs", cwd=work)
     words = library.Tokenizer.load(work / "words.json")
     for kind, some in groups.items():

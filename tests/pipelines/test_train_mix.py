@@ -11,7 +11,7 @@ import pytest
 import bpe
 from pipelines.count.directory import load_counts
 from pipelines.count.runs import RunsOf
-from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.settings import (
     SHARES_OF,
     CountsInput,
@@ -22,7 +22,7 @@ from pipelines.settings import (
     ShareOf,
     TrainSettings,
 )
-from pipelines.verify.job import plain_inputs
+from pipelines.verify.job import sources_of_inputs
 from tests import jobs
 from tests.pipelines.corpora import FOUR, ONE, TWO, count, sentence, train, tree
 
@@ -62,6 +62,13 @@ def named(folder: Path, *, split_size: int | None = None) -> InputSettings:
         f"{name}={pattern}" for name in ("code", "web") for pattern in plain(folder, name).patterns
     )
     return InputSettings(patterns=patterns, split_size=split_size)
+
+
+def swapped(folder: Path) -> InputSettings:
+    """The files of each source as those of the other."""
+    other = {"code": "web", "web": "code"}
+    pairs = (pattern.split("=", 1) for pattern in named(folder).patterns)
+    return InputSettings(patterns=tuple(f"{other[name]}={pattern}" for name, pattern in pairs))
 
 
 def by_themselves(
@@ -131,9 +138,12 @@ def test_counts_are_verified_with_names_and_without(folder: Path, tmp_path: Path
     outputs = jobs.outputs(directory=str(tmp_path / "model"))
     for inputs in (named(folder), plain(folder)):
         found = jobs.verify(
-            directory=str(tmp_path / "model/counts"), inputs=plain_inputs(inputs, outputs)
+            directory=str(tmp_path / "model/counts"), inputs=sources_of_inputs(inputs, outputs)
         )
         assert found.documents == 54
+    inputs = sources_of_inputs(swapped(folder), outputs)
+    with pytest.raises(VerificationError, match="given for source code of the mix are not those"):
+        jobs.verify(directory=str(tmp_path / "model/counts"), inputs=inputs)
     manifest = json.loads((tmp_path / "model/counts/manifest.json").read_text())
     assert [source["name"] for source in manifest["sources"]] == ["code", "web"]
     web = {
@@ -151,12 +161,8 @@ def test_a_resumed_job_is_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
     assert tree(tmp_path / "model") == made
     with pytest.raises(OutputError, match="settings mix was"):
         train(tmp_path / "model", inputs=named(folder), mix=("web=60%", "code=40%"), resume=True)
-    swapped = tuple(
-        one.replace("code=", "x=").replace("web=", "code=").replace("x=", "web=")
-        for one in named(folder).patterns
-    )
     with pytest.raises(OutputError, match="settings sources was"):
-        train(tmp_path / "model", inputs=InputSettings(patterns=swapped), mix=MIX, resume=True)
+        train(tmp_path / "model", inputs=swapped(folder), mix=MIX, resume=True)
     assert tree(tmp_path / "model") == made
     train(tmp_path / "model", inputs=plain(folder), overwrite=True)
     assert not list((tmp_path / "model/counts").glob("source=*"))
