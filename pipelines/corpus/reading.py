@@ -19,7 +19,7 @@ from pipelines import storage
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
 from pipelines.corpus.groups import named_groups
-from pipelines.errors import RecordError, StoppedError
+from pipelines.errors import InputError, RecordError, StoppedError
 from pipelines.metrics import counter
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import SlotWriter, many
@@ -145,7 +145,13 @@ class SplitReader:
         Raises:
             RecordError: the job may set no more of them aside.
             ChangedFileError: the file is no longer the one that was planned.
+            InputError: it is gone or has another size, and two steps must read the same of it.
         """
+        if bad.is_lost and self._reading.measured:
+            raise InputError(
+                f"{describe(bad)} (a mix reads its inputs twice, so `max_failures` does not "
+                "tolerate this; with `resume`, what was made of other files is kept)"
+            )
         self.bad_records += 1
         if not self._reading.sets_aside:
             return

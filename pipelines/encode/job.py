@@ -384,6 +384,7 @@ def _measured_split(
             lambda: finished_measure(split, job),
         )
     else:
+        counter("splits_resumed").inc()
         _tell_kept(split, job, sum(done.documents), measures=True)
     yield pack(done)
 

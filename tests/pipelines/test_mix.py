@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -23,13 +24,17 @@ from pipelines.encode.measure import (
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.failures import Failures
 from pipelines.option import parse_size, parse_whole
-from pipelines.output.names import MIX, manifest_bytes
+from pipelines.output.names import MIX, TIMINGS, manifest_bytes
+from pipelines.planned import PlannedTransform
+from pipelines.run import run
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings
+from pipelines.verify.job import sources_of_inputs
 from tests import jobs
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import (
     END,
     MODES,
+    ONE,
     TWO,
     begun,
     encode,
@@ -199,7 +204,7 @@ def test_mixes_go_with_all_rows_and_formats(model: Path, tmp_path: Path, mode: s
 
 
 def test_files_of_the_sources_may_lie_between_each_other(
-    model: Path, texts: dict[str, str], tmp_path: Path
+    model: Path, texts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number, (id_, text) in enumerate(texts.items()):
         name = f"{number * 77 % 180:03}.{id_.rstrip('0123456789')}.jsonl"
@@ -209,7 +214,20 @@ def test_files_of_the_sources_may_lie_between_each_other(
     encode(InputSettings(patterns=patterns), model, tmp_path / "ids", encoding=settings)
     taken = expected(texts, model, {"web": 350, "code": 150})
     assert {row["id"] for row in rows(tmp_path / "ids")} == {*taken["web"], *taken["code"]}
-    jobs.verify(directory=str(tmp_path / "ids"), inputs=InputSettings(patterns=(f"{tmp_path}/in",)))
+    outputs = jobs.outputs(directory=str(tmp_path / "ids"))
+
+    def verify(*patterns: str) -> None:
+        inputs = sources_of_inputs(InputSettings(patterns=patterns), outputs)
+        jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs)
+
+    verify(f"{tmp_path}/in")
+    verify(*patterns)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").rename(tmp_path / "web=in")
+    verify("web=in")  # a directory of this name
+    verify("web=web=in/*.web.jsonl", "code=web=in/*.code.jsonl")
+    with pytest.raises(VerificationError, match="given for source web of the mix are not those"):
+        verify("code=web=in/*.web.jsonl", "web=web=in/*.code.jsonl")
 
 
 def test_documents_are_held_out_of_those_taken(folder: Path, model: Path, tmp_path: Path) -> None:
@@ -310,6 +328,27 @@ def test_an_input_that_changed_is_measured_again(model: Path, tmp_path: Path) ->
     path.write_text(path.read_text().replace("quick", "QUICK"))
     encode(named(tmp_path), model, tmp_path / "new", encoding=settings)
     encode(named(tmp_path), model, tmp_path / "ids", encoding=settings, resume=True)
+    assert tree(tmp_path / "ids") == tree(tmp_path / "new")
+
+
+def test_an_input_that_is_gone_for_the_second_pass_ends_the_job(
+    folder: Path, model: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "in")
+    inputs = named(tmp_path / "in", max_failures=9)
+    request = begin(tmp_path / "in", model, tmp_path / "ids", MIXED)
+    request = replace(request, inputs=replace(request.inputs, max_failures=9))
+    for split in begun(request):
+        measure_split(split, job_of(request), request.load(), Failures())
+    path, away = tmp_path / "in" / "web" / "c.jsonl", tmp_path / "c.jsonl"
+    path.rename(away)
+    with pytest.raises(InputError, match=r"c\.jsonl.* is gone now: .*with `resume`"):
+        run(lambda p, failures: p | PlannedTransform(request, failures), execution=ONE, pieces=1)
+    away.rename(path)
+    encode(inputs, model, tmp_path / "ids", encoding=MIXED, resume=True)
+    assert not (tmp_path / "ids" / TIMINGS).exists()  # what was measured was kept
+    encode(inputs, model, tmp_path / "new", encoding=MIXED)
+    assert (tmp_path / "new" / TIMINGS).exists()
     assert tree(tmp_path / "ids") == tree(tmp_path / "new")
 
 
