@@ -15,6 +15,7 @@ import difflib
 import inspect
 import re
 from dataclasses import MISSING, dataclass, fields, replace
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
@@ -43,7 +44,10 @@ _NAME = "option"
 _NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmgt])(?P<binary>i?))?"
 _WHOLE = re.compile(_NUMBER, re.IGNORECASE)
 _SIZE = re.compile(_NUMBER + "b?", re.IGNORECASE)
-_SHARE = re.compile(r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?) ?(?P<percent>%)?")
+_SHARE = re.compile(
+    r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?) ?(?P<percent>%)?"
+    r"|(?P<fraction>[0-9]{1,20}/0*[1-9][0-9]{0,19})"
+)
 _Class = TypeVar("_Class")
 
 
@@ -162,10 +166,10 @@ def parse_size(text: str) -> int:
 
 
 def parse_share(text: str) -> float:
-    """A share from text such as ``0.5%`` or ``0.005``.
+    """A share from text such as ``0.5%``, ``0.005`` or ``1/200``.
 
     Raises:
-        ValueError: the text is not a number, with or without ``%``.
+        ValueError: the text is not a number, with or without ``%``, or a fraction.
     """
     return float(parse_exact_share(text))
 
@@ -174,12 +178,25 @@ def parse_exact_share(text: str) -> Fraction:
     """The same as a fraction, which is exact.
 
     Raises:
-        ValueError: the text is not a number, with or without ``%``.
+        ValueError: the text is not a number, with or without ``%``, or a fraction.
     """
     match = _SHARE.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a share: write 0.5% or 0.005, for example")
+        raise ValueError(f"{text!r} is not a share: write 0.5%, 0.005 or 1/200, for example")
+    if match["fraction"]:
+        return Fraction(match["fraction"])
     return Fraction(match["number"]) / (100 if match["percent"] else 1)
+
+
+def percent(share: Fraction) -> str:
+    """A share in per cent, exactly; as a fraction where it has too many decimals.
+
+    >>> percent(Fraction("0.999999999")), percent(Fraction(1, 3))
+    ('99.9999999%', '1/3')
+    """
+    with localcontext(Context(prec=50)) as context:
+        value = 100 * Decimal(share.numerator) / share.denominator
+        return str(share) if context.flags[Inexact] else f"{value:f}%"
 
 
 def _in_units(match: re.Match[str] | None) -> Fraction | None:

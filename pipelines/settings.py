@@ -20,7 +20,7 @@ from pipelines.formats import (
     documents_described,
     suffixes_described,
 )
-from pipelines.option import changed, check_declared, option, parse_exact_share, several
+from pipelines.option import changed, check_declared, option, parse_exact_share, percent, several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -425,8 +425,8 @@ class CountsInput:
             )
         if self.share is not None and not 0 < self.share <= 1:
             raise ConfigError(
-                f"`counts` {self.directory}: the share {float(100 * self.share):g}% is not above 0 "
-                "and at most 100%"
+                f"`counts` {self.directory}: the share {percent(self.share)} is not above 0 and "
+                "at most 100%"
             )
 
     @property
@@ -825,7 +825,7 @@ class RoleSettings:
         return replace(pretokens, special_tokens=tuple(special))
 
 
-_SOURCE = re.compile(r"[A-Za-z0-9_.-]+")
+_SOURCE = re.compile(r"[A-Za-z0-9_.-]{1,200}")  # each has a folder of this name
 
 
 def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
@@ -837,13 +837,15 @@ def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
     Raises:
         ConfigError: a name or share is wrong, a source is named twice, or shares do not add up.
     """
+    if isinstance(mix, str) or not all(isinstance(text, str) for text in mix):
+        raise ConfigError(f"`mix` is a list of NAME=SHARE, such as ['web=100%'], not {mix!r:.60}")
     shares: dict[str, Fraction] = {}
     for text in mix:
         name, _, share = text.partition("=")
         if not _SOURCE.fullmatch(name):
             raise ConfigError(
-                f"`mix` {text!r}: write NAME=SHARE, such as web=70%, with a name of letters, "
-                "digits, '_', '-' and '.'"
+                f"`mix` {text!r:.60}: write NAME=SHARE, such as web=70%, with a name of up to 200 "
+                "letters, digits, '_', '-' and '.'"
             )
         if name in shares:
             raise ConfigError(f"`mix` {text}: {name} is given twice: once is enough")
@@ -855,8 +857,8 @@ def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
         if not value:
             raise ConfigError(f"`mix` {name}=0: leave the source out")
     if shares and sum(shares.values()) != 1:
-        total = float(100 * sum(shares.values()))
-        raise ConfigError(f"the shares of `mix` add up to {total:g}%, not to 100%")
+        total = percent(sum(shares.values(), Fraction()))
+        raise ConfigError(f"the shares of `mix` add up to {total}, not to 100%")
     return shares
 
 
@@ -997,11 +999,12 @@ class RowSettings:
             several=True,
             metavar="NAME=SHARE",
             default_is="all documents",
-            help="Take documents so that this share of all tokens, such as 70%, is of the source "
-            "NAME, whose files --input NAME=PATTERN gives; repeatable. The shares add up to 100%. "
-            "Documents stay whole: a hash of the id (of the text, if a record has no id) orders "
-            "those of each source, and the first are taken until it has its share. bpe run also "
-            "trains the tokenizer on this mix: all text, weighted to these shares of the bytes.",
+            help="Take documents so that this share of all tokens, such as 70% or 1/3, is of the "
+            "source NAME, whose files --input NAME=PATTERN gives; repeatable. The shares add up to "
+            "100%. Documents stay whole: a hash of the id (of the text, if a record has no id) "
+            "orders those of each source, and the first are taken until it has its share. bpe run "
+            "also trains the tokenizer on this mix: all text, weighted to these shares of the "
+            "bytes.",
         ),
     )
     token_budget: int | None = field(

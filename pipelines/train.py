@@ -40,6 +40,7 @@ from pipelines.errors import ConfigError, InputError, JobError, StoppedError
 from pipelines.extension import extended_pretokens, load_extended, located
 from pipelines.failures import job_errors
 from pipelines.metrics import counter
+from pipelines.option import percent
 from pipelines.output.directory import (
     decide,
     is_folder,
@@ -479,7 +480,7 @@ def with_weights(
         )
     if sum(shares) != 1:
         raise ConfigError(
-            f"the shares of `counts` add up to {float(100 * sum(shares)):g}%, not to 100%"
+            f"the shares of `counts` add up to {percent(sum(shares, Fraction()))}, not to 100%"
         )
     factors = []
     for number, (source, share) in enumerate(zip(sources, shares, strict=True)):
@@ -530,7 +531,7 @@ def _share_tokenizer(tokenizer: str | None, cuts: Iterable[tuple[str, Pretokeniz
         cuts: what errors call each text, and how it is cut.
 
     Raises:
-        ConfigError: there is none, or it cuts text otherwise.
+        ConfigError: there is none, it cuts text otherwise, or it has superwords.
         InputError: it cannot be read.
     """
     if tokenizer is None:
@@ -539,6 +540,11 @@ def _share_tokenizer(tokenizer: str | None, cuts: Iterable[tuple[str, Pretokeniz
             "that is trained here is not known before its mix is"
         )
     loaded = load_tokenizer(tokenizer)
+    if loaded.superwords:
+        raise ConfigError(
+            f"the `share_tokenizer` {tokenizer} has superwords, which cross pre-tokens: counts do "
+            "not say how often they occur: use a tokenizer without superwords, or shares of bytes"
+        )
     for title, cut in cuts:
         if cut != loaded.pretokenizer:
             raise ConfigError(
@@ -907,7 +913,8 @@ def _mix_settings(
         cut: how the corpus is cut.
 
     Raises:
-        ConfigError, InputError: as in `tokens_of`.
+        ConfigError, InputError: as in `tokens_of`; also of a tokenizer that may meet characters
+            that it has no token for.
     """
     if not shares:
         return None
@@ -916,7 +923,15 @@ def _mix_settings(
         "of": of,
     }
     if of == "tokens":
-        settings["tokenizer"] = _share_tokenizer(tokenizer, [("the corpus", cut)]).sha256
+        loaded = _share_tokenizer(tokenizer, [("the corpus", cut)])
+        model = loaded.model
+        if isinstance(model, CharacterLevel) and not (model.unknown or model.byte_fallback):
+            raise ConfigError(
+                f"the `share_tokenizer` {tokenizer} has no token for unknown characters, so its "
+                "tokens cannot be counted in any corpus: use one with an unknown token or byte "
+                "fallback, or shares of bytes"
+            )
+        settings["tokenizer"] = loaded.sha256
     return settings
 
 

@@ -34,6 +34,7 @@ from pipelines.encode.spilled import (
     remove_spilled,
 )
 from pipelines.errors import InputError, JobError
+from pipelines.option import percent
 from pipelines.output.names import CHOSEN, MIX, json_bytes, measure_file, read_json_object
 from pipelines.storage import join, replacing
 
@@ -244,7 +245,7 @@ def _budget(job: EncodeJob, shares: Sequence[Fraction], available: Sequence[int]
         raise InputError(f"{has}, too few for its share: give it more `input`, or leave it out")
     if asked > greatest:
         raise InputError(
-            f"{has}, and its share of `token_budget` {asked:,} ({float(100 * share):g}%) is "
+            f"{has}, and its share of `token_budget` {asked:,} ({percent(share)}) is "
             f"{asked_of(asked, share):,}: use {greatest:,} or less, a smaller share, or give it "
             "more `input`"
         )

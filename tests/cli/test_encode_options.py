@@ -107,7 +107,7 @@ def test_a_share_is_held_out(folder: Path) -> None:
         (("--append-token", "<eos>"), "which has '<|end|>'"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
-        (("--validation", "some"), "'some' is not a share: write 0.5% or 0.005"),
+        (("--validation", "some"), "'some' is not a share: write 0.5%, 0.005 or 1/200"),
         (("--validation", "1000"), "would need a second pass over the corpus"),
         (("--mix", "web=70%"), "the shares of --mix add up to 70%, not to 100%"),
         (("--mix", "web=100%"), "--input 'docs.jsonl' names no source of the mix"),

@@ -226,3 +226,28 @@ def test_what_is_no_mix_is_refused(
     with pytest.raises((ConfigError, InputError), match=reason):
         train(tmp_path / "model", **{"inputs": named(folder), "mix": MIX, **settings})
     assert not (tmp_path / "model" / "tokenizer.json").exists()
+
+
+def test_tokens_that_cannot_be_counted_are_refused_before_the_corpus_is(
+    folder: Path, tmp_path: Path
+) -> None:
+    words = bpe.train(bpe.count_pretokens([sentence(1, 90)]), vocab_size=280)
+    runs = bpe.count_runs([sentence(1, 90)], tokenizer=words)
+    characters = bpe.count_pretokens([sentence(1, 90)], pretokenizer="gpt2")
+    for reason, tokenizer in (
+        ("has superwords", bpe.train_superwords(runs, tokenizer=words, superwords=2)),
+        (
+            "has no token for unknown characters",
+            bpe.train(characters, max_merges=2, model=bpe.CharacterLevel()),
+        ),
+    ):
+        tokenizer.save(tmp_path / "other.json", dialect="beam-bpe")
+        with pytest.raises(ConfigError, match=reason):
+            train(
+                *(tmp_path / "model",),
+                inputs=named(folder),
+                mix=MIX,
+                share_of="tokens",
+                share_tokenizer=str(tmp_path / "other.json"),
+            )
+    assert not (tmp_path / "model").exists()

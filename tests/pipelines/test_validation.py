@@ -196,8 +196,8 @@ def test_halves_that_changed_places_are_found(folder: Path, model: Path, tmp_pat
 
 def test_shares_as_people_write_them() -> None:
     assert parse_share("0.7%") == parse_share("0.007") == parse_share("7e-3") == 0.007
-    assert parse_share("0.5 %") == 0.005
-    for text in ("", "%", "half", "1/2", "nan", "-1", "1e999"):
+    assert parse_share("0.5 %") == parse_share("1/200") == 0.005
+    for text in ("", "%", "half", "1/0", "1/2%", "nan", "-1", "1e999"):
         with pytest.raises(ValueError, match=r"is not a share: write 0\.5%"):
             parse_share(text)
 
