@@ -204,10 +204,13 @@ def choose(
     chosen = []
     for number, (source, share) in enumerate(zip(job.sources, shares, strict=True)):
         asked = asked_of(budget, share)
-        bin_ = int(np.searchsorted(np.cumsum(tokens[number]), asked))
+        is_whole = asked == available[number]  # also what has no tokens, whatever its hash
+        sizes, enough = (tokens, asked) if not is_whole else (documents, documents[number].sum())
+        bin_ = int(np.searchsorted(np.cumsum(sizes[number]), enough))
         destination = number * BINS + bin_
         paths = [_path(job, one.split) for one in ordered if destination in one.bins]
-        last = _last(paths, bin_, number, job, asked - int(tokens[number, :bin_].sum()), held_bytes)
+        enough -= int(sizes[number, :bin_].sum())
+        last = _last(paths, bin_, number, job, enough, held_bytes, of_documents=is_whole)
         chosen.append(
             ChosenSource(
                 name=source.name,
@@ -264,9 +267,16 @@ class _Last:
 
 
 def _last(
-    paths: Sequence[str], bin_: int, source: int, job: EncodeJob, asked: int, held_bytes: int
+    paths: Sequence[str],
+    bin_: int,
+    source: int,
+    job: EncodeJob,
+    asked: int,
+    held_bytes: int,
+    *,
+    of_documents: bool,
 ) -> _Last:
-    """The document with which a range of hashes has as many tokens as asked for.
+    """The document with which a range of hashes has as many tokens, or documents, as asked for.
 
     Memory: ``held_bytes``. Of documents with one hash, of which there may be any number, only sums
     are held.
@@ -276,8 +286,9 @@ def _last(
         bin_: the number of the range.
         source: the number of the source.
         job: that measured the splits.
-        asked: tokens, from 1.
+        asked: how many, from 1.
         held_bytes: to hold at a time.
+        of_documents: whether documents are asked for, not tokens.
     """
     destination, destinations = source * BINS + bin_, BINS * len(job.sources)
     blobs = [(path, entries_of(path, destination, destinations)) for path in paths]
@@ -291,7 +302,7 @@ def _last(
 
     for number in range(ranges):
         hashes, sums, counts = _by_hash((keys, sizes) for keys, _, _, sizes in tables(number))
-        ends = tokens + np.cumsum(sums)
+        ends = documents + np.cumsum(counts) if of_documents else tokens + np.cumsum(sums)
         if not len(ends) or ends[-1] < asked:
             tokens, documents = tokens + int(sums.sum()), documents + int(counts.sum())
             continue
@@ -300,16 +311,17 @@ def _last(
         # Those of one hash come in the order of the corpus, as splits and documents in them do.
         for keys, files, places, sizes in tables(number):
             equal = keys == hashes[at]
-            ends = tokens + np.cumsum(sizes[equal])
+            of_hash = np.cumsum(sizes[equal])
+            ends = documents + 1 + np.arange(len(of_hash)) if of_documents else tokens + of_hash
             if not len(ends) or ends[-1] < asked:
-                tokens, documents = int(ends[-1]) if len(ends) else tokens, documents + len(ends)
+                tokens, documents = tokens + int(sizes[equal].sum()), documents + len(ends)
                 continue
             last = int(np.searchsorted(ends, asked))
             return _Last(
                 hash=int(hashes[at]),
                 file=int(files[equal][last]),
                 place=int(places[equal][last]),
-                tokens=int(ends[last]),
+                tokens=tokens + int(of_hash[last]),
                 documents=documents + last + 1,
             )
     raise InputError(

@@ -95,6 +95,8 @@ class MixTally:
 def check_mix(mix: Mix, splits: Iterable[MixSums]) -> None:
     """See that each source has the tokens asked for, and had not before its last document.
 
+    One of which all tokens are asked for has all its documents, also the last ones without tokens.
+
     Args:
         mix: what the manifest says.
         splits: what it takes of each split of the inputs.
@@ -113,7 +115,10 @@ def check_mix(mix: Mix, splits: Iterable[MixSums]) -> None:
                 f"source {source.name} of the mix: the inputs give {documents:,} documents of "
                 f"{tokens:,} tokens, the manifest says {source.documents:,} of {source.tokens:,}"
             )
-        if lasts != 1 or not tokens - last_tokens < source.asked <= tokens:
+        available = (source.available_tokens, source.available_documents)
+        is_whole = (source.asked, documents) == available
+        is_reached = tokens - last_tokens < source.asked or is_whole
+        if lasts != 1 or not (is_reached and source.asked <= tokens):
             raise VerificationError(
                 f"source {source.name} of the mix: {source.asked:,} tokens are not reached with "
                 "the document that the manifest names as the last one taken"

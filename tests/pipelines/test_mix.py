@@ -262,12 +262,35 @@ def begin(folder: Path, model: Path, directory: Path, encoding: EncodeSettings) 
     ).started()
 
 
+def last_is_empty(texts: dict[str, str]) -> int:
+    """A seed by which the last document of web has no text."""
+    web = [id_ for id_ in texts if id_.startswith("web")]
+    return next(seed for seed in range(999) if not texts[max(web, key=lambda i: key(i, seed))])
+
+
+@pytest.mark.parametrize("shuffle", [None, 3])
+def test_a_source_of_which_all_is_asked_for_is_taken_entirely(
+    folder: Path, model: Path, texts: dict[str, str], tmp_path: Path, shuffle: int | None
+) -> None:
+    settings = EncodeSettings(
+        mix=("web=60%", "code=40%"), mix_seed=last_is_empty(texts), shuffle=shuffle
+    )
+    summary = encode(named(folder), model, tmp_path / "ids", encoding=settings)
+    assert summary.mix is not None
+    web, code = summary.mix.sources
+    assert (web.asked, web.documents) == (web.available_tokens, 120)
+    assert code.documents < 60
+    assert sum(row["id"].startswith("web") for row in rows(tmp_path / "ids")) == 120
+    jobs.verify(directory=str(tmp_path / "ids"), inputs=plain(folder))
+
+
+@pytest.mark.parametrize("budget", [1100, None])
 @pytest.mark.parametrize(("run_bytes", "held_bytes"), [(1, 1 << 20), (1 << 20, 1), (500, 40)])
 def test_less_memory_chooses_the_same(
-    folder: Path, model: Path, tmp_path: Path, run_bytes: int, held_bytes: int
+    folder: Path, model: Path, tmp_path: Path, run_bytes: int, held_bytes: int, budget: int | None
 ) -> None:
     def chosen(directory: Path, run_bytes: int, held_bytes: int) -> Any:
-        request = begin(folder, model, directory, replace(MIXED, token_budget=1100))
+        request = begin(folder, model, directory, replace(MIXED, token_budget=budget))
         splits = begun(request)
         job, tokenizer = job_of(request), request.load()
         measured = [
