@@ -41,6 +41,7 @@ from pipelines.encode.shuffle import (
     shuffled_documents,
 )
 from pipelines.encode.steps import (
+    CHOOSING,
     EncodeJob,
     check_splits,
     check_tokens,
@@ -204,6 +205,7 @@ class EncodeRequest(CorpusRequest):
                 inputs=describe_inputs(files),
                 run=self.run,
                 then=self.then,
+                choosing=CHOOSING if encoding.mix else (),
             ),
             beside={TOKENIZER: text.encode("utf-8")},
             reads=tuple(file.path for file in files),

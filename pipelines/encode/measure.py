@@ -131,7 +131,7 @@ def measure_split(
         )
         spilled.finish(
             _Header(
-                fingerprint=job.fingerprint(split),
+                fingerprint=job.measure_fingerprint(split),
                 bins=result.bins,
                 documents=result.documents,
                 tokens=result.tokens,
@@ -165,7 +165,7 @@ def finished_measure(split: Split, job: EncodeJob) -> MeasuredSplit | None:
         job: that measures it.
     """
     header = finished_header(_path(job, split), _Header, BINS * len(job.sources))
-    if header is None or header.fingerprint != job.fingerprint(split):
+    if header is None or header.fingerprint != job.measure_fingerprint(split):
         return None
     return MeasuredSplit(
         split=split, bins=header.bins, documents=header.documents, tokens=header.tokens
@@ -250,7 +250,7 @@ def _budget(job: EncodeJob, shares: Sequence[Fraction], available: Sequence[int]
         raise InputError(
             f"{has}, and its share of `token_budget` {asked:,} ({percent(share)}) is "
             f"{asked_of(asked, share):,}: use {greatest:,} or less, a smaller share, or give it "
-            "more `input`"
+            "more `input` (with another budget or other shares, `resume` keeps what was counted)"
         )
     return asked
 

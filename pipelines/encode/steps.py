@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 # when the same settings and columns make other bytes than before: `--resume` writes such parts
 # again.
 LAYOUT = 4
+# Settings that say which documents a mix takes, and nothing of what is measured before.
+CHOOSING = ("mix", "token_budget")
 
 _Rows = TypeVar("_Rows", bound="RowSettings")
 
@@ -201,21 +203,31 @@ class EncodeJob:
         )
 
     def fingerprint(self, split: Split) -> str:
-        """SHA-256 (hex) of what the bytes of a split's part depend on, or what was measured."""
+        """SHA-256 (hex) of what the bytes of a split's part depend on."""
         half = ["held out"] if split.held_out else []
-        pieces = [asdict(piece) for piece in split.pieces]
-        for piece in pieces:
-            # Where a corpus lies, and since when, does not matter; `settings` have the sources.
-            del piece["path"], piece["version"], piece["source"]
         shuffled = [self.parts, self.inputs_sha256] if self.rows.shuffles else []
         mixed = [] if self.mix is None else [self.mix.lasts]
+        pieces = _told_apart(split)
         return fingerprint(
             [split.part, split.parts, pieces, self.settings, *half, *shuffled, *mixed]
         )
 
+    def measure_fingerprint(self, split: Split) -> str:
+        """The same of what is measured of a split for a mix, whatever that takes."""
+        settings = {key: one for key, one in self.settings.items() if key not in CHOOSING}
+        return fingerprint([split.part, split.parts, _told_apart(split), settings])
+
     def halves(self, split: Split) -> list[Split]:
         """A split for each part that is made of it: those held out for validation are last."""
         return [split, replace(split, held_out=True)] if self.rows.validation else [split]
+
+
+def _told_apart(split: Split) -> list[dict[str, Any]]:
+    """The pieces of a split, but for where they lie, and since when; settings have the sources."""
+    pieces = [asdict(piece) for piece in split.pieces]
+    for piece in pieces:
+        del piece["path"], piece["version"], piece["source"]
+    return pieces
 
 
 def encode_split(

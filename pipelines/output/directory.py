@@ -405,7 +405,11 @@ def _check_same_job(directory: str, plan: Plan) -> None:
             f"{directory}: cannot resume: it holds files but no {PLAN} of an earlier run: "
             "use `overwrite`, or another directory"
         )
-    if different := plan.differences(then):
+    nothing_chosen = bool(plan.choosing) and not (
+        any(_inside(directory, folder) for folder in (DATA, SHUFFLE, DEAD_LETTERS))
+        or storage.exists(join(directory, MANIFEST))
+    )
+    if different := plan.differences(then, nothing_chosen=nothing_chosen):
         more = "" if len(different) <= 3 else f" (and {len(different) - 3} more)"
         raise OutputError(
             f"{directory}: cannot resume: it was begun as another job: "

@@ -195,6 +195,8 @@ class Plan:
         then: what the same command makes next: of a tokenizer in folders of its directory, an
             export after the encoded corpus; of an encoded corpus in the directory above. That is
             not complete before. It makes no other job of this one.
+        choosing: settings that a run may have others of as long as nothing depends on them yet;
+            all numbers of files but the last go by them.
     """
 
     kind: Kind
@@ -203,6 +205,7 @@ class Plan:
     inputs: Mapping[str, Any]
     run: str = ""
     then: Kind | None = None
+    choosing: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The plan as it stands in `PLAN`."""
@@ -218,9 +221,16 @@ class Plan:
             **then,
         }
 
-    def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """What makes a plan that was read from a file another job, one phrase for each value."""
+    def differences(self, other: Mapping[str, Any], *, nothing_chosen: bool = False) -> list[str]:
+        """What makes a plan that was read from a file another job, one phrase for each value.
+
+        Args:
+            other: the plan.
+            nothing_chosen: whether nothing depends on the settings ``choosing`` yet.
+        """
         mine = self.to_json()
+        if nothing_chosen:
+            other = self._as_chosen_here(other)
         found = [
             f"{key} was {_short(other.get(key))}, is {_short(mine[key])}"
             for key in ("program", "version", "kind")
@@ -239,6 +249,15 @@ class Plan:
         if not found and other.get("parts") != mine["parts"]:
             found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
         return found
+
+    def _as_chosen_here(self, other: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A plan that was read from a file, with what this one has of ``choosing``."""
+        settings, parts = other.get("settings"), other.get("parts")
+        if not isinstance(settings, dict) or not isinstance(parts, list):
+            return other
+        kept = {key: one for key, one in settings.items() if key not in self.choosing}
+        chosen = {key: self.settings[key] for key in self.choosing if key in self.settings}
+        return {**other, "settings": kept | chosen, "parts": [*self.parts[:-1], *parts[-1:]]}
 
 
 def dead_letters_in(directory: str) -> list[str]:

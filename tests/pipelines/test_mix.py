@@ -408,6 +408,22 @@ def test_what_was_measured_is_not_measured_again(folder: Path, model: Path, tmp_
     assert tree(tmp_path / "ids") == tree(tmp_path / "new")
 
 
+@pytest.mark.parametrize("shuffle", [None, 3])
+def test_after_a_budget_too_large_nothing_is_measured_again(
+    folder: Path, model: Path, tmp_path: Path, shuffle: int | None
+) -> None:
+    ids, settings = tmp_path / "ids", replace(MIXED, token_budget=10**9, shuffle=shuffle)
+    with pytest.raises(InputError, match="`resume` keeps what was counted"):
+        encode(named(folder), model, ids, encoding=settings)
+    with pytest.raises(OutputError, match="settings mix_seed was the default, is 1"):
+        encode(named(folder), model, ids, encoding=replace(settings, mix_seed=1), resume=True)
+    settings = replace(settings, token_budget=900, mix=("web=60%", "code=40%"))
+    encode(named(folder), model, ids, encoding=settings, resume=True)
+    assert not (ids / TIMINGS).exists()  # what was measured was kept
+    encode(named(folder), model, tmp_path / "new", encoding=settings)
+    assert tree(ids) == tree(tmp_path / "new")
+
+
 def test_what_a_killed_job_measured_is_removed(folder: Path, model: Path, tmp_path: Path) -> None:
     request = begin(folder, model, tmp_path / "ids", MIXED)
     splits, job, tokenizer = begun(request), job_of(request), request.load()
