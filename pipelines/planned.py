@@ -37,7 +37,7 @@ from pipelines.run import check_job, run
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -314,6 +314,7 @@ def run_job(
     execution: Execution,
     progress: Progress,
     held: str | None = None,
+    ready: Callable[[], object] | None = None,
 ) -> Iterator[Any]:
     """Run a job, and show how far it is; gives what Beam returns, the directory still locked.
 
@@ -325,6 +326,7 @@ def run_job(
         execution: where the work is done.
         progress: told how far it is.
         held: a directory that the caller has locked.
+        ready: called when nothing speaks against the job, before it changes anything.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -337,6 +339,8 @@ def run_job(
         decision = decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
         if decision.training and decision.training != held:  # what looks failed may be at work
             locks.enter_context(locked(decision.training))
+        if ready is not None:
+            ready()
         if isinstance(request, CorpusRequest):
             if decision.action == "resume" and request.keeps_parts:
                 _tell_changes(request, planned, progress)

@@ -261,16 +261,24 @@ def export_options(help_: str) -> Callable[[Any], Any]:
     return stack(add_option(to), *map(add_option, others))
 
 
-def export_settings(ctx: click.Context) -> ExportSettings | None:
+def export_settings(ctx: click.Context, *, above: Source = Source.FILE) -> ExportSettings | None:
     """The format that `export_options` ask for; None where they ask for none.
 
+    Args:
+        ctx: of the command.
+        above: the source from which on an option needs a format, exclusive. A file may be meant for
+            several commands.
+
     Raises:
-        click.UsageError: an option that goes with a format was typed without one.
+        click.UsageError: an option that goes with a format is given without one.
     """
     if ctx.params["to"] is not None:
         return settings_of(ctx, ExportSettings, validation=False)
+    specs = declared(ExportSettings)
     for name in _export_fields():
-        if source(ctx, name) is Source.COMMAND_LINE:
+        given = source(ctx, name)
+        typed = given is Source.COMMAND_LINE
+        if typed or (given > above and ctx.params[name] != specs[name].default):
             option = f"--{name}".replace("_", "-")
             raise click.UsageError(f"{option} goes with --to FORMAT", ctx)
     return None

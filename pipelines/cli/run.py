@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, use_job
+from pipelines.cli.command import JobCommand, Source, use_job
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
@@ -25,7 +24,6 @@ from pipelines.settings import (
     CountsInput,
     EncodeSettings,
     Execution,
-    ExportSettings,
     InputSettings,
     ModelSettings,
     OutputSettings,
@@ -35,6 +33,9 @@ from pipelines.settings import (
     RunSettings,
     TrainSettings,
 )
+
+if TYPE_CHECKING:
+    from pipelines.export.encoding import Exports
 
 
 @click.command(
@@ -84,18 +85,21 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     counts_output = options.output_settings(ctx, below="/counts")
     encoded_output = options.output_settings(ctx, below="/encoded")
     export_output = options.output_settings(ctx, below="/export")
-    exporting = options.export_settings(ctx)
+    exporting = options.export_settings(ctx, above=Source.PRESET)
     progress = options.progress(ctx)
     with loading():
         from bpe.ties import needs_order
         from pipelines.corpus.inputs import with_sources
         from pipelines.count.job import count
-        from pipelines.export.encoding import encode_and_export
+        from pipelines.export.encoding import Exports, encode_and_export
         from pipelines.train import counts_of_sources, train
 
     shares = encoding.shares
     inputs = with_sources(inputs, tuple(shares))
     pretokens = extended_pretokens(ctx, pretokens, training)
+    exports = Exports(
+        encoded=encoded_output, encoding=encoding, exported=export_output, settings=exporting
+    )
     check_run(
         inputs=inputs,
         pretokens=pretokens,
@@ -104,7 +108,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         output=output,
         encoding=encoding,
         execution=execution,
-        exporting=exporting,
+        exports=exports,
         runs=runs if superwords else None,
         parity=parity,
     )
@@ -121,6 +125,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         ),
         execution=execution,
         progress=progress,
+        ready=exports.clear,
     )
     trained = train(
         inputs=inputs if superwords else None,
@@ -157,7 +162,7 @@ def check_run(
     inputs: InputSettings,
     encoding: EncodeSettings,
     execution: Execution,
-    exporting: ExportSettings | None = None,
+    exports: Exports | None = None,
     roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
     runs: RunSettings | None = None,
     parity: ParitySettings = ParitySettings(),  # noqa: B008  # immutable
@@ -172,7 +177,6 @@ def check_run(
     from pipelines.corpus.inputs import find_inputs
     from pipelines.encode.kept import find_kept
     from pipelines.encode.steps import check_special_tokens, in_tokens
-    from pipelines.export.encoding import check_export
     from pipelines.extension import load_extended, located
     from pipelines.failures import job_errors
     from pipelines.output.directory import decide, refuse_links, training_failed
@@ -203,11 +207,7 @@ def check_run(
         directory = storage.located(output.directory)
         refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
         decide(output, None, keep=["counts"] if training_failed(directory) else ())
-        if exporting is not None:
-            encoded, exported = (
-                replace(output, directory=f"{output.directory.rstrip('/')}/{name}")
-                for name in ("encoded", "export")
-            )
-            check_export(exporting, exported=exported, encoded=encoded, encoding=encoding)
+        if exports is not None:
+            exports.check()
         if encoding.keep:
             find_kept(find_inputs(inputs).files, encoding)

@@ -62,7 +62,7 @@ from pipelines.settings import (
 from pipelines.summaries import CountSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from apache_beam.utils.windowed_value import WindowedValue
 
@@ -447,6 +447,7 @@ def count(
     settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
     runs: RunsOf | None = None,
     progress: Progress | None = None,
+    ready: Callable[[], object] | None = None,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 
@@ -458,6 +459,7 @@ def count(
         settings: what the counts hold.
         runs: count these, not pre-tokens.
         progress: told how far it is.
+        ready: as in `run_job`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -472,6 +474,7 @@ def count(
             settings=settings,
             runs=runs,
             progress=progress or NoProgress(),
+            ready=ready,
         )
 
 
@@ -485,6 +488,7 @@ def count_in(
     settings: CountSettings = CountSettings(),  # noqa: B008
     runs: RunsOf | None = None,
     held: str | None = None,
+    ready: Callable[[], object] | None = None,
 ) -> CountSummary:
     """The same inside another job, which has locked a directory; arguments of `count`."""
     began = time.monotonic()
@@ -494,7 +498,9 @@ def count_in(
     if runs is not None:
         refuse_inputs_inside(request.directory, [runs.path])
     planned = replace(request, inputs=inputs).plan()
-    resumed = run_count(request, planned, execution=execution, progress=progress, held=held)
+    resumed = run_count(
+        request, planned, execution=execution, progress=progress, held=held, ready=ready
+    )
     manifest = read_counts_manifest(request.directory)
     return CountSummary(
         output=request.directory,
@@ -520,10 +526,11 @@ def run_count(
     execution: Execution,
     progress: Progress,
     held: str | None = None,
+    ready: Callable[[], object] | None = None,
 ) -> bool:
     """Run a count; returns whether an earlier run had finished it. Arguments of `run_job`."""
     directory, began, request = request.directory, time.monotonic(), request.started()
-    with run_job(request, planned, execution=execution, progress=progress, held=held):
+    with run_job(request, planned, execution=execution, progress=progress, held=held, ready=ready):
         if run_of(directory) != request.run:
             progress.log(f"count: {directory} is complete")
             return True

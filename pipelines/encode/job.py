@@ -572,6 +572,7 @@ def encode(
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     progress: Progress | None = None,
     then: Literal["export"] | None = None,
+    ready: Callable[[Planned], object] | None = None,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
@@ -583,6 +584,7 @@ def encode(
         encoding: what the rows hold.
         progress: told how far it is.
         then: as in `EncodeRequest`.
+        ready: as in `run_job`; called with what is planned.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -602,7 +604,13 @@ def encode(
         planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_json=b"").plan()
         for what in planned.not_applied:
             progress.log(f"encode: {tokenizer}: not applied: {what}")
-        with run_job(request.started(), planned, execution=execution, progress=progress) as result:
+        with run_job(
+            request.started(),
+            planned,
+            execution=execution,
+            progress=progress,
+            ready=None if ready is None else lambda: ready(planned),
+        ) as result:
             manifest = read_encoded(request.directory)
             totals = manifest.totals
             kept = metric(result, "parts_resumed") + metric(result, "splits_resumed")

@@ -33,7 +33,15 @@ from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
 from pipelines.option import changed
 from pipelines.output.directory import plan_of_run, prepare, run_of
-from pipelines.output.names import ENCODED, EXPORT, MANIFEST, Plan, parse_part, read_plan
+from pipelines.output.names import (
+    ENCODED,
+    EXPORT,
+    MANIFEST,
+    VALIDATION,
+    Plan,
+    parse_part,
+    read_plan,
+)
 from pipelines.output.state import complete
 from pipelines.planned import Planned, Request, run_job
 from pipelines.progress import NoProgress, many, size_text
@@ -49,6 +57,10 @@ if TYPE_CHECKING:
     from pipelines.export.steps import DonePart
     from pipelines.progress import Progress
     from pipelines.settings import Execution
+
+
+# Folders of an export by the command that encodes.
+BESIDE = (ENCODED, VALIDATION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +89,26 @@ class ExportRequest(Request):
         encoded: what its manifest says of it.
         parts: how many it has.
         settings: the format.
+        encoding: as in `Plan`.
     """
 
     source: str
     encoded: Encoded
     parts: int
     settings: ExportSettings
+    encoding: str = ""
     name = "export"
     last_file = EXPORT
 
     @classmethod
     def of(
-        cls, manifest: EncodedManifest, *, source: str, output: OutputSettings, to: ExportSettings
+        cls,
+        manifest: EncodedManifest,
+        *,
+        source: str,
+        output: OutputSettings,
+        to: ExportSettings,
+        encoding: str = "",
     ) -> ExportRequest:
         """A request that means the same in every process, whatever its working directory.
 
@@ -97,6 +117,7 @@ class ExportRequest(Request):
             source: its directory.
             output: where the files go.
             to: the format.
+            encoding: as in `Plan`.
 
         Raises:
             ConfigError: a filesystem cannot be used here.
@@ -106,6 +127,7 @@ class ExportRequest(Request):
             encoded=encoded_by(manifest),
             parts=len(chosen_parts(manifest, to)),
             settings=to,
+            encoding=encoding,
             output=OutputSettings(
                 directory=storage.located(output.directory),
                 overwrite=output.overwrite,
@@ -154,9 +176,10 @@ class ExportRequest(Request):
                 settings=plan_settings(self.settings, self.encoded.manifest_sha256),
                 inputs={"parts": len(parts), "bytes": sum(part.bytes for part in parts)},
                 run=self.run,
+                encoding=self.encoding,
             ),
             reads=() if is_inside else tuple(join(self.source, part.file) for part in parts),
-            keep=(ENCODED,) if is_inside else (),
+            keep=BESIDE if is_inside or self.encoding else (),
             parts=tuple(PartToExport(number=n, part=part) for n, part in enumerate(parts)),
         )
 
@@ -237,6 +260,7 @@ def export(
     settings: ExportSettings,
     execution: Execution,
     progress: Progress | None = None,
+    encoding: str = "",
 ) -> ExportSummary:
     """Write the token ids of an encoded corpus in a format that trainers read.
 
@@ -246,6 +270,7 @@ def export(
         settings: the format.
         execution: where the work is done.
         progress: told how far it is.
+        encoding: as in `Plan`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -258,7 +283,9 @@ def export(
         source = read_encoded(directory)
         if not source.parts:
             raise InputError(f"{directory}: no file was encoded yet: there is nothing to export")
-        request = ExportRequest.of(source, source=directory, output=output, to=settings)
+        request = ExportRequest.of(
+            source, source=directory, output=output, to=settings, encoding=encoding
+        )
         planned = request.plan()
         progress.log(
             f"export: {many(len(planned.parts), 'part')}, {size_text(planned.size)} of Parquet"

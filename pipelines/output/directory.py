@@ -294,9 +294,9 @@ def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
     command, complete = _made_by(directory, names)
     replace = "replace it with `overwrite`, or choose another directory"
     if command is None:
-        listed = _listed(names - {TIMINGS} or {TIMINGS})
+        left = listed(names - {TIMINGS} or {TIMINGS})
         return OutputError(
-            f"{directory} holds {listed}, which no job has left there: choose an empty directory"
+            f"{directory} holds {left}, which no job has left there: choose an empty directory"
         )
     if is_watched(directory):
         return OutputError(
@@ -517,7 +517,7 @@ def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resum
             foreign.append(name)
     if foreign:
         raise OutputError(
-            f"{directory} holds {_listed(foreign)}, which is not known to be the work of "
+            f"{directory} holds {listed(foreign)}, which is not known to be the work of "
             f"{'this' if resume else 'an earlier'} job and would be taken for its output: move it "
             "away, or choose another directory"
         )
@@ -566,7 +566,8 @@ def _is_name_of_ours(name: str) -> bool:
     return name in known or bool(parse_part(name) or parse_export(name))
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """The first of some names, and how many more there are, for a message."""
     ordered = sorted(names)
     more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
     return ", ".join(repr(name) for name in ordered[:3]) + more

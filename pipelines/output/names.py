@@ -50,6 +50,7 @@ RUNS = "runs"  # counts of runs, and the setting that says how these are found
 OF_WORDS = "words"  # the tokenizer that superwords are added to
 PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
+ENCODING = "encoding"  # of the plan of an export
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
 TRAIN = "train"  # the split name of encoded rows
@@ -197,6 +198,8 @@ class Plan:
             not complete before. It makes no other job of this one.
         choosing: settings that a run may have others of as long as nothing depends on them yet;
             all numbers of files but the last go by them.
+        encoding: of an export by the command that encoded the corpus, the `job_id` of that
+            encoding: marks the export as this command's own. It makes no other job of this one.
     """
 
     kind: Kind
@@ -206,6 +209,7 @@ class Plan:
     run: str = ""
     then: Kind | None = None
     choosing: tuple[str, ...] = ()
+    encoding: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The plan as it stands in `PLAN`."""
@@ -219,6 +223,7 @@ class Plan:
             "settings": dict(self.settings),
             **({RUN: self.run} if self.run else {}),
             **then,
+            **({ENCODING: self.encoding} if self.encoding else {}),
         }
 
     def differences(self, other: Mapping[str, Any], *, nothing_chosen: bool = False) -> list[str]:
@@ -274,6 +279,11 @@ def read_plan(directory: str) -> dict[str, Any]:
     """
     plan = read_json_object(join(directory, PLAN)) or {}
     return plan if plan.get("program") == PROGRAM else {}
+
+
+def job_id(plan: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of what all runs of a job have in common, from its plan as JSON values."""
+    return fingerprint([plan.get(key) for key in ("kind", "parts", "settings", "inputs")])
 
 
 def fingerprint(value: Any) -> str:

@@ -138,7 +138,7 @@ def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str
     """What was made in a directory, and why it is not complete."""
     planned: Kind | None = plan.get("kind")
     done = storage.exists(join(root, EXPORT)) if planned in ("export", None) else False
-    if planned == "export" or done or (planned is None and _is_to_export(root)):
+    if planned == "export" or done or (planned is None and is_to_export(root)):
         return "export", None if done else _unfinished(name, EXPORT)
     path = join(root, MANIFEST)
     if not storage.exists(path):
@@ -184,7 +184,7 @@ def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind |
     return ("tokenizer" if any(map(storage.exists, others)) else None), None
 
 
-def _is_to_export(root: str) -> bool:
+def is_to_export(root: str) -> bool:
     """Whether the corpus in a folder of ``root`` was encoded to be exported to ``root``."""
     return _plan(join(root, ENCODED)).get(THEN) == "export"
 
@@ -195,7 +195,7 @@ def _promised(root: str, kind: Kind | None, plan: dict[str, Any]) -> set[str]:
     promised = {"encoded": {ENCODED}, "export": {ENCODED, EXPORTED}}.get(str(then), set())
     settings = _plan(join(root, ENCODED)).get("settings")
     if isinstance(settings, dict) and settings.get("validation"):
-        if kind == "export" and _is_to_export(root):
+        if kind == "export" and is_to_export(root):
             promised.add(VALIDATION)
         if then == "export":
             promised.add(join(EXPORTED, VALIDATION))

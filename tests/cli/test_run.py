@@ -70,6 +70,15 @@ def test_run_exports_what_it_encoded(work: Path) -> None:
     refused = bpe("run", "export.yaml", "--header", "llm.c", "--resume", cwd=work, status=1)
     assert "begun as another job: settings header was the default" in refused.stderr
     assert "count: " not in refused.stderr
+    plain = (work / "export.yaml").read_text().replace("to: bin\n", "")
+    (work / "plain.yaml").write_text(plain)
+    refused = bpe("run", "plain.yaml", "--overwrite", cwd=work, status=2)
+    assert "--one-file goes with --to FORMAT" in refused.stderr
+    assert tree(out) == files
+    (work / "plain.yaml").write_text(plain.replace("one_file: true\n", "shard_size: 64MiB\n"))
+    bpe("run", "plain.yaml", "--overwrite", cwd=work)
+    assert not (out / "export").exists()
+    bpe("verify", "exported", cwd=work)
 
 
 def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:

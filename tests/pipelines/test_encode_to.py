@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def encode_to(
     inputs: InputSettings,
     model: Path | str,
     out: Path | str,
-    settings: ExportSettings = BIN,
+    settings: ExportSettings | None = BIN,
     *,
     encoding: EncodeSettings = HELD_OUT,
     execution: Execution = ONE,
@@ -58,7 +59,7 @@ def encode_to(
     return jobs.encode_and_export(
         inputs=inputs,
         tokenizer=str(model),
-        encoded=replace(exported, directory=f"{out}/encoded"),
+        encoded=exported if settings is None else replace(exported, directory=f"{out}/encoded"),
         encoding=encoding,
         exported=exported,
         settings=settings,
@@ -179,6 +180,78 @@ def test_an_export_follows_an_input_that_changed(model: Path, tmp_path: Path) ->
         jobs.verify(directory=str(out), encoded=str(out / "encoded"))
     encode_to(corpus.inputs(), model, out, resume=True)
     encode_to(corpus.inputs(), model, tmp_path / "new")
+    assert files(out) == files(tmp_path / "new")
+
+
+def broken(path: Path, *, by: str = "[") -> None:
+    """Change the first byte: the record is not JSON, or is again, and the file has its size."""
+    path.write_text(by + path.read_text("utf-8")[1:], "utf-8")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Corpus:
+    """A corpus of one file."""
+    return write_jsonl(tmp_path / "other" / "docs.jsonl", [sentence(i) for i in range(60)])
+
+
+def test_only_what_it_left_beside_an_export_is_removed(
+    other: Corpus, model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    encode(other.inputs(), model, out / "validation")
+    before = files(out)
+    for encoding in (ENDS, HELD_OUT):
+        with pytest.raises(OutputError, match=r"validation holds .*, which no earlier run of this"):
+            encode_to(other.inputs(), model, out, encoding=encoding, overwrite=True)
+    with pytest.raises(OutputError, match=r"validation holds .*, which no earlier run of this"):
+        encode_to(other.inputs(), model, out, encoding=ENDS)
+    assert files(out) == before
+    (tmp_path / "empty" / "validation").mkdir(parents=True)
+    encode_to(other.inputs(), model, tmp_path / "empty", encoding=ENDS)
+
+
+def test_an_export_of_another_corpus_is_not_resumed(
+    corpus: Corpus, other: Corpus, model: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    encode_to(other.inputs(), model, out)
+    complete = files(out)
+    shutil.rmtree(out / "encoded")
+    before = files(out)
+    with pytest.raises(OutputError, match="out: cannot resume: it was begun as another job: it is"):
+        encode_to(corpus.inputs(), model, out, resume=True)
+    assert files(out) == before
+    made = encode_to(other.inputs(), model, out, resume=True)
+    assert made["export"].resumed_parts == made["export"].parts
+    assert files(out) == complete
+
+
+def test_rows_alone_replace_rows_and_exports(
+    corpus: Corpus, other: Corpus, model: Path, tmp_path: Path
+) -> None:
+    encode_to(other.inputs(), model, tmp_path / "out")
+    encode_to(corpus.inputs(), model, tmp_path / "out", None, overwrite=True)
+    encode(corpus.inputs(), model, tmp_path / "new", encoding=HELD_OUT)
+    assert files(tmp_path / "out") == files(tmp_path / "new")
+
+
+def test_an_overwrite_that_failed_leaves_no_export_and_can_be_finished(
+    corpus: Corpus, other: Corpus, model: Path, tmp_path: Path
+) -> None:
+    mds, out = ExportSettings(to="mds"), tmp_path / "out"
+    encode_to(corpus.inputs(), model, out)
+    before = files(out)
+    nowhere = InputSettings(patterns=(str(tmp_path / "nowhere" / "*"),))
+    with pytest.raises(InputError, match="no file matches"):
+        encode_to(nowhere, model, out, overwrite=True)
+    assert files(out) == before
+    broken(other.folder / "docs.jsonl")
+    with pytest.raises(InputError, match="not one JSON value"):
+        encode_to(other.inputs(), model, out, mds, overwrite=True)
+    assert [one.name for one in out.iterdir()] == ["encoded"]
+    broken(other.folder / "docs.jsonl", by="{")
+    encode_to(other.inputs(), model, out, mds, resume=True)
+    encode_to(other.inputs(), model, tmp_path / "new", mds)
     assert files(out) == files(tmp_path / "new")
 
 
