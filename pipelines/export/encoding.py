@@ -158,7 +158,9 @@ class Exports:
                 earlier = _plan(settings, output.directory)
                 if decide(output, earlier, keep=BESIDE).action == "resume":
                     self._check_same_encoding(output.directory, job_id(plan.to_json()))
-        self.clear()
+        if self.exported.overwrite:
+            self.clear()
+            remove_ours(self.source)  # which is locked: a kill from here on can be resumed
 
     def _check_same_encoding(self, directory: str, encoding: str) -> None:
         """Refuse to resume an export of another encoding; by its mark, else by the corpus."""

@@ -284,3 +284,6 @@ def test_in_a_store_it_is_the_same(stored: str, model: Path, tmp_path: Path) -> 
     assert rows
     assert {name: found[name] for name in rows} == rows
     assert len(jobs.outputs(directory=f"{stored}/out")) == 3
+    encode_to(inputs, f"{stored}/tokenizer.json", f"{stored}/out", None, overwrite=True)
+    left = ObjectStore.tree(f"{stored}/out")
+    assert {name.rpartition("/")[0] for name in left} == {"", "data"}
