@@ -158,8 +158,8 @@ class Exports:
                 earlier = _plan(settings, output.directory)
                 if decide(output, earlier, keep=BESIDE).action == "resume":
                     self._check_same_encoding(output.directory, job_id(plan.to_json()))
-        if self.exported.overwrite:
-            self.clear()
+        self.clear()
+        if self.exported.overwrite and self.settings is not None:
             remove_ours(self.source)  # which is locked: a kill from here on can be resumed
 
     def _check_same_encoding(self, directory: str, encoding: str) -> None:
