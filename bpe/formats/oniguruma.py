@@ -240,7 +240,10 @@ def other_characters(pattern: str) -> str | None:
         is_class = re.fullmatch(r"\[(?:\\.|[^\]\\])*\]", pattern, re.DOTALL)
         if is_class is None:
             return None
-        return f"[{pattern[2:]}" if pattern[1] == "^" else f"[^{pattern[1:]}"
+        if pattern[1] != "^":
+            return f"[^{pattern[1:]}"
+        escape = "\\" if pattern[2] == "^" else ""  # no longer behind a "^", it would exclude
+        return f"[{escape}{pattern[2:]}"
     is_one = _ESCAPE.fullmatch(pattern) or (len(pattern) == 1 and _PLAIN.fullmatch(pattern))
     return f"[^{pattern}]" if is_one and pattern not in (".", "|") else None
 

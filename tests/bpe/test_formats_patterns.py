@@ -94,10 +94,10 @@ def test_other_classes_in_a_class_are_refused(pattern: str) -> None:
 
 
 @given(
-    pattern=st.sampled_from([" ", ".", "▁", r"\s", r"\p{L}", "[ab]", "[^ab]", r"[\]\n]"]),
+    pattern=st.sampled_from([" ", ".", "▁", r"\s", r"\p{L}", "[ab]", "[^ab]", r"[\]\n]", "[^^a]"]),
     behavior=st.sampled_from(["contiguous", "merged_with_next", "merged_with_previous"]),
     literal=st.booleans(),
-    text=st.lists(PIECES | st.just("▁"), max_size=12).map("".join),
+    text=st.lists(PIECES | st.sampled_from("▁^"), max_size=12).map("".join),
 )
 @examples(300)
 def test_matches_are_joined_with_what_is_beside_them(
