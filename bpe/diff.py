@@ -233,24 +233,25 @@ def same_tokens(
 
     Returns:
         One number for each text.
+
+    Raises:
+        TokenizerError: a text has other lengths, in bytes of its tokens.
     """
-    (begins, ends), (others, other_ends) = (
-        _spans(lists, size) for lists, size in zip((first, second), sizes, strict=True)
+    (bounds, rows), (others, other_rows) = (
+        (_sums(size[pc.list_flatten(lists).to_numpy()]), _sums(pc.list_value_length(lists)))
+        for lists, size in zip((first, second), sizes, strict=True)
     )
-    at = np.searchsorted(other_ends, ends)  # both end together
-    same = (other_ends[at] == ends) & (others[at] == begins)
-    before = np.concatenate([[0], np.cumsum(same, dtype=np.int64)])
-    rows = np.concatenate([[0], np.cumsum(pc.list_value_length(first).to_numpy(), dtype=np.int64)])
+    if not np.array_equal(bounds[rows], others[other_rows]):
+        raise TokenizerError("tokens are compared by their bytes: both must be of the same texts")
+    at = np.searchsorted(others[1:], bounds[1:])  # both end together
+    same = (others[1:][at] == bounds[1:]) & (others[:-1][at] == bounds[:-1])
+    before = _sums(same)
     return np.asarray(before[rows[1:]] - before[rows[:-1]])
 
 
-def _spans(
-    lists: pa.ListArray, sizes: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where each token begins and ends in all texts together, in bytes."""
-    lengths = sizes[pc.list_flatten(lists).to_numpy()]
-    ends = np.cumsum(lengths)
-    return ends - lengths, ends
+def _sums(numbers: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """The sums of the first numbers, from none to all of them."""
+    return np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
 
 
 def _ids(tokenizer: Tokenizer) -> dict[bytes, int]:

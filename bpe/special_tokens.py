@@ -46,6 +46,11 @@ class TokenFlags:
         return sum(flag << bit for bit, flag in enumerate(astuple(self)))
 
     @property
+    def drop_whitespace(self) -> bool:
+        """Whether whitespace beside the token is lost."""
+        return self.lstrip or self.rstrip
+
+    @property
     def change_matches(self) -> bool:
         """Whether more than the order of searching depends on them."""
         return self.lstrip or self.rstrip or self.single_word

@@ -220,8 +220,15 @@ class Vocabulary:
 
     @property
     def lossless(self) -> bool:
-        """Whether every text decodes to itself: byte-level, and nothing is dropped."""
-        return isinstance(self._model, ByteLevel) and self._pretokenizer.lossless
+        """Whether every text decodes to itself: byte-level, and nothing is dropped.
+
+        Special tokens, which a caller has to allow, may drop whitespace all the same.
+        """
+        keeps_text = isinstance(self._model, ByteLevel) and self._pretokenizer.lossless
+        return keeps_text and not any(
+            flags.drop_whitespace and token in self._added_tokens
+            for token, flags in self._token_flags.items()
+        )
 
     @property
     def max_id(self) -> int:

@@ -339,7 +339,7 @@ def shuffle_again(
     tally = None if job.encode.mix is None else MixTally(job.encode.mix)
 
     def observe(encoded: EncodedBlock) -> None:
-        check_decoded(encoded, tokenizer, where)
+        check_decoded(encoded, tokenizer, job.encode.rows, where)
         if tally is not None:
             tally.add(encoded)
 

@@ -55,6 +55,7 @@ from pipelines.verify.encoded import (
     shuffle_again,
 )
 from pipelines.verify.export import VerifyExportJob, check_exported, plan_export
+from pipelines.verify.rows import keeps_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -323,7 +324,7 @@ def verify(
                     f"{directory} was encoded with another tokenizer than the one beside it: "
                     "encode it again"
                 )
-            lossless = corpus.tokenizer.lossless
+            lossless = keeps_texts(corpus.tokenizer, corpus.job.encode.rows)
         else:
             unit, numbers = _verify_counts(directory, inputs, execution, progress)
             lossless = None

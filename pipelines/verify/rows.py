@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pipelines.encode.manifest import Part
     from pipelines.encode.rows import Documents, RowLayout
     from pipelines.progress import SlotWriter
+    from pipelines.settings import RowSettings
     from pipelines.verify.mix import MixTally
 
 
@@ -236,7 +237,7 @@ class DocumentsAgain:
             encoded = encoder.encode(block)
             self.failures += len(block.bad) + len(encoded.bad)
             half, texts = encoded.half(held_out=self.split.held_out)
-            check_decoded(encoded, self.tokenizer, self.path)
+            check_decoded(encoded, self.tokenizer, self.layout.settings, self.path)
             if self.tally is not None:
                 self.tally.add(encoded)
             yield half, text_bytes(texts)
@@ -245,18 +246,29 @@ class DocumentsAgain:
             slot.update(documents=documents, bytes=size)
 
 
-def check_decoded(encoded: EncodedBlock, tokenizer: Tokenizer, where: str) -> None:
-    """See that the ids of documents decode to their texts, where the tokenizer is lossless.
+def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
+    """Whether all documents decode to their texts: no allowed special token drops whitespace."""
+    dropping = {token for token, flags in tokenizer.token_flags.items() if flags.drop_whitespace}
+    if "all" not in settings.allow_special:
+        dropping.intersection_update(settings.allow_special)
+    return tokenizer.lossless and not dropping
+
+
+def check_decoded(
+    encoded: EncodedBlock, tokenizer: Tokenizer, settings: RowSettings, where: str
+) -> None:
+    """See that the ids of documents decode to their texts, where nothing of these is dropped.
 
     Args:
         encoded: the documents.
         tokenizer: that encoded them.
+        settings: of the rows.
         where: the part or the split that they are of, for the message.
 
     Raises:
         VerificationError: they do not.
     """
-    if not tokenizer.lossless:
+    if not keeps_texts(tokenizer, settings):
         return
     decoded = tokenizer.decode_arrow(encoded.plain)
     at = first_difference(decoded, encoded.texts.cast(pa.large_binary()))
@@ -366,7 +378,7 @@ class PartComparison:
             same = decode(stored) == decode(made)  # type: ignore[arg-type]  # lists of ids
         except BpeError:
             same = False
-        if same or not self.tokenizer.lossless:
+        if same or not keeps_texts(self.tokenizer, self.layout.settings):
             return "encoding its text gives other ids"
         return "its ids do not decode to its text"
 

@@ -15,6 +15,9 @@ import pytest
 import bpe
 from bpe.counting import PretokenCounter
 from bpe.counts.files import run_to_ipc
+from bpe.diff import same_tokens, token_sizes
+from bpe.errors import TokenizerError
+from bpe.special_tokens import TokenFlags
 from pipelines.compare import job as comparing
 from pipelines.compare import measures
 from pipelines.compare import steps as compare_splits
@@ -246,6 +249,26 @@ def test_what_one_tokenizer_cannot_encode_is_a_bad_record_for_all(
     ours, characters = result["total"]["tokenizers"]
     assert ours == expected(small, ["low", "lower low"])
     assert characters["same_tokens"] is characters["same_document_share"] is None
+
+
+def test_tokens_that_take_whitespace_are_not_compared_by_bytes(
+    models: Path, tmp_path: Path
+) -> None:
+    small = bpe.Tokenizer.load(models / "small.json")
+    size = len(small)
+    names = ("keeps.json", "takes.json")
+    for name, takes in zip(names, (False, True), strict=True):
+        state = {"tokens": [*small.tokens, b"<x>"], "added_tokens": {"<x>": size}}
+        flags = {"token_flags": {"<x>": TokenFlags(rstrip=takes)}}
+        bpe.Tokenizer(**small.__getstate__() | state | flags).save(tmp_path / name)
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["hello <x>  b", "tail end"])
+    for order in (names, names[::-1]):
+        tokenizers = compare(corpus, tmp_path, names=order)["total"]["tokenizers"]
+        assert tokenizers[1]["same_tokens"] is tokenizers[1]["same_documents"] is None
+    first, second = load(tmp_path, *names)
+    lists = [one.encode_arrow(["hello <x>  b", "tail end"]) for one in (first, second)]
+    with pytest.raises(TokenizerError, match="both must be of the same texts"):
+        same_tokens(*lists, sizes=(token_sizes(first), token_sizes(second)))
 
 
 def test_a_corpus_without_documents(models: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import bpe
 from bpe.counts.files import run_to_ipc
 from bpe.pretokenizer import Pretokenizer
+from bpe.special_tokens import TokenFlags
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.reading import Reading
@@ -27,6 +28,7 @@ from pipelines.failures import Failures
 from pipelines.output.names import dead_letters_file, manifest_bytes
 from pipelines.planned import PlannedTransform
 from pipelines.settings import (
+    EncodeSettings,
     Execution,
     InputSettings,
     OutputSettings,
@@ -88,6 +90,29 @@ def test_a_lossy_tokenizer_is_verified_by_encoding_again(tmp_path: Path) -> None
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a  b", " c"])
     encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
     assert jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs()).compared
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_whitespace_that_tokens_take_is_not_missed(tmp_path: Path, special: bool) -> None:
+    tokens = {"<x>": 256}
+    tokenizer = bpe.Tokenizer(
+        tokens=[*(bytes([i]) for i in range(256)), b"<x>"],
+        merges=[],
+        pretokenizer=bpe.Pretokenizer("gpt2"),
+        token_flags={"<x>": TokenFlags(rstrip=True)},
+        special_tokens=tokens if special else {},
+        added_tokens={} if special else tokens,
+    )
+    tokenizer.save(tmp_path / "t.json")
+    assert tokenizer.lossless == special
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["hello <x>  b", "tail"])
+    for allowed in ((), ("<x>",)) if special else ((),):
+        output = tmp_path / f"ids{len(allowed)}"
+        encoding = EncodeSettings(allow_special=allowed)
+        encode(corpus.inputs(), tmp_path / "t.json", output, encoding=encoding)
+        summary = jobs.verify(directory=str(output), inputs=corpus.inputs())
+        assert summary.compared
+        assert summary.lossless == (special and not allowed)
 
 
 def part(ids: Path, number: int = 2) -> Path:
