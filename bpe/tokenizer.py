@@ -447,9 +447,10 @@ class Tokenizer(Vocabulary):
     def approximate(self) -> Tokenizer:
         """A tokenizer with the same tokens whose superwords are ordinary merges.
 
-        SuperBPE publishes tokenizers in this form, which every format can hold: all merges in one
-        list, and a pre-tokenizer that hardly cuts. It also merges what is no pre-token by itself,
-        so **some ids differ**; :func:`bpe.diff.agreement` measures how many.
+        SuperBPE publishes tokenizers in this form: all merges in one list, and a pre-tokenizer that
+        hardly cuts. ``tokenizer.json`` holds it, ``.tiktoken`` and ``vocab.json`` without the
+        pre-tokenizer, ``.model`` does not. It also merges what is no pre-token by itself, so
+        **some ids differ**; :func:`bpe.diff.agreement` measures how many.
 
         Raises:
             TokenizerError: there are no superwords.

@@ -191,11 +191,11 @@ def _as_text(summary: dict[str, Any]) -> str:
     if summary["dialect"]:
         lines.append(f"{'':10}only bpe reads it: {summary['dialect']}")
     if summary["approximate"] is not None:
-        lines.append(f"{'':10}approximate: it gives other ids than {summary['from']}")
+        lines.append(f"{'':10}approximate: it may give other ids than {summary['from']}")
         lines += map(_differing, summary["approximate"])
         if not summary["give"]:
             command = shlex.join(["bpe", "compare", summary["from"], summary["to"][0]])
-            lines.append(f"{'':10}documents differ more: {command} --input PATTERN")
+            lines.append(f"{'':10}documents may differ more: {command} --input PATTERN")
     if summary["give"]:
         lines.append(f"{'':10}to load it, pass: {shlex.join(summary['give'])}")
     return "\n".join(lines)
