@@ -106,7 +106,9 @@ def to_json_and_reason(
         raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
     names, entries, reason = _contents(tokenizer, one_list=dialect == "huggingface")
     if reason is not None and dialect == "huggingface":
-        other = ", or `approximate` to write it without superwords" if tokenizer.superwords else ""
+        other = ""
+        if tokenizer.superwords and _contents(tokenizer.approximate(), one_list=True)[2] is None:
+            other = ", or `approximate` to write it without superwords"
         raise InexpressibleError(
             f"Hugging Face's tokenizer.json cannot express this tokenizer: {reason}; give "
             f"`dialect` beam-bpe to write a tokenizer.json that only bpe reads{other}"

@@ -52,6 +52,7 @@ _O200K = "o200k"
 _FIRST = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"
 _LAST = r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
 _ANY_CASE = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_BEGUN_CONTRACTION = "(?i:'(?:s|t|re?|ve?|m|ll?|d))"
 _CONTRACTION: Mapping[str, str] = {
     "gpt2": "'(?:[sdmt]|ll|ve|re)",
     "cl100k": _ANY_CASE,
@@ -109,7 +110,9 @@ def exact_pattern(tokenizer: Vocabulary) -> str:
         InexpressibleError: one of these is not sure.
     """
     cut = tokenizer.pretokenizer
-    if cut.name not in _CONTRACTION or cut.never_split:
+    if cut.never_split:
+        _fail(tokenizer, "no text is kept from being split (never_split)")
+    if cut.name not in _CONTRACTION:
         _fail(tokenizer, f"the pre-tokenizer is one of {', '.join(_CONTRACTION)}")
     if tokenizer.ignore_merges:
         _fail(tokenizer, "no pre-token is looked up as a token (ignore_merges)")
@@ -207,28 +210,30 @@ def _ends_in_contraction(name: str, text: str) -> bool:
 
 
 def _check_inside(tokenizer: Vocabulary, name: str) -> None:
-    """Refuse superwords whose parts may follow each other inside one pre-token.
-
-    Words have letters, behind one other character at most, and an apostrophe if it begins a
-    contraction: in o200k, the one that ends a word.
-    """
+    """Refuse superwords whose parts may follow each other inside one pre-token."""
     for left, right, _ in tokenizer.superwords:
         first, second = (tokenizer.token_bytes(id_).decode() for id_ in (left, right))
-        if regex.match(r"[^\p{L}\p{M}']", second):
-            continue
-        if second[0] == "'" and not (
-            name == _O200K and regex.fullmatch(_CONTRACTION[name], second)
-        ):
-            continue
-        if name == _O200K:
-            is_cut = regex.search(r"\p{Ll}\Z", first) and regex.match(r"[\p{Lu}\p{Lt}]", second)
-        else:
-            is_cut = regex.match(r"\p{M}", second)
-        if not is_cut and not _ends_in_contraction(name, first):
+        if not (_ends_in_contraction(name, first) or _is_cut_between(name, first, second)):
             _fail(
                 tokenizer,
                 f"no pre-token holds both parts of one, and one may hold {first!r} and {second!r}",
             )
+
+
+def _is_cut_between(name: str, first: str, second: str) -> bool:
+    """Whether the second part always begins a pre-token behind the first.
+
+    A pre-token with letters has one other character at most, which begins it. In o200k, marks are
+    letters too, no word goes on in upper case behind lower case, and a word may end in a
+    contraction. There, case is ignored, and its characters may be those of two tokens.
+    """
+    if name != _O200K:
+        return regex.match(r"\P{L}", second) is not None
+    if regex.match(r"[^\p{L}\p{M}]", second):
+        return regex.fullmatch(_BEGUN_CONTRACTION, second) is None
+    changes_case = regex.search(r"\p{Ll}\Z", first) and regex.match(r"[\p{Lu}\p{Lt}]", second)
+    behind_apostrophe = first.rpartition("'")[2] + second  # the apostrophe may be another token
+    return bool(changes_case) and behind_apostrophe not in ("rE", "vE", "lL")
 
 
 def _stops(tokenizer: Vocabulary, name: str, words: Mapping[str, int]) -> dict[str, str]:
