@@ -44,6 +44,7 @@ PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 _MOST_PAIRS = 1 << 20
 _MOST_BYTES = 1 << 20  # of all words
 _LONGEST = 64  # characters of a word: the pattern nests as deeply
+_MOST_ALTERNATIVES = 4  # of a pattern, tried one after the other
 
 # How words, the pre-tokens with letters, end. A word of o200k is letters of two classes, those that
 # may begin it and those that may end it, and a contraction. In the others, contractions are words
@@ -333,12 +334,30 @@ def _one_of(words: Sequence[str]) -> str:
     for word in words:
         if word:
             branches[word[0]].append(word[1:])
-    parts = [_literal(char) + _one_of(ends) for char, ends in branches.items()]
-    if not parts:
+    if not branches:
         return ""
+    pattern = _branches({char: _one_of(ends) for char, ends in branches.items()})
     if words[0]:
-        return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
-    return f"(?:{'|'.join(parts)})?"
+        return pattern if len(branches) == 1 else f"(?:{pattern})"
+    return f"(?:{pattern})?"
+
+
+def _branches(ends: Mapping[str, str]) -> str:
+    """Alternatives by their first character.
+
+    Oniguruma tries them in order and gives up after 10,000,000 failures in a match, so a lookahead
+    halves them while there are many.
+
+    Args:
+        ends: the pattern behind each character, in the order of characters.
+    """
+    chars = list(ends)
+    if len(chars) <= _MOST_ALTERNATIVES:
+        return "|".join(_literal(char) + end for char, end in ends.items())
+    half = len(chars) // 2
+    lower, upper = ({char: ends[char] for char in part} for part in (chars[:half], chars[half:]))
+    is_lower = f"(?=[{_literal(chars[0])}-{_literal(chars[half - 1])}])"
+    return f"{is_lower}(?:{_branches(lower)})|{_branches(upper)}"
 
 
 def _literal(char: str) -> str:

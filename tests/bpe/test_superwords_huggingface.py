@@ -176,6 +176,28 @@ def test_a_run_ends_where_words_would_be_joined() -> None:
         assert ids(theirs(joins), text) == joins.encode(text)
 
 
+def test_many_words_that_begin_alike_in_a_long_run() -> None:
+    words = [f" {chr(0xAC00 + i)}".encode() for i in range(1000)]
+    tokens, merges = list(BYTES), []
+    known = {token: id_ for id_, token in enumerate(tokens)}
+    for size in (2, 3, 4):
+        for token in dict.fromkeys(word[:size] for word in words):
+            known[token] = len(tokens)
+            tokens.append(token)
+            merges.append((known[token[:-1]], token[-1], known[token]))
+    ids_of = [(known[left], known[right]) for left, right in pairwise(words)]
+    superwords = [(*pair, len(tokens) + rank) for rank, pair in enumerate(ids_of)]
+    tokens += [left + right for left, right in pairwise(words)]
+    tokenizer = bpe.Tokenizer(
+        tokens=tokens,
+        merges=merges,
+        superwords=superwords,
+        pretokenizer=bpe.Pretokenizer("o200k"),
+    )
+    text = b"".join(words[-2:] * 20_000 + words).decode()
+    assert ids(theirs(tokenizer), text) == tokenizer.encode(text)
+
+
 REFUSED: dict[str, dict[str, Any]] = {
     "one of gpt2": {"pretokenizer": bpe.Pretokenizer(pattern=r" ?\w")},
     "never_split": {"pretokenizer": bpe.Pretokenizer("gpt2", never_split=("url",))},
