@@ -13,6 +13,8 @@ import grpc
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
+from apache_beam.runners.worker import statesampler
+from apache_beam.utils.counters import CounterFactory
 
 import bpe
 from bpe.errors import PretokenizerError, TrainingError
@@ -205,6 +207,16 @@ def test_the_limit_is_put_back_by_the_last_of_several_jobs() -> None:
     assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
     second.__exit__(None, None, None)
     assert default == worker_handlers.DATA_BUFFER_TIME_LIMIT_MS
+
+
+def test_a_bundle_waits_briefly_for_the_thread_that_looks_where_time_is_spent() -> None:
+    def period() -> int:
+        return int(statesampler.StateSampler("", CounterFactory()).sampling_period_ms)
+
+    default = period()
+    with guarded():
+        assert period() == 10
+    assert period() == default > 10
 
 
 class Told(NoProgress):
