@@ -85,9 +85,14 @@ def begin(scale: str) -> Results:
             pinned=platform.system() == "Linux",
         ),
         commit=_commit(),
-        versions=dict(sorted((one.name.lower(), one.version) for one in distributions())),
+        versions={name: version for name, version in sorted(_installed()) if name != "beam-bpe"},
         works=[],
     )
+
+
+def _installed() -> set[tuple[str, str]]:
+    """Names and versions; our own, which the commit tells, where something was built here."""
+    return {(one.name.lower(), one.version) for one in distributions()}
 
 
 def read(path: Path) -> Results:
