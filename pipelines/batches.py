@@ -259,15 +259,15 @@ class IdEncoder:
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
-    """The ids of each text as a numpy array of its own range of a common buffer; writable.
+    """The ids of each text as a numpy array that stands by itself: none keeps a batch alive.
 
     Args:
-        ids: what `IdEncoder` made, which nobody reads afterwards: the arrays share its memory.
+        ids: what `IdEncoder` made.
     """
     for chunk in ids.chunks:
         values = np.frombuffer(chunk.values.buffers()[1], str(chunk.values.type))
         for begin, end in pairwise(chunk.offsets.to_numpy().tolist()):
-            yield values[begin:end]
+            yield values[begin:end].copy()
 
 
 def split_nulls(table: pa.Table, field: str) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:

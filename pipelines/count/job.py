@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apache_beam as beam
 
+from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput
 from bpe.errors import CountsError
@@ -317,8 +318,8 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
         return self._merge(accumulator)
 
     def extract_output(self, accumulator: list[bytes]) -> bytes:
-        """The one run of the shard."""
-        return b"".join(self._merge(accumulator))
+        """The one run of the shard; a run without pre-tokens for an empty pane."""
+        return b"".join(self._merge(accumulator)) or run_to_ipc(merge_runs([]))
 
     def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
         accumulator = [*accumulator, *runs]

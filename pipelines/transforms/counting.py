@@ -150,13 +150,13 @@ class _GatherCounts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     ) -> Iterable[Any]:
         if window not in self._batches:
             self._batches[window] = RunBatch()
+        what = f"{self._label} takes (pre-token, count), bytes and int, got {element!r:.200}"
+        if not isinstance(element, tuple) or len(element) != 2:
+            raise RecordError(f"{what}: count texts with CountPretokens first")
         try:
             self._batches[window].add(*element)
-        except (CountsError, TypeError) as error:
-            raise RecordError(
-                f"{self._label} takes (pre-token, count), bytes and int, got {element!r:.200}: "
-                f"{error}"
-            ) from error
+        except CountsError as error:
+            raise RecordError(f"{what}: {error}") from error
         self._held += 1
         return self._drain() if self._held >= _GATHERED else ()
 

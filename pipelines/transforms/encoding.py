@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from apache_beam.utils.shared import Shared
 import bpe
 from bpe.tokenizer import CacheUse
 from pipelines.batches import (
+    BATCH_BYTES,
     IdEncoder,
     TextBatch,
     as_table,
@@ -42,7 +44,7 @@ from pipelines.settings import EncodeSettings
 from pipelines.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from apache_beam.utils.windowed_value import WindowedValue
 
@@ -116,8 +118,7 @@ class EncodeDocuments(ExceptionHandling):
 
     def display_data(self) -> dict[str, Any]:
         """What a runner's web UI shows."""
-        tokenizer = self.tokenizer
-        shown = tokenizer if isinstance(tokenizer, (str, bpe.Tokenizer)) else "a side input"
+        shown = self.tokenizer if self._side_input is None else "a side input"
         return {
             "tokenizer": str(shown),
             "text_field": self.text_field,
@@ -168,8 +169,10 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
     Raises:
         ConfigError: it is no path, tokenizer or PCollection.
     """
+    if isinstance(tokenizer, beam.pvalue.AsSingleton):
+        tokenizer = tokenizer.pvalue  # how many there are is ours to see and to say
     if isinstance(tokenizer, beam.PCollection):
-        return None, beam.pvalue.AsSingleton(tokenizer)
+        return None, beam.pvalue.AsList(tokenizer)
     if isinstance(tokenizer, beam.pvalue.AsSideInput):
         return None, tokenizer
     if isinstance(tokenizer, bpe.Tokenizer):
@@ -179,6 +182,34 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
     raise ConfigError(
         f"tokenizer is {tokenizer!r:.80}: give the path of a file, a bpe.Tokenizer, or a "
         "PCollection that holds one"
+    )
+
+
+def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
+    """The one tokenizer of a side input, in a window.
+
+    Args:
+        value: what Beam gives a DoFn for it.
+        transform: which asks, for errors.
+
+    Raises:
+        ConfigError: there is none, or several.
+    """
+    if isinstance(value, bpe.Tokenizer):
+        return value
+    found = list(value) if isinstance(value, Iterable) else []
+    if len(found) == 1 and isinstance(found[0], bpe.Tokenizer):
+        return found[0]
+    if len(found) > 1:
+        raise ConfigError(
+            f"{transform}: the side input of the tokenizer holds {len(found)} values in one "
+            "window: a trigger fired several times: let it fire once a window, "
+            "AfterWatermark() without early or late firings, or give the path of a file"
+        )
+    what = f"{found[0]!r:.60}, no tokenizer" if found else "no tokenizer"
+    raise ConfigError(
+        f"{transform}: the side input holds {what} in the window of an element: train it on "
+        "elements of the same windows, or give the path of a file"
     )
 
 
@@ -218,8 +249,7 @@ class _Encode(StorageDoFn):
         self._output_field = output_field
         self._collects = collects
         self._shared = Shared()
-        self._encoder: IdEncoder | None = None
-        self._tokenizer: bpe.Tokenizer | None = None  # of the side input
+        self._encoder: IdEncoder | None = None  # of a path or a value
 
     def setup(self) -> None:
         super().setup()
@@ -228,34 +258,37 @@ class _Encode(StorageDoFn):
             self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self._tokens))
 
     def start_bundle(self) -> None:
-        self._batch: TextBatch[tuple[WindowedValue, dict[str, Any]]] = TextBatch()
+        # By window, where each has a tokenizer of its own; else under None.
+        self._encoders: dict[Any, IdEncoder] = {}
+        self._batches: dict[Any, TextBatch[tuple[WindowedValue, dict[str, Any]]]] = {}
         self._use = CacheUse()
         self._documents = self._ids = 0
 
     def process(
         self,
         element: Any,
-        tokenizer: bpe.Tokenizer | None,
+        tokenizer: Any,
+        window: Any = beam.DoFn.WindowParam,
         windowed: WindowedValue = beam.DoFn.WindowedValueParam,
     ) -> Iterable[Any]:
-        before: Iterable[Any] = ()
-        if tokenizer is not None and tokenizer is not self._tokenizer:  # that of another window
-            before = list(self._drain())
-            self._tokenizer = tokenizer
-            self._encoder = IdEncoder(tokenizer, **self._tokens)
+        key = window if self._encoder is None else None
         if isinstance(element, (pa.Table, pa.RecordBatch)):
-            return [*before, *self._table(element)]
+            return self._table(element, self._ready(key, tokenizer))
         try:
             is_text = isinstance(element, (str, bytes))
             values = {self._text_field: element} if is_text else fields_of(element)
             text = field_text(values, self._text_field)
         except RecordError as error:
-            return [*before, *bad_outputs([(element, str(error))], collects=self._collects)]
-        full = self._batch.add((windowed, values), text)
-        return [*before, *self._drain()] if full else before
+            return bad_outputs([(element, str(error))], collects=self._collects)
+        self._ready(key, tokenizer)
+        batch = self._batches.setdefault(key, TextBatch())
+        full = batch.add((windowed, values), text)
+        waiting = sum(one.nbytes for one in self._batches.values()) if len(self._batches) > 1 else 0
+        return self._drain() if full or waiting >= BATCH_BYTES else ()
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
+        self._encoders.clear()
         for name, number in (
             ("documents_encoded", self._documents),
             ("tokens_encoded", self._ids),
@@ -266,10 +299,15 @@ class _Encode(StorageDoFn):
 
     def _drain(self) -> Iterator[Any]:
         """The elements that wait, each in its own window, at its own time."""
-        if not len(self._batch):
-            return
-        elements, texts = self._batch.drain()
-        encoded = self._ready().encode(texts, self._use)
+        batches, self._batches = self._batches, {}
+        for key, batch in batches.items():
+            yield from self._encoded(batch, self._encoder or self._encoders[key])
+
+    def _encoded(
+        self, batch: TextBatch[tuple[WindowedValue, dict[str, Any]]], encoder: IdEncoder
+    ) -> Iterator[Any]:
+        elements, texts = batch.drain()
+        encoded = encoder.encode(texts, self._use)
         arrays = id_arrays(encoded.ids)
         self._count(encoded.ids)
         for row, (windowed, values) in enumerate(elements):
@@ -285,11 +323,11 @@ class _Encode(StorageDoFn):
                 bad = windowed.with_value(BadElement(element, reason))
                 yield beam.pvalue.TaggedOutput(BAD, bad)
 
-    def _table(self, element: pa.Table | pa.RecordBatch) -> Iterator[Any]:
+    def _table(self, element: pa.Table | pa.RecordBatch, encoder: IdEncoder) -> Iterator[Any]:
         try:
             table, bad = with_ids(
                 as_table(element),
-                self._ready(),
+                encoder,
                 text_field=self._text_field,
                 output_field=self._output_field,
                 use=self._use,
@@ -305,7 +343,11 @@ class _Encode(StorageDoFn):
         self._documents += len(ids)
         self._ids += sum(len(chunk.flatten()) for chunk in ids.chunks)
 
-    def _ready(self) -> IdEncoder:
-        if self._encoder is None:
-            raise ConfigError("EncodeDocuments: the side input holds no tokenizer")
-        return self._encoder
+    def _ready(self, key: Any, tokenizer: Any) -> IdEncoder:
+        """The encoder of a window: made once in a bundle, however windows alternate."""
+        if self._encoder is not None:
+            return self._encoder
+        if key not in self._encoders:
+            trained = the_tokenizer(tokenizer, "EncodeDocuments")
+            self._encoders[key] = IdEncoder(trained, **self._tokens)
+        return self._encoders[key]

@@ -48,7 +48,7 @@ from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
 from pipelines.planned import absolute
 from pipelines.settings import MAX_ROW_TOKENS, EncodeSettings, IdType, OutputSettings
 from pipelines.storage import join
-from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
+from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -174,7 +174,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 def _prepare(
     _: None,
     source: TokenizerSource | None,
-    tokenizer: bpe.Tokenizer | None,
+    tokenizer: Any,
     output: OutputSettings,
     settings: EncodeSettings,
     keep: tuple[KeptColumn, ...],
@@ -182,9 +182,7 @@ def _prepare(
     run: str,
 ) -> bytes:
     """Prepare the directory, put the tokenizer into it, and say what the job is."""
-    loaded = source.load() if source is not None else tokenizer
-    if loaded is None:
-        raise ConfigError("WriteTokenIds: the side input holds no tokenizer")
+    loaded = source.load() if source else the_tokenizer(tokenizer, "WriteTokenIds")
     text = tokenizer_json(loaded, "the tokenizer")
     directory = storage.located(output.directory)
     job = encode_job(

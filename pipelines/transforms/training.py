@@ -32,7 +32,8 @@ _ACROSS_WORDS = ("superwords", "boundless", "prune_runs_below")  # need the text
 class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Trains on ``(pre-token, count)``: one `bpe.Tokenizer`, in every window.
 
-    The result is a PCollection for ``AsSingleton``, or for `EncodeDocuments` as it is. The
+    The result is a PCollection for ``AsSingleton``, or for `EncodeDocuments` as it is. A pane
+    without counts, as early firings of a trigger may be, gives no tokenizer. The
     tokenizer is that of ``bpe.train`` on the same counts, whatever their order; it pickles, and
     ``tokenizer.training`` holds every merge with its count. The merge loop runs once, in one
     worker, on sorted Arrow runs: about 100 bytes of memory a distinct pre-token.
@@ -94,20 +95,26 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             >> beam.Map(lambda shard: (None, shard[1])).with_output_types(tuple[None, bytes])
             | "Bring together" >> beam.GroupByKey()
             | "Train"
-            >> beam.Map(_train, self._pretokens, self._training).with_output_types(bpe.Tokenizer)
+            >> beam.FlatMap(_train, self._pretokens, self._training, whole=whole).with_output_types(
+                bpe.Tokenizer
+            )
         )
 
 
 def _train(
-    element: tuple[None, Iterable[bytes]], pretokens: PretokenSettings, training: TrainSettings
-) -> bpe.Tokenizer:
-    def counts() -> bpe.PretokenCounts:
-        found = counts_of_messages(element[1], pretokens)
-        if not len(found):
+    element: tuple[None, Iterable[bytes]],
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    *,
+    whole: bool,
+) -> list[bpe.Tokenizer]:
+    """The tokenizer of a pane; none of one without counts, unless it is the ``whole``."""
+    found = counts_of_messages(element[1], pretokens)
+    if not len(found):
+        if whole:
             raise InputError("TrainTokenizer: there are no counts to train on")
-        return found
-
+        return []
     extend = load_extended(training)
-    tokenizer = trained(counts, training, pretokens.special_tokens, extend=extend)
+    tokenizer = trained(lambda: found, training, pretokens.special_tokens, extend=extend)
     counter("merges_trained").inc(len(tokenizer.merges))
-    return tokenizer
+    return [tokenizer]

@@ -525,3 +525,59 @@ def test_display_data(tokenizer: bpe.Tokenizer) -> None:
         "patterns": "a.txt b.txt",
         "format": "auto",
     }
+
+
+def encode_with(tokenizers: list[bpe.Tokenizer], *, wrapped: bool = False) -> None:
+    """Run a pipeline whose tokenizer is a side input that holds these."""
+    with pipeline() as p:
+        held: Any = p | "Held" >> beam.Create(tokenizers, reshuffle=False)
+        held = beam.pvalue.AsSingleton(held) if wrapped else held
+        _ = p | beam.Create(["low"]) | EncodeDocuments(tokenizer=held)
+
+
+def test_a_window_without_a_tokenizer_says_so() -> None:
+    with pytest.raises(Exception, match="the side input holds no tokenizer in the window"):
+        encode_with([])
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_tokenizer_that_comes_twice_is_refused(
+    tokenizer: bpe.Tokenizer, *, wrapped: bool
+) -> None:
+    with pytest.raises(Exception, match="holds 2 values in one window: a trigger fired several"):
+        encode_with([tokenizer, tokenizer], wrapped=wrapped)
+
+
+def test_a_path_is_shown_as_it_is(path: Path) -> None:
+    assert EncodeDocuments(tokenizer=path).display_data()["tokenizer"] == str(path)
+
+
+def test_ids_do_not_keep_their_batch_alive(tokenizer: bpe.Tokenizer) -> None:
+    with pipeline() as p:
+        rows = p | beam.Create(["low lower"] * 50) | EncodeDocuments(tokenizer=tokenizer)
+        owned = rows | beam.Map(lambda row: row.input_ids.base is None)
+        assert_that(owned, equal_to([True] * 50))
+
+
+def test_each_sliding_window_has_one_encoder_in_a_bundle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[bpe.Tokenizer] = []
+    init = batches.IdEncoder.__init__
+
+    def counted(self: Any, tokenizer: bpe.Tokenizer, **tokens: Any) -> None:
+        made.append(tokenizer)
+        init(self, tokenizer, **tokens)
+
+    monkeypatch.setattr(batches.IdEncoder, "__init__", counted)
+    with pipeline() as p:
+        texts = p | at_times(*((f"low {n}", 10.0 + n) for n in range(20)))
+        texts |= beam.WindowInto(SlidingWindows(40, 10))
+        trained = texts | CountPretokens() | TrainTokenizer(vocab_size=258)
+        encoded = texts | EncodeDocuments(tokenizer=trained)
+        assert_that(encoded | beam.combiners.Count.Globally().without_defaults(), _some)
+    assert len(made) <= 2 * 6  # windows of the elements, and bundles
+
+
+def _some(found: list[int]) -> None:
+    assert sum(found) == 20 * 4
