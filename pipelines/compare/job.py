@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
+from bpe._codec import decode, encode
 from pipelines import storage
 from pipelines.compare.measures import USED_GROUPS, GroupTotals, PieceCutter, find_differences
 from pipelines.compare.steps import (
@@ -29,21 +30,24 @@ from pipelines.compare.steps import (
     SplitComparer,
     SplitFailures,
     Subject,
+    TokenizerFile,
     Totals,
     comparison,
     group_column,
     load,
+    load_sent,
     read_comparison,
     tokenizer_names,
     tokenizers_of,
 )
+from pipelines.corpus.documents import ReadOptions  # noqa: TC001 - decoded by its annotation
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import plan_splits
 from pipelines.count.job import MergeRuns
 from pipelines.count.steps import CountJob, drained
 from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
-from pipelines.encode.tokenizer_files import loads, tokenizer_json
+from pipelines.encode.tokenizer_files import tokenizer_json
 from pipelines.errors import ConfigError, JobError
 from pipelines.failures import job_errors
 from pipelines.local_runner import is_local
@@ -67,14 +71,41 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe.counting import PretokenCounter
-    from pipelines.compare.steps import TokenizerFile
     from pipelines.failures import Failures
     from pipelines.progress import Progress
     from pipelines.settings import Execution, InputSettings
 
 _LOGGER = logging.getLogger(__name__)
 RESULT = "comparison.json"
-_JOB = "job.pickle"  # what the first step has planned, for all others
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Input:
+    """A file of the corpus."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """What the first step has planned, as it stands in the plan.
+
+    Attributes:
+        tokenizers: their files and names.
+        tokenizers_sha256: of the ``tokenizer.json`` of each (hex).
+        options: how records become documents.
+        by: the groups: None, ``file``, or a column.
+        used: whether to keep which ids occur in each group.
+        inputs: the files of the corpus.
+    """
+
+    tokenizers: tuple[TokenizerFile, ...]
+    tokenizers_sha256: tuple[str, ...]
+    options: ReadOptions
+    by: str | None
+    used: bool
+    inputs: tuple[_Input, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,36 +173,27 @@ class CompareRequest(CorpusRequest):
         splits = plan_splits(files, self.inputs.split_size)
         column = group_column(files, by)
         texts = tuple(map(zlib.decompress, self.tokenizer_jsons))
-        cutter = PieceCutter(loads(text).pretokenizer for text in texts)
-        job = CompareJob(
-            directory=self.directory,
-            tokenizers_sha256=tuple(hashlib.sha256(text).hexdigest() for text in texts),
-            reading=Reading.of(self.inputs, self.directory, keep=column),
+        sha256s = tuple(hashlib.sha256(text).hexdigest() for text in texts)
+        settings = _Settings(
+            tokenizers=self.tokenizers,
+            tokenizers_sha256=sha256s,
+            options=Reading.of(self.inputs, self.directory, keep=column).options,
             by=by if by in (None, BY_FILE) else column[0].name,
-            cutter=cutter,
-            counting=CountJob(directory=self.directory, pretokenizer=cutter.counted),
-            names=tuple(file.name for file in self.tokenizers),
             used=by != BY_FILE or len(files) <= USED_GROUPS,
-            examples=self.examples,
-        )
-        subject = Subject(
-            tokenizers=self.tokenizers, inputs=tuple((file.name, file.size) for file in files)
+            inputs=tuple(_Input(name=file.name, size=file.size) for file in files),
         )
         return Planned(
             plan=Plan(
                 kind="comparison",
                 parts=(len(splits),),
-                settings={},
+                settings=encode(settings),
                 inputs=describe_inputs(files),
                 run=self.run,
             ),
             reads=tuple(file.path for file in files),
             files=files,
             splits=tuple(splits),
-            beside={
-                _JOB: pack((job, subject)),
-                **dict(zip(tokenizer_names(job), texts, strict=True)),
-            },
+            beside=dict(zip(tokenizer_names(len(texts)), texts, strict=True)),
         )
 
     def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
@@ -205,16 +227,37 @@ class CompareRequest(CorpusRequest):
         return path
 
 
+def _planned_settings(request: CompareRequest) -> _Settings:
+    return decode(_Settings, plan_of_run(request.directory, request.run)["settings"])
+
+
 def planned_job(request: CompareRequest) -> tuple[CompareJob, Subject]:
     """What the first step has planned, in a worker.
 
     Raises:
         OutputError: another job has taken the directory over.
     """
-    plan_of_run(request.directory, request.run)
-    job, subject = unpack(storage.read(join(request.directory, _JOB)))
-    reading = replace(job.reading, counters_path=request.counters_path)
-    return replace(job, reading=reading), subject
+    settings = _planned_settings(request)
+    tokenizers = load_sent(request.directory, settings.tokenizers_sha256)
+    cutter = PieceCutter(one.pretokenizer for one in tokenizers)
+    job = CompareJob(
+        directory=request.directory,
+        tokenizers_sha256=settings.tokenizers_sha256,
+        reading=Reading(
+            directory=request.directory,
+            options=settings.options,
+            max_failures=request.inputs.max_failures,
+            counters_path=request.counters_path,
+        ),
+        by=settings.by,
+        cutter=cutter,
+        counting=CountJob(directory=request.directory, pretokenizer=cutter.counted),
+        names=tuple(file.name for file in settings.tokenizers),
+        used=settings.used,
+        examples=request.examples,
+    )
+    inputs = tuple((one.name, one.size) for one in settings.inputs)
+    return job, Subject(tokenizers=settings.tokenizers, inputs=inputs)
 
 
 def _tokenizers(job: CompareJob, loaded: OncePerProcess) -> tuple[Tokenizer, ...]:
@@ -279,9 +322,9 @@ class _AddTotals(beam.CombineFn):  # type: ignore[misc]
 def _differences(
     element: tuple[int, bytes], request: CompareRequest, tokenizers: OncePerProcess
 ) -> Iterator[bytes]:
-    job, _ = planned_job(request)
-    loaded = _tokenizers(job, tokenizers)
-    yield pack(tuple(find_differences(element[1], loaded, examples=job.examples)))
+    sha256s = _planned_settings(request).tokenizers_sha256
+    loaded = tokenizers.get(" ".join(sha256s), lambda: load_sent(request.directory, sha256s))
+    yield pack(tuple(find_differences(element[1], loaded, examples=request.examples)))
 
 
 def _named(key: str, totals: bytes) -> bytes:

@@ -198,9 +198,9 @@ def group_column(files: Sequence[InputFile], by: str | None) -> tuple[KeptColumn
     return columns
 
 
-def tokenizer_names(job: CompareJob) -> tuple[str, ...]:
-    """The names of the tokenizers' files in the directory of a job."""
-    return tuple(f"tokenizer-{number}.json" for number in range(len(job.tokenizers_sha256)))
+def tokenizer_names(tokenizers: int) -> tuple[str, ...]:
+    """The names of the files of so many tokenizers in the directory of a job."""
+    return tuple(f"tokenizer-{number}.json" for number in range(tokenizers))
 
 
 def tokenizers_of(job: CompareJob) -> tuple[Tokenizer, ...]:
@@ -209,9 +209,23 @@ def tokenizers_of(job: CompareJob) -> tuple[Tokenizer, ...]:
     Raises:
         InputError: one cannot be read, or is another by now.
     """
+    return load_sent(job.directory, job.tokenizers_sha256)
+
+
+def load_sent(directory: str, tokenizers_sha256: tuple[str, ...]) -> tuple[Tokenizer, ...]:
+    """Load the tokenizers that lie in the directory of a comparison.
+
+    Args:
+        directory: of the job.
+        tokenizers_sha256: of each (hex).
+
+    Raises:
+        InputError: one cannot be read, or is another by now.
+    """
+    names = tokenizer_names(len(tokenizers_sha256))
     return tuple(
-        sent_tokenizer(join(job.directory, name), sha256=sha256)
-        for name, sha256 in zip(tokenizer_names(job), job.tokenizers_sha256, strict=True)
+        sent_tokenizer(join(directory, name), sha256=sha256)
+        for name, sha256 in zip(names, tokenizers_sha256, strict=True)
     )
 
 
