@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import io
+import mmap
 import os
 import platform
 import re
@@ -453,9 +454,10 @@ def replacing(path: str) -> Iterator[HashingFile]:
     """Write the file ``path``: it appears, or is replaced, whole when the block ends.
 
     A local file lies beside it until then, under a hidden name of its own (`is_temporary`), which
-    is removed where the block raises. What goes to a store, which cannot rename, lies in the
-    temporary folder of this machine, and is sent under its own name when it is whole. Two writers
-    of one path do not disturb each other: the last wins.
+    is removed where the block raises. Its contents reach the disk before its name does, and the
+    name before this returns, so a power cut leaves the old file or the new one. What goes to a
+    store, which cannot rename, lies in the temporary folder of this machine, and is sent under its
+    own name when it is whole. Two writers of one path do not disturb each other: the last wins.
 
     Raises:
         OutputError: the file cannot be written.
@@ -464,9 +466,8 @@ def replacing(path: str) -> Iterator[HashingFile]:
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
             yield (file := HashingFile(held, path))
             file.close()
-            held.seek(0)
-            with _writing(path):
-                _send(held, place(path))
+            with _writing(path), _contents_of(held, file.tell()) as data:
+                _send(data, place(path))
         return
     temporary = _temporary(path)
     with _writing(path):
@@ -475,8 +476,11 @@ def replacing(path: str) -> Iterator[HashingFile]:
     try:
         yield (file := HashingFile(raw, path))
         with _writing(path):
+            raw.flush()
+            os.fsync(raw.fileno())
             raw.close()
             Path(temporary).replace(path)
+            _sync_directory(Path(path).parent)
         file.close()
     except BaseException:
         with contextlib.suppress(OSError):
@@ -486,32 +490,52 @@ def replacing(path: str) -> Iterator[HashingFile]:
         raise
 
 
+@contextlib.contextmanager
+def _contents_of(held: Any, size: int) -> Iterator[Buffer]:
+    """All of a temporary file, which may be in memory."""
+    held.seek(0)
+    if size <= _IN_MEMORY:
+        yield held.read()
+        return
+    with mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        yield data
+
+
+def _sync_directory(directory: Path) -> None:
+    """Wait until the names in a local directory are on the disk."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network filesystems refuse
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _temporary(path: str) -> str:
     directory, slash, name = path.rpartition("/")
     return f"{directory}{slash}.{name}.{uuid.uuid4().hex}.tmp"
 
 
-def _send(held: Any, at: Place) -> None:
-    """Write an object: nothing of it is in the store before all of it is known.
+def _send(data: Buffer, at: Place) -> None:
+    """Write an object: nothing of it is in the store before all of it is there.
 
     A process that is killed meanwhile leaves what was there before, or no object: stores keep one
-    only when it was sent to its end. HDFS would keep a beginning, but can rename.
+    only when it was sent to its end. HDFS would keep a beginning, but can rename. Closing a stream
+    counts as the end, also after an error and by the garbage collector: so all data goes in one
+    call, between which and the end nothing of ours can fail; one that the store fails, it forgets.
     """
+    if isinstance(at.filesystem, pafs.PyFileSystem):
+        at.filesystem.handler.fs.pipe_file(at.path, bytes(data))
+        return
     path = at.path
     if at.can_rename:
         path = _temporary(at.path)
         at.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     raw = at.filesystem.open_output_stream(path, compression=None)
     try:
-        shutil.copyfileobj(held, raw, CHUNK)
-    except BaseException:
-        # What is closed, if only by the garbage collector, counts as sent to its end. Where that
-        # fails too, nothing was sent, and what was there before is there still.
-        with contextlib.suppress(Exception):
-            raw.close()
-            at.filesystem.delete_file(path)
-        raise
-    raw.close()
+        raw.write(data)
+    finally:
+        raw.close()
     if path != at.path:
         at.filesystem.move(path, at.path)
 

@@ -1,0 +1,127 @@
+"""A write that fails leaves what was there: on a disk that loses power, on a store that says no."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines import storage, stores
+from pipelines.errors import OutputError
+from pipelines.stores import StorageOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MEBIBYTE = 1 << 20
+
+
+class UploadsInParts(BaseHTTPRequestHandler):
+    """As much of S3 as an upload in parts needs, which refuses the second part.
+
+    Attributes:
+        asked: the requests so far.
+    """
+
+    protocol_version = "HTTP/1.1"
+    asked: list[str]
+
+    def do_POST(self) -> None:
+        self.asked.append(self.requestline)
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.answer(
+            200,
+            b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>",
+        )
+
+    def do_PUT(self) -> None:
+        self.asked.append(self.requestline)
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            while size := int(self.rfile.readline(), 16):
+                self.rfile.read(size + 2)
+            self.rfile.readline()
+        else:
+            self.rfile.read(int(self.headers["Content-Length"]))
+        refused = "partNumber=2" in self.path
+        error = b"<Error><Code>InvalidPart</Code><Message>no</Message></Error>"
+        self.answer(400 if refused else 200, error if refused else b"")
+
+    def do_DELETE(self) -> None:
+        self.asked.append(self.requestline)
+        self.answer(204, b"")
+
+    def do_HEAD(self) -> None:
+        self.answer(200, b"")
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def asked() -> Iterator[list[str]]:
+    """What a store was asked for that refuses the second part of an upload."""
+    UploadsInParts.asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), UploadsInParts)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    before = stores.options()
+    endpoint = f"endpoint_override=http://127.0.0.1:{server.server_port}"
+    keys = ("access_key=a", "secret_key=b", "region=us-east-1")
+    stores.use_options(StorageOptions.parse((endpoint, *keys)))
+    yield UploadsInParts.asked
+    stores.use_options(before)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_failed_upload_publishes_nothing(asked: list[str]) -> None:
+    with pytest.raises(OutputError, match=r"s3://bucket/old\.bin: cannot write"):
+        storage.write("s3://bucket/old.bin", bytes(40 * MEBIBYTE))
+    assert any("partNumber=1" in line for line in asked)
+    assert not [line for line in asked if re.match(r"POST \S*uploadId=", line)]  # completes one
+    assert not [line for line in asked if line.startswith("PUT") and "partNumber" not in line]
+
+
+def test_a_reader_that_stops_midway_publishes_nothing(asked: list[str]) -> None:
+    def fails() -> None:
+        with storage.replacing("s3://bucket/old.bin") as file:
+            file.write(bytes(20 * MEBIBYTE))
+            raise ValueError("midway")
+
+    with pytest.raises(ValueError, match="midway"):
+        fails()
+    assert asked == []
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here: apt-get install strace")
+def test_a_file_reaches_the_disk_before_its_name_does(tmp_path: Path) -> None:
+    """As a power cut would have it: contents, then the name, then the folder with the name."""
+    program = f"from pipelines import storage; storage.write({str(tmp_path / 'a')!r}, b'new')"
+    log = tmp_path / "calls"
+    calls = "trace=write,fsync,fdatasync,rename,renameat,renameat2"
+    command = ["strace", "-f", "-y", "-e", calls, "-o", str(log)]
+    subprocess.run([*command, sys.executable, "-c", program], check=True)
+    made = [
+        re.sub(r"^\d+ +(\w+)\(.*", r"\1", line)
+        for line in log.read_text().splitlines()
+        if str(tmp_path) in line
+    ]
+    assert [re.sub(r"rename.*", "rename", call) for call in made] == [
+        *("write", "fsync", "rename", "fsync")
+    ]
