@@ -52,10 +52,18 @@ def conditions(results: Results) -> str:
     return (
         f"Measured on {results['when'][:10]} at commit `{results['commit']}`{scale}, "
         f"{machine(results['machine'])}; {versions}."
-    ) + "".join(
-        f" Measured again, on {work['when'][:10]} at commit `{work['commit']}`: {work['title']}."
-        for work in results["works"]
-        if "when" in work and "commit" in work
+    ) + _measured_later(results)
+
+
+def _measured_later(results: Results) -> str:
+    """A sentence for the rows of each later commit; empty where all rows are of one run."""
+    later: dict[tuple[str, str], list[str]] = {}
+    for work in results["works"]:
+        if "when" in work and "commit" in work:
+            later.setdefault((work["when"][:10], work["commit"]), []).append(work["title"])
+    return "".join(
+        f" These rows are from {when}, commit `{commit}`: {'; '.join(titles)}."
+        for (when, commit), titles in later.items()
     )
 
 

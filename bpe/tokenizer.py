@@ -251,7 +251,11 @@ class Tokenizer(Vocabulary):
         id_type: str = "uint32",
         cache_use: CacheUse | None = None,
     ) -> pa.ListArray | pa.ChunkedArray:
-        """The ids of a column of texts, without the GIL.
+        """The ids of a column of texts.
+
+        Without the GIL, but where Python cuts the texts: with never-split patterns, several
+        patterns, a pattern that needs backtracking, or a normalizer beside tokens that are cut out
+        of text.
 
         Args:
             texts: an Arrow array of strings or binaries, also as views or a dictionary; a Series

@@ -49,7 +49,7 @@ def train(
     prune_below: int = 1,
     model: Model = ByteLevel(),  # noqa: B008  # immutable
     initial_alphabet: Iterable[str] = (),
-    character_coverage: Fraction | float | str = 1,
+    character_coverage: Fraction | float | str | None = None,
     extend: Tokenizer | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Tokenizer:
@@ -105,7 +105,8 @@ def train(
         character_coverage: the share of all characters that get tokens, above 0: the most frequent,
             of equals the smallest. The others become bytes or the unknown token, as in encoding,
             and nothing merges with them. For ``CharacterLevel`` that has either; ``0.9995`` and
-            ``"1999/2000"`` are the same, exactly.
+            ``"1999/2000"`` are the same, exactly. None: 0.9995 for SentencePiece's model, as its
+            own trainer has it, and 1 for others.
         extend: a byte-level tokenizer to learn more merges for. Counts must be cut as it cuts text;
             its special tokens are those of the result. Not with ties ``huggingface``.
         progress: called with (merges done, merges at most) at least every 256 merges.
@@ -127,7 +128,9 @@ def train(
         pair_counts=pair_counts,
         min_frequency=min_frequency,
         prune_below=prune_below,
-        character_coverage=_exact_coverage(character_coverage),
+        character_coverage=_exact_coverage(
+            _usual_coverage(model) if character_coverage is None else character_coverage
+        ),
         model=model,
     )
     if extend is not None:
@@ -205,6 +208,12 @@ class Settings:
     def most_tokens(self) -> int:
         """Tokens in the vocabulary at most."""
         return self.vocab_size or _MAX_VOCAB
+
+
+def _usual_coverage(model: Model) -> str:
+    if isinstance(model, CharacterLevel) and model.byte_fallback and not model.end_of_word:
+        return "1999/2000"
+    return "1"
 
 
 def _exact_coverage(given: Fraction | float | str) -> str:
@@ -333,9 +342,9 @@ def begin(
         specials = _special_tokens(counts, special_tokens, model)
         if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
             raise TrainingError(
-                f"`vocab_size` {settings.vocab_size:,} cannot be trained: it holds {len(specials)} "
-                f"special tokens and the 256 bytes, so it is at least {len(specials) + 256:,} (and "
-                f"at most {_MAX_VOCAB:,})"
+                f"`vocab_size` {settings.vocab_size:,} is too small: {len(specials)} special "
+                f"tokens and the 256 bytes need at least {len(specials) + 256:,} (at most "
+                f"{_MAX_VOCAB:,})"
             )
     if settings.prune_below > 1:
         counts = counts.pruned(settings.prune_below)

@@ -116,17 +116,18 @@ class Option:
         if self.choices and value not in self.choices:
             near, known = did_you_mean(self, value), ", ".join(self.choices)
             return f"{value!r} is unknown{near}: use one of {known}"
-        if self.minimum is None:
+        if self.minimum is None and self.maximum is None:
             return ""
         kinds = (int, float) if self.kind == "number" else int
         if not isinstance(value, kinds) or isinstance(value, bool):
             return f"{value!r:.60} is not a {self._number}"
         maximum = MAX_INTEGER if self.maximum is None else self.maximum
-        if self.minimum <= value <= maximum:
+        minimum = -MAX_INTEGER if self.minimum is None else self.minimum
+        if minimum <= value <= maximum:
             return ""
-        if maximum < MAX_INTEGER:
-            return f"{value} is not between {self.minimum:g} and {maximum:,.16g}"
-        limit = f"{maximum:,} or less" if value > maximum else f"{self.minimum:g} or more"
+        if maximum < MAX_INTEGER and self.minimum is not None:
+            return f"{value} is not between {minimum:g} and {maximum:,.16g}"
+        limit = f"{maximum:,} or less" if value > maximum else f"{minimum:g} or more"
         return f"{value} is out of range: use {limit}"
 
     @property

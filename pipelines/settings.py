@@ -1,7 +1,8 @@
 """What a job is asked to do: frozen, validated when made.
 
-An option is declared here and nowhere else: the command line, job files, Python and
-docs/commands.md go by it.
+The command line, job files, Python and docs/commands.md go by the declarations here. A command
+declares the options that are its own alone, such as ``--tokenizer``, where it is written
+(`pipelines.cli.command.own_option`).
 """
 
 from __future__ import annotations
@@ -160,8 +161,8 @@ class InputSettings:
             kind="integer",
             minimum=0,
             metavar="N",
-            help="Tolerate up to N bad records, which are written to dead-letters/. The next one "
-            "ends the job.",
+            help="Tolerate up to N bad records, which are written to dead-letters/. More fail the "
+            "job: at once in a split, over all splits before its output is complete.",
         ),
     )
     sources: tuple[str, ...] = ()

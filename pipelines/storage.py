@@ -63,7 +63,9 @@ def located(directory: str) -> str:
         JobError: no server answers where S3 is said to be.
     """
     if is_local(directory):
-        return os.path.normpath(Path.cwd() / directory)
+        path = Path.cwd() / directory
+        # Behind a link, `..` is not the folder that the link is in.
+        return os.path.realpath(path) if ".." in path.parts else str(path)
     check_filesystem(directory)
     return directory.rstrip("/")
 
@@ -93,8 +95,8 @@ class Version(NamedTuple):
 
     Attributes:
         modified: nanoseconds since 1970; whole seconds on a store, which tells more only in lists.
-        tag: the inode and its machine, or the ETag or what a store has for it; empty where nobody
-            asked.
+        tag: the inode, the time of its last change of any kind (which no program can set), and the
+            machine; or the ETag or what a store has for it; empty where nobody asked.
     """
 
     modified: int
@@ -103,7 +105,8 @@ class Version(NamedTuple):
     @classmethod
     def of_status(cls, status: os.stat_result) -> Version:
         """The version of a local file."""
-        return cls(status.st_mtime_ns, f"{status.st_ino}@{platform.node()}")
+        changed = status.st_ctime_ns if status.st_nlink else ""  # removing its name changes it too
+        return cls(status.st_mtime_ns, f"{status.st_ino}.{changed}@{platform.node()}")
 
     @classmethod
     def of_store(cls, modified: int | None, tag: str = "") -> Version:
@@ -117,10 +120,12 @@ class Version(NamedTuple):
         """
         if self.modified != other.modified:
             return False
-        tags = (self.tag, other.tag)
-        if not all(tags) or len({tag.partition("@")[2] for tag in tags}) > 1:
+        (mine, _, here), (theirs, _, there) = (v.tag.partition("@") for v in (self, other))
+        if not mine or not theirs or here != there:
             return True
-        return self.tag == other.tag
+        if here and "." in (mine[-1], theirs[-1]):  # one has no name any more
+            return mine.partition(".")[0] == theirs.partition(".")[0]
+        return mine == theirs
 
 
 def file_version(path: str) -> Version | None:

@@ -169,7 +169,7 @@ class TrainRequest(Request):
             "prune_below": training.prune_below,
             "model": model_settings(_model(training)),
             "initial_alphabet": list(training.initial_alphabet),
-            "character_coverage": _coverage(training),
+            "character_coverage": training.character_coverage,
             "special_tokens": list(self.special_tokens),
             **({"roles": encode(self.roles)} if self.roles else {}),
             **({"extend": self.extends} if self.extends else {}),
@@ -676,14 +676,10 @@ def trained(
         prune_below=training.prune_below,
         model=_model(training),
         initial_alphabet=training.initial_alphabet,
-        character_coverage=_coverage(training),
+        character_coverage=training.character_coverage,
         extend=extend,
         progress=report,
     )
-
-
-def _coverage(training: TrainSettings) -> float:
-    return 1.0 if training.character_coverage is None else training.character_coverage
 
 
 def _words(tokenizer: Tokenizer | None) -> Tokenizer:

@@ -25,7 +25,7 @@ def check_post_processor(entry: Entry) -> None:
         for item in entry.object("type", "processors").get("processors").items():
             check_post_processor(item)
     else:
-        kind.must_be("ByteLevel", "TemplateProcessing", "BertProcessing")
+        kind.must_be("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 
 
 def not_applied(post_processor: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def _steps(post_processor: Mapping[str, Any] | None) -> Iterator[Mapping[str, An
 def _tokens(step: Mapping[str, Any]) -> str:
     """The tokens that it adds; ``tokens`` if the entry is malformed."""
     try:
-        if step["type"] == "BertProcessing":
+        if step["type"] in ("BertProcessing", "RobertaProcessing"):
             names = [step["cls"][0], step["sep"][0]]
         else:
             names = [

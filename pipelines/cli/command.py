@@ -158,12 +158,14 @@ class Command(click.Command):
             **attributes,
         )
         _complete_paths(self.params)
+        # One for good: click finds by identity what was given, and calls that before arguments.
+        self._help_all = _help_all_option()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters, ``--help`` included."""
         params = super().get_params(ctx)
         if any(map(_is_advanced, self.params)):
-            params.append(_help_all_option())
+            params.append(self._help_all)
         return params
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -111,9 +111,10 @@ def _trained(summary: TrainSummary) -> list[str]:
     if summary.bytes_per_token is not None and summary.tokens is not None:
         tokens = many(summary.tokens, "token")
         figure = f"{summary.bytes_per_token:.2f} bytes per token"
-        unit = f" in units of 1/{summary.scale:,}" if summary.scale > 1 else ""
+        if summary.scale > 1:  # weights are fractions of it
+            tokens = f"{summary.tokens / summary.scale:,.1f} tokens"
         corpus = "the weighted corpus" if summary.weighted else "the corpus"
-        lines[0] += f": {corpus} is {tokens}{unit}, {figure}"
+        lines[0] += f": {corpus} is {tokens}, {figure}"
     if summary.run_tokens is not None and summary.run_tokens_left is not None:
         share = 1 - summary.run_tokens_left / max(summary.run_tokens, 1)
         lines.append(

@@ -294,7 +294,7 @@ def train_settings(ctx: click.Context) -> TrainSettings:
         model=model(ctx),
         initial_alphabet=alphabet,
         extend=extend,
-        character_coverage=coverage(ctx),
+        character_coverage=ctx.params["character_coverage"],
     )
 
 
@@ -330,15 +330,6 @@ def model(ctx: click.Context) -> Model:
 
 
 _SENTENCEPIECE = "sentencepiece-bpe"
-_COVERAGE = 0.9995  # of SentencePiece's trainer
-
-
-def coverage(ctx: click.Context) -> float:
-    """The share of characters that get tokens."""
-    given: float | None = ctx.params["character_coverage"]
-    if given is not None:
-        return given
-    return _COVERAGE if ctx.params["model"] == _SENTENCEPIECE else 1.0
 
 
 def marked_pretokens(ctx: click.Context, pretokens: PretokenSettings) -> PretokenSettings:

@@ -12,7 +12,7 @@ from pipelines.cli import options
 from pipelines.cli.command import Command, own_option
 from pipelines.cli.options import declared_options
 from pipelines.cli.summary import show_json, too_small, warning_lines
-from pipelines.cli.train import coverage, marked_pretokens, model, settle_stop
+from pipelines.cli.train import marked_pretokens, model, settle_stop
 from pipelines.progress import many
 from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
 
@@ -91,7 +91,7 @@ def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[
         min_frequency=values["min_frequency"],
         prune_below=values["prune_below"],
         initial_alphabet=tuple(values["initial_alphabet"] or ""),
-        character_coverage=coverage(ctx),
+        character_coverage=ctx.params["character_coverage"],
         vocab_size=values["vocab_size"],
         max_merges=values["max_merges"],
     )

@@ -271,6 +271,10 @@ BEGIN = {"<s>": 0, "</s>": 1}
             processors.BertProcessing(("</s>", 1), ("<s>", 0)),
             "BertProcessing, which adds '<s>' and '</s>'",
         ),
+        (
+            processors.RobertaProcessing(("</s>", 1), ("<s>", 0)),
+            "RobertaProcessing, which adds '<s>' and '</s>'",
+        ),
     ],
 )  # fmt: skip
 def test_what_of_a_file_is_not_applied_is_said(

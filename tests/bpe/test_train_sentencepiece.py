@@ -211,7 +211,7 @@ def test_coverage_is_exact() -> None:
         ({"character_coverage": "1.1"}, "'1.1' is not a share"),
         ({"character_coverage": "x"}, "'x' is not a share"),
         ({"character_coverage": float("nan")}, "nan is not a share"),
-        ({"character_coverage": None}, "None is not a share"),
+        ({"character_coverage": []}, r"\[\] is not a share"),
         ({"character_coverage": 0.5, "model": bpe.ByteLevel()}, "for models of characters, not"),
         ({"character_coverage": 0.5, "model": bpe.WordPiece()}, "for models of characters, not"),
         (

@@ -51,6 +51,10 @@ class Brew:
             help="Milk to add.",
         ),
     )
+    sugar: int = field(
+        default=0,
+        metadata=option(group="Output", kind="integer", maximum=3, advanced=True, help="Lumps."),
+    )
     hot: bool = field(
         default=False, metadata=option(group="Output", kind="flag", help="Serve it hot.")
     )
@@ -79,6 +83,7 @@ def test_the_command_line_has_what_is_declared() -> None:
         ([], "Missing option '--leaf'"),
         (["--leaf", "a", "--minutes", "10"], "10 is not between 1 and 9"),
         (["--leaf", "a", "--milk", "soy"], "'soy' is unknown: use one of oat, cow"),
+        (["--leaf", "a", "--sugar", "4"], "4 is out of range: use 3 or less"),
     ):
         assert named in CliRunner().invoke(brew, wrong).output
 
@@ -123,7 +128,7 @@ def test_python_has_what_is_declared() -> None:
 
         def __init__(self, *, leaves: tuple[str, ...], **arguments: object) -> None: ...
 
-    assert list(inspect.signature(Pot).parameters) == ["leaves", "minutes", "milk", "hot"]
+    assert list(inspect.signature(Pot).parameters) == ["leaves", "minutes", "milk", "sugar", "hot"]
     assert "minutes: How long to wait. Green tea takes two." in (Pot.__doc__ or "")
 
 
@@ -141,6 +146,11 @@ def test_errors_name_the_option_that_the_declaration_names() -> None:
     assert as_options(said) == (
         "--split-size, --special-token, --drift-every, --leave-out, --shared-path, `tea`"
     )
+
+
+def test_help_of_a_command_with_an_argument_asks_for_none() -> None:
+    for asked in ("--help", "--help-all"):
+        assert bpe("run", asked).stdout.startswith("Usage: bpe run ")
 
 
 def test_short_help_leaves_out_what_few_need() -> None:

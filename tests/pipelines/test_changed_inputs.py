@@ -109,8 +109,14 @@ class Corpus:
         os.utime(other, ns=(time, time))
         other.replace(self.path)
 
+    def forge(self) -> None:
+        """Write to the file that is there, and put its time back."""
+        status = self.path.stat()
+        self.edit()
+        os.utime(self.path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace]
+
+WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace, Corpus.forge]
 
 
 def encode_request(

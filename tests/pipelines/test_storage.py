@@ -117,6 +117,9 @@ def test_a_directory_is_located_for_every_worker(
     monkeypatch.chdir(tmp_path)
     assert storage.located("out/") == str(tmp_path / "out")
     assert storage.located("./a/../out") == str(tmp_path / "out")
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+    assert storage.located("link/../out") == str(tmp_path / "far" / "out")
     with pytest.raises(ConfigError, match="no filesystem is known for nosuch://"):
         storage.located("nosuch://bucket/out")
 

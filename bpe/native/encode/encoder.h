@@ -1,6 +1,7 @@
 // Texts to token ids and back.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -186,10 +188,12 @@ class Encoder {
       }
       if (!workspace_) workspace_ = encoder_.words_.new_workspace();
     }
-    // An error may have come in the middle of a word: what a workspace holds then is not kept.
+    // An error may have come in the middle of a word: what a workspace holds then is not kept. Nor
+    // are more than can be at work at a time, after a peak of threads.
     ~Lease() {
       if (std::uncaught_exceptions() > exceptions_) return;
       const std::lock_guard lock(encoder_.mutex_);
+      if (encoder_.idle_.size() >= std::max(1u, std::thread::hardware_concurrency())) return;
       try {
         encoder_.idle_.push_back(std::move(workspace_));
       } catch (const std::bad_alloc&) {  // then it is not kept

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "table/flat_table.h"
+#include "table/hash.h"
 #include "train/word_array.h"
 
 namespace bpe {
@@ -203,8 +204,8 @@ class PairTable {
   PostingArena& arena() { return arena_; }
 
  private:
-  static uint64_t hash_of(SymbolPair pair) {
-    const uint64_t mixed = pair.key() * 0x9E3779B97F4A7C15u;
+  uint64_t hash_of(SymbolPair pair) const {
+    const uint64_t mixed = (pair.key() ^ seeds_.first) * 0x9E3779B97F4A7C15u;
     return mixed ^ (mixed >> 32);
   }
   size_t slot_of(SymbolPair pair) const {
@@ -221,6 +222,7 @@ class PairTable {
       numbers_.insert(slot_of(records_[record].pair), RecordNumber::of(record));
   }
 
+  const HashSeeds seeds_ = HashSeeds::get();  // no corpus can be prepared to collide
   FlatTable<RecordNumber> numbers_{1024};
   PairRecords records_;
   std::unordered_map<uint32_t, std::vector<Postings>> later_;
