@@ -33,6 +33,8 @@ Format = Literal["auto"] | FileFormat
 FORMATS: tuple[str, ...] = ("auto", *get_args(FileFormat))
 IdType = Literal["auto", "uint16", "uint32"]
 ID_TYPES: tuple[str, ...] = get_args(IdType)
+ParquetEncoding = Literal["byte-stream-split", "plain"]
+PARQUET_ENCODINGS: tuple[str, ...] = get_args(ParquetEncoding)
 Staging = Literal["auto", "none"]
 STAGINGS: tuple[str, ...] = get_args(Staging)
 CompleteWhen = Literal["settled", "marker"]
@@ -1066,6 +1068,9 @@ class RowSettings:
         ),
     )
 
+    # Output of version 4 of the manifest says nothing of it and is plain; so are its fingerprints.
+    parquet_encoding: ParquetEncoding = "plain"
+
     def __post_init__(self) -> None:
         check_declared(self)
         if self.pack is not None and self.max_tokens is not None:
@@ -1167,6 +1172,18 @@ class EncodeSettings(RowSettings):
             advanced=True,
             help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary "
             "fits.",
+        ),
+    )
+
+    parquet_encoding: ParquetEncoding = field(
+        default="byte-stream-split",
+        metadata=option(
+            group="Rows",
+            choices=PARQUET_ENCODINGS,
+            metavar="NAME",
+            advanced=True,
+            help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
+            "smaller for most text. plain: for readers older than those in docs/rows.md.",
         ),
     )
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.splits import Split
     from pipelines.encode.rows import Ids, RowLayout
+    from pipelines.settings import ParquetEncoding
     from pipelines.storage import HashingFile
 
 META = b"bpe.part"
@@ -54,6 +55,20 @@ ROW_GROUP_TOKENS = 4 << 20
 ROW_GROUP_ROWS = 1 << 17
 ROW_GROUP_BYTES = 64 << 20  # in memory, of all columns: those that pass through may be large
 _WITH_STATISTICS = (ID, CHUNK_INDEX, NUM_TOKENS)
+# Measured beside other levels, page sizes and encodings: benchmarks/LOG.md, "Parquet of ids".
+_BYTE_STREAM_SPLIT = {
+    "compression_level": 2,
+    "data_page_size": 4 << 20,
+    "column_encoding": {
+        ID: "DELTA_BYTE_ARRAY",
+        f"{INPUT_IDS}.list.element": "BYTE_STREAM_SPLIT",
+        NUM_TOKENS: "BYTE_STREAM_SPLIT",
+    },
+}
+_WRITER_OPTIONS: dict[ParquetEncoding, dict[str, Any]] = {
+    "byte-stream-split": _BYTE_STREAM_SPLIT,
+    "plain": {"compression_level": 1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,22 +183,22 @@ class PartWriter:
 
     Args:
         sink: the file; not closed.
-        schema: of the rows (`pipelines.encode.rows.RowLayout`).
+        layout: of the rows.
         unknown: the id of the unknown token, which is counted; None where there is none.
     """
 
-    def __init__(self, sink: HashingFile, schema: pa.Schema, *, unknown: int | None = None) -> None:
+    def __init__(self, sink: HashingFile, layout: RowLayout, *, unknown: int | None = None) -> None:
         self._sink = sink
         self._footer = _Footer(sink)
-        self._schema = schema
+        self._schema = schema = layout.schema
         self._writer = pq.ParquetWriter(
             self._footer,
             self._schema,
             compression="zstd",
-            compression_level=1,
             use_dictionary=False,  # ids hardly repeat within a page's worth of a vocabulary
             write_page_checksum=True,
             write_statistics=[name for name in _WITH_STATISTICS if name in schema.names],
+            **_WRITER_OPTIONS[layout.settings.parquet_encoding],
         )
         self._pending: list[pa.RecordBatch] = []
         self._pending_tokens = 0

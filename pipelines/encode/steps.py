@@ -301,7 +301,7 @@ class _Part:
         self._split, self._job = split, job
         self._maker = row_maker(layout)
         self._sink = stack.enter_context(replacing(join(job.directory, split.file)))
-        self._writer = stack.enter_context(PartWriter(self._sink, layout.schema, unknown=unknown))
+        self._writer = stack.enter_context(PartWriter(self._sink, layout, unknown=unknown))
         self._text_bytes = self._documents = 0
 
     def add(self, documents: Documents, text_size: int) -> None:
@@ -389,7 +389,7 @@ def write_carried(
         )
         with (
             replacing(join(job.directory, last.file)) as sink,
-            PartWriter(sink, layout.schema, unknown=unknown) as writer,
+            PartWriter(sink, layout, unknown=unknown) as writer,
         ):
             for rows in carried_rows(layout, remainders):
                 writer.add(rows)

@@ -46,7 +46,13 @@ from pipelines.option import several
 from pipelines.output.directory import plan_of_run, prepare
 from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
 from pipelines.planned import absolute
-from pipelines.settings import MAX_ROW_TOKENS, EncodeSettings, IdType, OutputSettings
+from pipelines.settings import (
+    MAX_ROW_TOKENS,
+    EncodeSettings,
+    IdType,
+    OutputSettings,
+    ParquetEncoding,
+)
 from pipelines.storage import join
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_tokenizer
 
@@ -87,6 +93,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             none, the bytes of the tokens count.
         keep: fields or columns that pass through, each ``NAME:TYPE`` with a type of Arrow.
         id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
+        parquet_encoding: ``byte-stream-split``, or ``plain`` for older readers of Parquet.
         parts: Parquet files to write.
         overwrite: replace what an earlier job left in the directory.
 
@@ -101,6 +108,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     text_field: str = "text"
     keep: Sequence[str] = ()
     id_type: IdType = "auto"
+    parquet_encoding: ParquetEncoding = "byte-stream-split"
     parts: int = 16
     overwrite: bool = False
 
@@ -112,7 +120,11 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             raise ConfigError(f"parts {self.parts} is not between 1 and {MAX_PARTS}")
         output = OutputSettings(directory=self.path, overwrite=self.overwrite)
         self._output = replace(output, directory=absolute(self.path))
-        self._settings = EncodeSettings(keep=several("keep", self.keep), id_type=self.id_type)
+        self._settings = EncodeSettings(
+            keep=several("keep", self.keep),
+            id_type=self.id_type,
+            parquet_encoding=self.parquet_encoding,
+        )
         self._keep = tuple(map(self._kept, self._settings.keep))
         self._source, self._side_input = given_tokenizer(self.tokenizer)
 

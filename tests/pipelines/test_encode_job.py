@@ -55,7 +55,8 @@ def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path)
     expected = [tokenizer.encode(text) for text in corpus.texts]
     assert table["input_ids"].to_pylist() == expected
     assert table["num_tokens"].to_pylist() == [len(ids) for ids in expected]
-    assert table.schema.types == [pa.string(), pa.list_(pa.uint16()), pa.uint32()]
+    ids_type = pa.list_(pa.field("element", pa.uint16(), nullable=False))
+    assert table.schema.types == [pa.string(), ids_type, pa.uint32()]
     assert summary.documents == len(expected)
     assert summary.tokens == sum(map(len, expected))
     assert summary.bytes == sum(len(text.encode()) for text in corpus.texts)
@@ -105,7 +106,25 @@ def test_large_vocabularies_have_32_bit_ids(tmp_path: Path) -> None:
     assert encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids").id_type == "uint32"
     table = rows(tmp_path / "ids")
     assert table["input_ids"].to_pylist() == [[256 + (122 << 8) + 122]]
-    assert table.schema.field("input_ids").type == pa.list_(pa.uint32())
+    assert table.schema.field("input_ids").type.value_type == pa.uint32()
+
+
+def encodings(directory: Path) -> list[set[str]]:
+    group = pq.ParquetFile(min(directory.glob("data/train-*"))).metadata.row_group(0)
+    levels = {"RLE"}
+    return [set(group.column(i).encodings) - levels for i in range(group.num_columns)]
+
+
+def test_ids_are_stored_split_into_bytes_or_plainly(model: Path, tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(50)])
+    encode(corpus.inputs(), model, tmp_path / "split")
+    plain = EncodeSettings(parquet_encoding="plain")
+    encode(corpus.inputs(), model, tmp_path / "plain", encoding=plain)
+    split = {"BYTE_STREAM_SPLIT"}
+    assert encodings(tmp_path / "split") == [{"DELTA_BYTE_ARRAY"}, split, split]
+    assert encodings(tmp_path / "plain") == [{"PLAIN"}] * 3
+    assert rows(tmp_path / "split").to_pylist() == rows(tmp_path / "plain").to_pylist()
+    assert rows(tmp_path / "plain").schema.field("input_ids").type == pa.list_(pa.uint16())
 
 
 def request_of(corpus: Corpus, model: Path, output: OutputSettings) -> EncodeRequest:
@@ -157,7 +176,7 @@ def test_row_groups_end_by_a_fixed_rule(
     path = tmp_path / "part"
     layout = RowLayout(settings=RowSettings(), id_type="uint16")
     maker = row_maker(layout)
-    with replacing(str(path)) as sink, PartWriter(sink, layout.schema) as writer:
+    with replacing(str(path)) as sink, PartWriter(sink, layout) as writer:
         for row in range(4):
             ids = pa.array([str(row)])
             writer.add(maker.add(Documents(ids=ids, kept=(), input_ids=table[row : row + 1])))

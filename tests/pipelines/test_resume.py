@@ -79,7 +79,7 @@ def test_any_flipped_byte_is_found_without_a_manifest(tmp_path: Path) -> None:
     split = Split(part=0, parts=1, pieces=())
     path = tmp_path / part_file(0, 1)
     layout = RowLayout(settings=RowSettings(), id_type="uint16")
-    with replacing(str(path)) as sink, PartWriter(sink, layout.schema) as writer:
+    with replacing(str(path)) as sink, PartWriter(sink, layout) as writer:
         # An id that looks like the field in which the file describes itself.
         ids = pa.array(["a", '{"sha256_with_zeros_here": "' + "0" * 64, "b"])
         rows = pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint32()))

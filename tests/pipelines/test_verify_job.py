@@ -22,7 +22,6 @@ from pipelines.count.check_parts import stored_parts, stored_sets
 from pipelines.count.steps import CountJob
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import META, open_part
-from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, VerificationError
 from pipelines.failures import Failures
 from pipelines.output.names import dead_letters_file, manifest_bytes
@@ -33,7 +32,6 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
     PretokenSettings,
-    RowSettings,
 )
 from pipelines.verify.counts import (
     CountedPart,
@@ -129,6 +127,24 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     manifest = json.loads((ids / "manifest.json").read_bytes())
     edit(manifest)
     (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
+
+
+def test_output_of_version_4_is_read_as_plain(tmp_path: Path, model: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a b", "the fox"])
+    plain = EncodeSettings(parquet_encoding="plain")
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=plain)
+
+    def earlier(manifest: dict[str, Any]) -> None:
+        manifest["version"] = 4
+        del manifest["rows"]["parquet_encoding"]
+
+    edit_manifest(tmp_path / "ids", earlier)
+    value = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
+    assert read_encoded(str(tmp_path / "ids")).to_json() == value
+    for inputs in (None, corpus.inputs()):
+        assert jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs).documents == 2
+    again = encode(corpus.inputs(), model, tmp_path / "ids", encoding=plain, resume=True)
+    assert again.resumed_parts == 1
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -237,15 +253,8 @@ def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> N
 def with_ids(table: pa.Table, row: int, ids: list[int]) -> pa.Table:
     rows = table["input_ids"].to_pylist()
     rows[row] = ids
-    kind = RowLayout(settings=RowSettings(), id_type="uint16").schema
-    return pa.table(
-        {
-            "id": table["id"],
-            "input_ids": pa.array(rows, kind.field("input_ids").type),
-            "num_tokens": pa.array(list(map(len, rows)), pa.uint32()),
-        },
-        schema=kind.with_metadata(table.schema.metadata),
-    )
+    columns = [table["id"], rows, list(map(len, rows))]
+    return pa.table(dict(zip(table.schema.names, columns, strict=True)), schema=table.schema)
 
 
 def test_an_id_that_does_not_exist_is_found_without_inputs(ids: Path) -> None:
