@@ -33,22 +33,29 @@ Where to add
   --only no-cliff`` measures it; ``benchmarks/LOG.md`` says what was tried, and gets what you try.
 """
 
-from bpe._encoding import row_seeds
-from bpe.counting import count_pretokens
-from bpe.counts import PretokenCounts
-from bpe.errors import BpeError
-from bpe.models import ByteLevel, CharacterLevel, WordPiece
-from bpe.normalizer import NORMALIZERS
-from bpe.parity import train_parity
-from bpe.presets import Preset
-from bpe.pretokenizer import NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
-from bpe.roles import Roles
-from bpe.run_counting import count_runs
-from bpe.superword_trainer import train_superwords
-from bpe.ties import TIES
-from bpe.tokenizer import Tokenizer
-from bpe.trainer import train
-from bpe.training_report import Training
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bpe._encoding import row_seeds
+    from bpe.counting import count_pretokens
+    from bpe.counts import PretokenCounts
+    from bpe.errors import BpeError
+    from bpe.models import ByteLevel, CharacterLevel, WordPiece
+    from bpe.normalizer import NORMALIZERS
+    from bpe.parity import train_parity
+    from bpe.presets import Preset
+    from bpe.pretokenizer import NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
+    from bpe.roles import Roles
+    from bpe.run_counting import count_runs
+    from bpe.superword_trainer import train_superwords
+    from bpe.ties import TIES
+    from bpe.tokenizer import Tokenizer
+    from bpe.trainer import train
+    from bpe.training_report import Training
 
 __version__ = "0.1.0"
 
@@ -76,3 +83,43 @@ __all__ = [
     "train_parity",
     "train_superwords",
 ]
+
+# Imported when they are asked for: a command that encodes trains nothing.
+_MODULES = {
+    "NEVER_SPLIT": "bpe.pretokenizer",
+    "NORMALIZERS": "bpe.normalizer",
+    "PATTERNS": "bpe.pretokenizer",
+    "PRETOKENIZERS": "bpe.pretokenizer",
+    "TIES": "bpe.ties",
+    "BpeError": "bpe.errors",
+    "ByteLevel": "bpe.models",
+    "CharacterLevel": "bpe.models",
+    "Preset": "bpe.presets",
+    "PretokenCounts": "bpe.counts",
+    "Pretokenizer": "bpe.pretokenizer",
+    "Roles": "bpe.roles",
+    "Tokenizer": "bpe.tokenizer",
+    "Training": "bpe.training_report",
+    "WordPiece": "bpe.models",
+    "count_pretokens": "bpe.counting",
+    "count_runs": "bpe.run_counting",
+    "row_seeds": "bpe._encoding",
+    "train": "bpe.trainer",
+    "train_parity": "bpe.parity",
+    "train_superwords": "bpe.superword_trainer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """One of the names above, from its module; or a module of this package."""
+    if name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

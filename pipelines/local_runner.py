@@ -29,6 +29,11 @@ def is_local(made: PipelineOptions) -> bool:
     return bool(made.view_as(StandardOptions).runner == LOCAL)
 
 
+def has_one_worker(made: PipelineOptions) -> bool:
+    """Whether these options mean the local runner with one worker: nothing is dealt to others."""
+    return is_local(made) and made.view_as(DirectOptions).direct_running_mode == "in_memory"
+
+
 def refuse_worker_processes(made: PipelineOptions) -> None:
     """Refuse the mode of the local runner that waits for ever when a worker process dies.
 

@@ -29,6 +29,7 @@ from pipelines.corpus.splits import (
 from pipelines.elements import Step, pack, unpack
 from pipelines.errors import ConfigError, OutputError
 from pipelines.formats import FILE_FORMATS
+from pipelines.local_runner import has_one_worker
 from pipelines.output.directory import decide, prepare, run_of
 from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST
@@ -254,6 +255,13 @@ def _finished(element: tuple[None, Iterable[bytes]], request: Request) -> list[A
     return [request.finish(map(unpack, element[1]))]
 
 
+def dealt(label: str, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
+    """Deal elements to all workers; where there is one, they stay: a shuffle takes 30 ms."""
+    if has_one_worker(elements.pipeline.options):
+        return elements
+    return elements | label >> beam.Reshuffle()
+
+
 class PlannedTransform(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """A job, for ``p | ...``.
 
@@ -285,16 +293,12 @@ class PlannedTransform(beam.PTransform):  # type: ignore[misc]  # Beam has no ty
                 f"{self.instead}"
             )
         request, failures = self._request.started(), self._failures
-        planned = (
-            begin
-            | "Start" >> beam.Create([None], reshuffle=False)
-            # So that Beam's own functions alone open a worker's connections: where the worker lacks
-            # this package, Flink would wait three minutes for them and not say why.
-            | "Connect" >> beam.Reshuffle()
-            | "Plan"
-            >> beam.ParDo(Step(failures, _begun, request)).with_outputs(
-                "begun", "complete", main="splits"
-            )
+        start = begin | "Start" >> beam.Create([None], reshuffle=False)
+        # So that Beam's own functions alone open a worker's connections: where the worker lacks
+        # this package, Flink would wait three minutes for them and not say why.
+        connected = dealt("Connect", start)
+        planned = connected | "Plan" >> beam.ParDo(Step(failures, _begun, request)).with_outputs(
+            "begun", "complete", main="splits"
         )
         request = request.after_plan()
         finished = (

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -88,14 +89,9 @@ def options(execution: Execution) -> PipelineOptions:
             f"--direct_running_mode={mode}",
             f"--direct_num_workers={workers}",
         ]
-    errors = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(errors):
-            beam_options = PipelineOptions([*flags, *execution.beam_args])
-            beam_options.get_all_options()
-    except SystemExit as error:
-        line = errors.getvalue().strip().rpartition("\n")[2]
-        raise ConfigError(f"Beam does not take its options: {line or error}") from error
+    flags += execution.beam_args
+    _check_flags(tuple(flags))
+    beam_options = PipelineOptions(flags)
     runner = beam_options.view_as(StandardOptions).runner
     if runner.rpartition(".")[2] == "DaskRunner":
         raise ConfigError(
@@ -108,6 +104,18 @@ def options(execution: Execution) -> PipelineOptions:
         raise ConfigError(f"`runner` {runner}: {one_line(error)}") from error
     refuse_worker_processes(beam_options)
     return beam_options
+
+
+@lru_cache(maxsize=8)
+def _check_flags(flags: tuple[str, ...]) -> None:
+    """Refuse what Beam does not take; a job asks several times, and Beam builds 40 parsers."""
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors):
+            PipelineOptions(list(flags)).get_all_options()
+    except SystemExit as error:
+        line = errors.getvalue().strip().rpartition("\n")[2]
+        raise ConfigError(f"Beam does not take its options: {line or error}") from error
 
 
 def use_storage(execution: Execution) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from pipelines.cli import program
 
-from pipelines.cli import main
-
-sys.exit(main())
+program()

@@ -13,6 +13,9 @@ import os
 import re
 import sys
 import traceback
+from collections import UserDict
+from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,27 +23,41 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli.command import DeclaredOption
-from pipelines.cli.compare import compare
-from pipelines.cli.completion import completes, completion
-from pipelines.cli.convert import convert
-from pipelines.cli.count import count
-from pipelines.cli.decode import decode
-from pipelines.cli.diff import diff
-from pipelines.cli.encode import encode
-from pipelines.cli.export import export
-from pipelines.cli.loading import INTERRUPTED, quiet_interrupts
+from pipelines.cli.completion import completes
+from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
-from pipelines.cli.package import package
-from pipelines.cli.report import report
-from pipelines.cli.run import run
-from pipelines.cli.show import show
-from pipelines.cli.train import train
-from pipelines.cli.verify import verify
-from pipelines.cli.words import words
 from pipelines.errors import Interrupted, JobError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+# In the order of a job: the modules of this package, each with a command of its name.
+_NAMES = (
+    *("count", "train", "encode", "run", "verify", "decode", "export", "compare", "convert"),
+    *("diff", "show", "words", "report", "package", "completion"),
+)
+
+
+class _Commands(UserDict[str, click.Command]):
+    """All commands by name; the module of one is imported when it is asked for."""
+
+    def __missing__(self, name: str) -> click.Command:
+        if name not in _NAMES:
+            raise KeyError(name)
+        with ended_by_interrupts():
+            module = import_module(f"pipelines.cli.{name}")
+        command: click.Command = getattr(module, name)
+        self.data[name] = command
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _NAMES
 
 
 class _InOrder(click.Group):
@@ -61,6 +78,7 @@ def _show_version(context: click.Context) -> None:
 
 @click.group(
     cls=_InOrder,
+    commands=_Commands(),
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\b\nA tokenizer and a tokenized corpus in two commands:\n"
     "  bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000\n"
@@ -84,34 +102,20 @@ def bpe() -> None:
     """
 
 
-for _command in (
-    count,
-    train,
-    encode,
-    run,
-    verify,
-    decode,
-    export,
-    compare,
-    convert,
-    diff,
-    show,
-    words,
-    report,
-    package,
-    completion,
-):
-    bpe.add_command(_command)
-
 _NAMED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
 _POOL = "ARROW_DEFAULT_MEMORY_POOL"  # read when Arrow is loaded
-_OPTIONS = {
-    name: param.opts[0]
-    for command in bpe.commands.values()
-    for param in command.params
-    if isinstance(param, click.Option)
-    for name in (param.name, *([param.spec.field] if isinstance(param, DeclaredOption) else []))
-} | {"beam_args": "--"}
+
+
+@cache
+def _options() -> dict[str, str]:
+    """The options of all commands, by the names that errors have for them."""
+    return {
+        name: param.opts[0]
+        for command in bpe.commands.values()
+        for param in command.params
+        if isinstance(param, click.Option)
+        for name in (param.name, *([param.spec.field] if isinstance(param, DeclaredOption) else []))
+    } | {"beam_args": "--"}
 
 
 def as_options(message: str) -> str:
@@ -122,7 +126,7 @@ def as_options(message: str) -> str:
     >>> as_options("replace it with `overwrite`, or name `another_one`")
     'replace it with --overwrite, or name `another_one`'
     """
-    return _NAMED.sub(lambda match: _OPTIONS.get(match[1], match[0]), message)
+    return _NAMED.sub(lambda match: _options().get(match[1], match[0]), message)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

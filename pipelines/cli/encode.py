@@ -76,7 +76,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     watching = options.is_watching(ctx)
     inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
     encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
-    tokenizer, exporting = options.tokenizer_path(ctx), options.export_settings(ctx)
+    exporting = options.export_settings(ctx)
     if watching and exporting is not None:
         raise click.UsageError(
             "--to goes with --input: what a watch has encoded still grows, export it with bpe "
@@ -90,7 +90,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
 
         watched = watch_encode(
             inputs=inputs,
-            tokenizer=tokenizer,
+            tokenizer=options.tokenizer_path(ctx),
             output=output,
             encoding=encoding,
             execution=execution,
@@ -105,7 +105,7 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
 
     made = encode_and_export(
         inputs=inputs,
-        tokenizer=tokenizer,
+        tokenizer=options.tokenizer_path(ctx),
         encoded=options.output_settings(ctx, below="/encoded" if exporting else ""),
         encoding=encoding,
         exported=output,

@@ -49,6 +49,7 @@ from pipelines.planned import (
     Planned,
     PlannedTransform,
     anywhere,
+    dealt,
     run_job,
 )
 from pipelines.progress import NoProgress
@@ -347,12 +348,9 @@ def count_splits(
     splits: beam.PCollection[bytes], job: CountJob, reading: Reading, failures: Failures
 ) -> Any:
     """Deal splits to workers and count them: ``runs``, (shard, Arrow IPC), and ``totals``."""
-    return (
-        splits
-        | "Deal splits" >> beam.Reshuffle()
-        | "Count splits"
-        >> beam.ParDo(_CountSplits(job, reading, failures)).with_outputs("totals", main="runs")
-    )
+    return dealt("Deal splits", splits) | "Count splits" >> beam.ParDo(
+        _CountSplits(job, reading, failures)
+    ).with_outputs("totals", main="runs")
 
 
 def merge_shards(

@@ -77,6 +77,7 @@ from pipelines.planned import (
     PlannedTransform,
     absolute,
     anywhere,
+    dealt,
     run_job,
 )
 from pipelines.progress import NoProgress, SlotWriter
@@ -262,7 +263,7 @@ class EncodeRequest(CorpusRequest):
     def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
         """Encode the splits; where they are shuffled, each to a file, and the parts from these."""
         tokenizers = OncePerProcess()
-        splits = planned.splits | "Deal splits" >> beam.Reshuffle()
+        splits = dealt("Deal splits", planned.splits)
         if self.encoding.mix:
             splits = (
                 splits

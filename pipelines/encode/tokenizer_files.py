@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
@@ -22,6 +24,9 @@ PUT_BACK = (
 )
 
 
+_LAST: dict[tuple[Any, ...], Tokenizer] = {}  # at most one, which is immutable
+
+
 def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
     """Load a tokenizer from any filesystem.
 
@@ -37,7 +42,7 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
         if storage.is_local(path):
             if Path(path).is_dir():
                 complete(path)
-            return Tokenizer.load(path, pretokenizer=pretokenizer)
+            return _loaded(Path(path), pretokenizer)
         storage.check_filesystem(path)
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
@@ -49,11 +54,28 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
             for beside in may_have(local):
                 if storage.exists(join(head, beside.name)):
                     beside.write_bytes(storage.read(join(head, beside.name)))
-            return Tokenizer.load(local, pretokenizer=pretokenizer)
+            return _loaded(local, pretokenizer)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
     except BpeError as error:
         raise InputError(str(error)) from error
+
+
+def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
+    """A tokenizer of local files, again the last one where they hold the same.
+
+    A job that runs in this process reads it three times: to check the command, to plan, to encode.
+    """
+    if path.suffix != ".json" or not path.is_file():
+        return Tokenizer.load(path, pretokenizer=pretokenizer)
+    others = [*companions(path), *(one for one in may_have(path) if one.exists())]
+    digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
+    key = (pretokenizer, *(one.name for one in others), *digests)
+    if (found := _LAST.get(key)) is None:
+        found = Tokenizer.load(path, pretokenizer=pretokenizer)
+        _LAST.clear()
+        _LAST[key] = found
+    return found
 
 
 def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
@@ -63,9 +85,14 @@ def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
         InputError: no tokenizer.json holds it.
     """
     try:
-        return tokenizer.to_json(dialect="beam-bpe")
+        return _json(tokenizer)
     except BpeError as error:
         raise InputError(f"{path}: workers are sent a tokenizer.json, but {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _json(tokenizer: Tokenizer) -> str:
+    return tokenizer.to_json(dialect="beam-bpe")
 
 
 def loads(data: bytes) -> Tokenizer:

@@ -80,7 +80,7 @@ def test_no_import_of_the_algorithm_runs_in_a_circle() -> None:
 
 
 def test_importing_the_library_loads_no_oracle_and_no_beam() -> None:
-    code = "import bpe, sys; print(*sys.modules)"
+    code = "import sys; from bpe import *; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )

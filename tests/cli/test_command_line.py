@@ -100,6 +100,39 @@ def test_help_does_not_wait_for_beam() -> None:
     subprocess.run([sys.executable, "-c", code], env=environment(), check=True, capture_output=True)
 
 
+def test_a_process_ends_when_all_is_said_and_tidied_up() -> None:
+    code = (
+        "import atexit, os, sys\nfrom pipelines.cli import commands, program\n"
+        "def main(arguments=None):\n"
+        "    atexit.register(lambda: print('tidy', os.environ['OPENBLAS_NUM_THREADS']))\n"
+        "    return real(arguments)\n"
+        "real, commands.main = commands.main, main\n"
+        "sys.argv = ['bpe', *sys.argv[1:]]\nprogram()"
+    )
+
+    def run(*arguments: str, **changes: str) -> tuple[int, list[str]]:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=environment(**changes),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout.splitlines()
+
+    status, lines = run("--version")
+    assert (status, lines[1:]) == (0, ["tidy 1"])
+    assert run("no-such-command", OPENBLAS_NUM_THREADS="3") == (2, ["tidy 3"])
+
+
+def test_a_command_imports_no_other() -> None:
+    code = (
+        "import sys\nfrom pipelines.cli import main\nmain(['encode', '--help'])\n"
+        "sys.exit('pipelines.cli.train' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], env=environment(), check=True, capture_output=True)
+
+
 def test_choices_are_those_of_the_library() -> None:
     assert settings.PRETOKENIZERS == library.PRETOKENIZERS
     assert settings.NORMALIZERS == library.NORMALIZERS
