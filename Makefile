@@ -11,7 +11,7 @@ $(shell [ ! -e $(VENV)/.made-with ] || [ "$$(cat $(VENV)/.made-with)" = "$(PYTHO
 endif
 
 .DELETE_ON_ERROR:
-.PHONY: site wheel help install core-test core-fuzz test test-shared test-oldest test-examples test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-quick bench-short bench-foundation clean test-faults
+.PHONY: site wheel help install core-test core-fuzz test test-shared test-oldest test-examples test-long test-scale cluster test-cluster test-runners fuzz fuzz-short demo lint format sanitize bench bench-must bench-quick bench-short bench-foundation clean test-faults
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -158,6 +158,9 @@ BENCH_PYTHON := $(BENCH)/bin/python
 
 bench: $(BENCH)/.installed ## ours beside the peers, same output, interleaved: benchmarks/results/
 	$(BENCH_PYTHON) -m benchmarks run
+
+bench-must: $(BENCH)/.installed ## the rows that the targets name, five rounds, on a quiet machine
+	$(BENCH_PYTHON) -m benchmarks run --must --rounds 5 --output benchmarks/data/must.json
 
 bench-quick: $(BENCH)/.installed ## the same on less text, in two minutes
 	$(BENCH_PYTHON) -m benchmarks run --scale quick

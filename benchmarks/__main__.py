@@ -17,7 +17,7 @@ from benchmarks.processes import ContenderError
 from benchmarks.rounds import measure
 from benchmarks.scale import SCALES
 from benchmarks.table import headlines, report, summary
-from benchmarks.works import all_works
+from benchmarks.works import MUST, all_works
 
 if TYPE_CHECKING:
     from benchmarks.results import Results
@@ -39,6 +39,7 @@ def bench() -> None:
     help="How much: quick takes two minutes, short compares outputs and hardly times.",
 )
 @click.option("--only", multiple=True, metavar="WORK", help="A row of the table; repeatable.")
+@click.option("--must", is_flag=True, help="The rows of what must hold beside the peers, alone.")
 @click.option(
     "--again",
     is_flag=True,
@@ -51,6 +52,7 @@ def run(
     *,
     scale: str,
     only: tuple[str, ...],
+    must: bool,
     again: bool,
     rounds: int | None,
     output: Path | None,
@@ -64,6 +66,7 @@ def run(
     if listed:
         click.echo("\n".join(work.name for work in works))
         return
+    only = (*only, *MUST) if must else only
     unknown = set(only) - {work.name for work in works}
     if unknown:
         raise click.BadParameter(
@@ -74,6 +77,8 @@ def run(
     whole = scale == "full" and (again or not only)
     path = output or (FULL if whole else DATA / f"{scale}.json")
     results = results_files.begin(scale)
+    if path == FULL:
+        path = results_files.of_machine(FULL, results["machine"])
     began = time.monotonic()
     for work in works:
         if only and work.name not in only:
@@ -94,15 +99,19 @@ def run(
 
 
 @bench.command()
-@click.argument("path", type=click.Path(exists=True, path_type=Path), default=FULL)
+@click.argument("path", type=click.Path(exists=True, path_type=Path), required=False)
 @click.option(
     "--pages",
     is_flag=True,
     help="Write it into docs/benchmarks.md, README.md and docs/scale.md.",
 )
-def table(*, path: Path, pages: bool) -> None:
-    """Print the table of a results file."""
-    results = results_files.read(path)
+def table(*, path: Path | None, pages: bool) -> None:
+    """Print the table of a results file.
+
+    Without one, of those of all machines: each row from where it is the least favourable.
+    """
+    paths = [path] if path else sorted(FULL.parent.glob(f"{FULL.stem}*.json"), key=_length)
+    results = results_files.least_favourable([results_files.read(one) for one in paths])
     if not pages:
         click.echo(report(results))
         return
@@ -126,6 +135,11 @@ def plan(*, page: bool) -> None:
         PAGE.write_text(text, encoding="utf-8")
     else:
         click.echo(text, nl=False)
+
+
+def _length(path: Path) -> int:
+    """The file without a machine in its name is the first."""
+    return len(path.name)
 
 
 def _among(path: Path, again: Results) -> Results:

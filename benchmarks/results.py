@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
+import re
 import subprocess
 from datetime import datetime, timezone
 from importlib.metadata import distributions
@@ -16,6 +18,8 @@ from typing_extensions import NotRequired
 from benchmarks.corpora import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.cells import Outcome
 
 
@@ -36,7 +40,8 @@ class Figures(TypedDict):
 class Measured(TypedDict):
     """One work; ``cores`` are those that each process was pinned to.
 
-    ``when`` and ``commit`` are there where it was measured after the run that the file is of.
+    ``when`` and ``commit`` are there where it was measured after the run that the file is of;
+    ``machine`` where it was on another one (`least_favourable`).
     """
 
     name: str
@@ -47,6 +52,7 @@ class Measured(TypedDict):
     cells: list[Outcome]
     when: NotRequired[str]
     commit: NotRequired[str]
+    machine: NotRequired[str]
 
 
 class Machine(TypedDict):
@@ -106,6 +112,37 @@ def write(path: Path, results: Results) -> None:
     partial = path.with_name(path.name + ".partial")
     partial.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def of_machine(path: Path, machine: Machine) -> Path:
+    """The results file of a machine: ``path`` if that is of it or absent, else one beside it."""
+    if not path.is_file() or read(path)["machine"]["processor"] == machine["processor"]:
+        return path
+    words = re.sub(r"[^a-z0-9]+", "-", machine["processor"].lower()).strip("-")
+    return path.with_name(f"{path.stem}-{words}-{machine['cores']}.json")
+
+
+def least_favourable(found: Sequence[Results]) -> Results:
+    """The first results, each work as that machine measured it where we are worst beside others.
+
+    That is where the least of its ratios is least; a work without ratios stays the first.
+    """
+    first, *others = found
+    works = []
+    for work in first["works"]:
+        worst = work
+        for results in others:
+            for other in results["works"]:
+                if other["name"] == work["name"] and _least_ratio(other) < _least_ratio(worst):
+                    worst = {**other, "machine": results["machine"]["processor"]}
+        works.append(worst)
+    return {**first, "works": works}
+
+
+def _least_ratio(work: Measured) -> float:
+    """The least of the values that should be great; infinite where there is none."""
+    ratios = [cell["value"] for cell in work["cells"] if cell["unit"] == "times"]
+    return min(ratios, default=math.inf)
 
 
 def replaced(before: Results, again: Results) -> Results:

@@ -19,7 +19,7 @@ class Scale:
         alone: whether works run in which nobody is compared with anybody.
         english: encoded on one core.
         multilingual: the same.
-        whole: English that outgrows caches, encoded on one core.
+        whole: English, and multilingual, that outgrows caches, encoded on one core.
         shuffled: multilingual, encoded three times over; and trained on.
         new_words: random words, none twice, encoded on one core.
         patterned: English that is cut by a pattern of the user's own.
@@ -63,8 +63,8 @@ FULL = Scale(
     everybody=True,
     alone=True,
     english=30 * MB,
-    multilingual=15 * MB,
-    whole=100 * MB,
+    multilingual=30 * MB,
+    whole=200 * MB,
     shuffled=30 * MB,
     new_words=50 * MB,
     patterned=10 * MB,

@@ -155,7 +155,8 @@ def _title(work: Measured) -> str:
         cores += f" of {work['cores_wanted']} wanted"
     sizes = {figures["text_bytes"] for figures in work["contenders"].values()}
     size = f" {max(sizes) / 1e6:.3g} MB" if len(sizes) == 1 and max(sizes) else ""
-    return f"{work['title']}{size}, {cores}"
+    where = f" ({work['machine']})" if "machine" in work else ""
+    return f"{work['title']}{size}, {cores}{where}"
 
 
 def _figure(work: Measured, name: str, measure: str) -> str:

@@ -1,6 +1,7 @@
-"""Encode texts on one core, in one of three orders.
+"""Encode texts on one core, in one of four orders.
 
 - ``twice``: a column, and again: the first pass is cold, the second warm;
+- a number: the same of a column that was cut into documents of about so many bytes;
 - ``shuffled``: three copies of a column, the documents of each in another order;
 - ``new words``: ten columns of random words, none of which comes twice.
 
@@ -22,7 +23,6 @@ import pyarrow as pa
 
 import bpe
 from benchmarks import vocabularies
-from benchmarks.contenders.memory import use_memory
 from benchmarks.contenders.report import (
     SEPARATOR,
     Report,
@@ -52,6 +52,15 @@ class Encoder(NamedTuple):
 def beam_bpe(vocabulary: str) -> Encoder:
     """``encode_arrow``: Arrow in, Arrow out."""
     load, tokenizer = timed(lambda: vocabularies.load(vocabulary))
+    return Encoder(load, lambda texts: lambda: tokenizer.encode_arrow(texts), lists_digest)
+
+
+def variant(vocabulary: str, **options: Any) -> Encoder:
+    """The same with a normalizer, text that is never split, or several patterns."""
+    if "pattern" not in options:
+        options["pretokenizer"] = vocabularies.PUBLISHED[vocabulary].pretokenizer
+    path = vocabularies.ranks(vocabulary)
+    load, tokenizer = timed(lambda: bpe.Tokenizer.load(path, special_tokens=(), **options))
     return Encoder(load, lambda texts: lambda: tokenizer.encode_arrow(texts), lists_digest)
 
 
@@ -172,6 +181,11 @@ def fastokens(vocabulary: str) -> Encoder:
 CONTENDERS: dict[str, Callable[[str], Encoder]] = {
     "beam-bpe": beam_bpe,
     "beam-bpe, own pattern": own_pattern,
+    "beam-bpe, normalizer": lambda name: variant(name, normalizer=("nfc",)),
+    "beam-bpe, never split": lambda name: variant(name, never_split=("url", "email")),
+    "beam-bpe, several patterns": lambda name: variant(
+        name, pattern=[r"\p{N}{1,3}", bpe.PATTERNS[vocabularies.PUBLISHED[name].pretokenizer]]
+    ),
     "gigatoken, list": lambda name: gigatoken("list", name),
     "gigatoken, Arrow": lambda name: gigatoken("arrow", name),
     "gigatoken, buffer": lambda name: gigatoken("buffer", name),
@@ -206,18 +220,17 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     encoder = CONTENDERS[name](vocabulary)
     encodes = [encoder.ready(column) for column in texts]
     seconds, digests = [], []
-    if not check:
-        use_memory()
-    for encode in encodes * (2 if order == "twice" else 1):
+    twice = order == "twice" or order.isdecimal()
+    for encode in encodes * (2 if twice else 1):
         took, ids = timed(encode)
         seconds.append(took)
         digests.append(encoder.digest(ids))
         del ids
-    if order == "twice" and digests[0] != digests[1]:
+    if twice and digests[0] != digests[1]:
         raise RuntimeError(f"{name}: the second pass over the same texts gives other ids")
     sizes = [text_bytes(column) for column in texts]
     part_bytes = {}
-    if order == "twice":
+    if twice:
         cold, warm = seconds
         load = encoder.load
         measures = {"cold": cold, "warm": warm, "load": load, "load and cold": load + cold}
@@ -247,8 +260,21 @@ def texts_of(corpus: str, size: int, order: str) -> list[pa.LargeStringArray]:
     texts = column(corpus, size)
     if order == "twice":
         return [texts]
+    if order.isdecimal():
+        return [documents_of(texts, int(order))]
     orders = (np.random.default_rng(seed).permutation(len(texts)) for seed in range(COPIES))
     return [texts.take(pa.array(rows)) for rows in orders]
+
+
+def documents_of(texts: pa.LargeStringArray, size: int) -> pa.LargeStringArray:
+    """The same text in documents of about ``size`` bytes, cut before spaces."""
+    joined, begin, documents = " ".join(texts.to_pylist()), 0, []
+    while begin < len(joined):
+        end = joined.find(" ", begin + size)
+        end = len(joined) if end < 0 else end
+        documents.append(joined[begin:end])
+        begin = end
+    return pa.array(documents, pa.large_string())
 
 
 def new_words(size: int) -> list[pa.LargeStringArray]:

@@ -32,13 +32,17 @@ def ours(source: Path, tokenizer: Path, folder: Path, *, workers: int) -> list[s
 
 
 def command(name: str, source: Path, tokenizer: Path, folder: Path) -> list[str | Path]:
-    """What is typed; it leaves Parquet files in ``folder``, all with the same compression."""
+    """What is typed; it leaves Parquet files in ``folder``."""
     if name == "beam-bpe":
         return ours(source, tokenizer, folder, workers=cores_there())
     script, *more = {
         "datasets": ("encode_datasets.py", str(folder / "cache")),
         "gigatoken, its reader": ("encode_gigatoken.py", "--own-reader"),
         "gigatoken, pyarrow": ("encode_gigatoken.py",),
+        "gigatoken with our encoding, its reader": (
+            *("encode_gigatoken.py", "--own-reader", "--our-encoding"),
+        ),
+        "gigatoken with our encoding, pyarrow": ("encode_gigatoken.py", "--our-encoding"),
     }[name]
     output = folder / "part-0.parquet"
     return [sys.executable, SCRIPTS / script, source, tokenizer, output, *more]

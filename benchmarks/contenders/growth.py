@@ -11,7 +11,6 @@ import numpy as np
 
 import bpe
 from benchmarks import vocabularies
-from benchmarks.contenders.memory import use_memory
 from benchmarks.contenders.report import Report, ids_digest, strings_digest, timed
 from benchmarks.corpora import DATA, column, made, source, text_bytes
 
@@ -33,8 +32,6 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     """
     corpus, trained, encoded, vocab_size = arguments
     texts = column(corpus, int(trained))
-    if not check:
-        use_memory()
     training, tokenizer = timed(lambda: train(texts, int(vocab_size)))
     digests = [tokenizer.sha256.encode()]
     if name == "corpus":

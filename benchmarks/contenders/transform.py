@@ -16,7 +16,6 @@ import pyarrow as pa
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from benchmarks import vocabularies
-from benchmarks.contenders.memory import use_memory
 from benchmarks.contenders.report import Report, ids_digest, timed
 from benchmarks.corpora import column, text_bytes
 from pipelines import EncodeDocuments
@@ -74,7 +73,6 @@ def run(name: str, arguments: Sequence[str], *, check: bool) -> Report:
     """
     corpus, size, shape = arguments
     blocks = texts_of(corpus, int(size), shape)
-    use_memory()
     if name == "encode_arrow":
         tokenizer = vocabularies.load(VOCABULARY)
         seconds, found = timed(lambda: [tokenizer.encode_arrow(block) for block in blocks])

@@ -1,4 +1,7 @@
-"""JSON lines to Parquet ids with gigatoken and pyarrow: INPUT TOKENIZER OUTPUT [--own-reader]."""
+"""JSON lines to Parquet ids with gigatoken and pyarrow.
+
+INPUT TOKENIZER OUTPUT [--own-reader] [--our-encoding]
+"""
 
 import sys
 
@@ -11,7 +14,7 @@ import pyarrow.parquet as pq
 source, tokenizer_file, output = sys.argv[1:4]
 tokenizer = gigatoken.Tokenizer(tokenizer_file)
 fields = pj.ParseOptions()
-if sys.argv[4:] == ["--own-reader"]:  # pyarrow reads the ids of the documents alone
+if "--own-reader" in sys.argv:  # pyarrow reads the ids of the documents alone
     fields = pj.ParseOptions(
         explicit_schema=pa.schema({"id": pa.string()}), unexpected_field_behavior="ignore"
     )
@@ -22,10 +25,22 @@ if "text" in table.column_names:
 else:
     encoded = tokenizer.encode_files(gigatoken.JsonlFileSource([source]), parallel=True)
 ids = ak.to_arrow(encoded, extensionarray=False)
-pq.write_table(
-    pa.table({"id": table["id"], "input_ids": ids}),
-    output,
-    compression="zstd",  # as bpe encode writes
-    compression_level=1,
-    use_dictionary=False,
-)
+table = pa.table({"id": table["id"], "input_ids": ids})
+if "--our-encoding" not in sys.argv:
+    pq.write_table(table, output)
+else:  # as bpe encode writes
+    kind = ids.type.value_type
+    element = pa.field("element", pa.uint16() if kind == pa.uint16() else pa.uint32(), False)
+    fields = [table.schema.field("id"), pa.field("input_ids", pa.large_list(element))]
+    pq.write_table(
+        table.cast(pa.schema(fields)),
+        output,
+        compression="zstd",
+        compression_level=2,
+        use_dictionary=False,
+        data_page_size=4 << 20,
+        column_encoding={
+            "id": "DELTA_BYTE_ARRAY",
+            "input_ids.list.element": "BYTE_STREAM_SPLIT",
+        },
+    )

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from benchmarks.work import Work
 
 
+# What the project promises beside its peers (`make bench-must`).
+MUST = (
+    *("encode-r50k-en", "encode-r50k-en-whole", "encode-r50k-multi", "encode-o200k-multi"),
+    *("encode-normalizer", "encode-never-split", "encode-several-patterns"),
+    *("encode-short-documents", "encode-command", "encode-command-large"),
+    *("second-core-commands", "start", "ids-size"),
+)
+
+
 def all_works(scale: Scale) -> list[Work]:
     """Every row, in the order of the table."""
     works = [

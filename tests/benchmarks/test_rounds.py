@@ -149,3 +149,34 @@ def run_bench(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[s
     )
     assert done.returncode == status, done.stderr
     return done
+
+
+def test_the_table_has_each_row_from_the_machine_where_we_are_worst() -> None:
+    def measured(name: str, ratio: float) -> results.Measured:
+        cell = Ratio(measure="cold", against="them", must=1)
+        medians = {"beam-bpe": {"cold": 1.0}, "them": {"cold": ratio}}
+        return results.Measured(
+            name=name,
+            title=name,
+            cores=1,
+            cores_wanted=1,
+            contenders={},
+            cells=[cell.outcome(medians) or pytest.fail("no cell")],
+        )
+
+    here, there = results.begin("full"), results.begin("full")
+    there["machine"]["processor"] = "Another 9000"
+    here["works"] += [measured("a", 2), measured("b", 2)]
+    there["works"] += [measured("a", 0.5), measured("b", 3)]
+    a, b = results.least_favourable([here, there])["works"]
+    assert (a["cells"][0]["value"], a.get("machine")) == (0.5, "Another 9000")
+    assert (b["cells"][0]["value"], b.get("machine")) == (2, None)
+
+
+def test_another_machine_has_a_results_file_of_its_own(tmp_path: Path) -> None:
+    path, here = tmp_path / "bench.json", results.begin("full")
+    assert results.of_machine(path, here["machine"]) == path
+    results.write(path, here)
+    assert results.of_machine(path, here["machine"]) == path
+    other: results.Machine = {**here["machine"], "processor": "Another 9000", "cores": 64}
+    assert results.of_machine(path, other).name == "bench-another-9000-64.json"
