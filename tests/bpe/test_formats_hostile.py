@@ -147,7 +147,7 @@ def cut_by(**changes: Any) -> Json:
         ("added_tokens.1.rstrip", "no", r"added_tokens\[1\].rstrip: expected true or false"),
         ("added_tokens.1.single_word", [], r"added_tokens\[1\].single_word: expected true or"),
         ("added_tokens.0.shiny", True, r"added_tokens\[0\]: 'shiny' is not supported"),
-        ("post_processor", {"type": "RobertaProcessing"}, "post_processor.type: 'RobertaProcess"),
+        ("post_processor", {"type": "PrefixProcessing"}, "post_processor.type: 'PrefixProcess"),
         ("decoder", {"type": "Metaspace"}, "decoder.type: 'Metaspace' is not supported"),
         ("pre_tokenizer", None, "unk_token: .* the pre-tokenizer does not end in ByteLevel"),
         ("pre_tokenizer", {"type": "Whitespace"}, "the pre-tokenizer 'Whitespace' is not"),

@@ -68,7 +68,7 @@ def test_an_error_names_options_not_arguments(model: Path, tmp_path: Path) -> No
     library.count_pretokens([TEXT]).save(counts)
     train = ("train", "--counts", counts, "--output", tmp_path / "other")
     done = bpe(*train, "--vocab-size", "10", status=2)
-    assert "bpe: error: --vocab-size 10 cannot be trained" in done.stderr
+    assert "bpe: error: --vocab-size 10 is too small" in done.stderr
     done = bpe(*train, "--vocab-size", "300", "--ties", "first-seen", status=2)
     assert "count with --track-order" in done.stderr
 

@@ -127,7 +127,7 @@ def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
     run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
     done = bpe(*run, "--vocab-size", "100", cwd=work, status=2)
-    assert "--vocab-size 100 cannot be trained" in done.stderr
+    assert "--vocab-size 100 is too small" in done.stderr
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes").touch()
