@@ -1,0 +1,128 @@
+"""Outputs of ``bpe encode`` and ``bpe export`` stay what they were, until a change means otherwise.
+
+``golden.json`` has a row a command: a hash of what its files hold, and one of its manifest. Another
+row is another output: if that is meant, write the file again and say why in the commit:
+
+    python -m tests.pipelines.test_golden
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.process import bpe
+from tests.pipelines.corpora import sentence, small_tokenizer, write_corpus
+from tests.pipelines.test_keep import jsonl
+
+GOLDEN = Path(__file__).with_name("golden.json")
+ALL = "--input 'in/*.txt' --input 'in/b/*.jsonl*' --input in/c.parquet"
+MIX = "--input web=in/b --input code=in/c.parquet --mix web=70% --mix code=30%"
+END = "--append-token '<|end|>'"
+PAD = "--pack-remainder pad --pad-token '<|end|>'"
+# The second word is the directory that a command writes; exports read those of encode.
+COMMANDS = (
+    f"encode documents {ALL}",
+    f"encode ends {ALL} --prepend-token '<|end|>' {END} --id-type uint32",
+    f"encode chunks {ALL} --max-tokens 7 {END} --validation 25%",
+    "encode kept --input columns --keep lang --keep score",
+    f"encode special {ALL} --allow-special all --dropout 0.3 --dropout-seed 5",
+    f"encode packed {ALL} --pack 16 {END} --validation 40%",
+    f"encode dropped {ALL} --pack 100 --pack-remainder drop {END}",
+    f"encode padded {ALL} --pack 33 {PAD} --add-column position_ids --add-column cu_seqlens",
+    f"encode carried {ALL} --pack 33 --pack-remainder carry {END}",
+    f"encode fit {ALL} --pack 33 --packing best-fit {END} --add-column document_ids",
+    f"encode shuffled {ALL} --shuffle 7 --validation 30% --pack 16 {END}",
+    f"encode mixed {MIX} --token-budget 900 {END}",
+    f"encode mixed-shuffled {MIX} --shuffle 3 --pack 16 --packing best-fit {PAD} {END}",
+    f"encode to-mds {ALL} --to mds --shard-size 900 --validation 30%",
+    "export bin documents --to bin",
+    "export llm.c ends --to bin --header llm.c --one-file",
+    "export bin-packed packed --to bin --validation",
+    "export megatron chunks --to megatron",
+    "export megatron-one documents --to megatron --one-file",
+    "export mds chunks --to mds --with-id --shard-size 900",
+    "export mds-dropped dropped --to mds",
+    "export litdata padded --to litdata --shard-size 900",
+)
+_OF_THE_WRITER = ("bytes", "sha256", "checksum")  # another pyarrow compresses otherwise
+
+
+def without(value: Any) -> Any:
+    """A manifest without sizes and hashes of files: these are compared by what is in them."""
+    if isinstance(value, dict):
+        return {k: without(v) for k, v in value.items() if not k.endswith(_OF_THE_WRITER)}
+    return [without(one) for one in value] if isinstance(value, list) else value
+
+
+def content(path: Path) -> bytes:
+    """The types and rows of a Parquet file; the bytes of another one."""
+    if path.suffix != ".parquet":
+        return path.read_bytes()
+    table = pq.read_table(path)
+    return f"{table.schema.remove_metadata()}{table.to_pylist()}".encode()
+
+
+def short_hash(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[
+        :16
+    ]
+
+
+def hashes(output: Path) -> dict[str, str]:
+    """What a command left in a directory, but plans and times, which are hidden files."""
+    paths = sorted(path for path in output.rglob("*") if path.is_file() and path.name[0] != ".")
+    manifests = [path for path in paths if path.name in ("manifest.json", "export.json")]
+    values = [without(json.loads(path.read_bytes())) for path in manifests]
+    data = [
+        part
+        for path in paths
+        if path not in manifests
+        for part in (str(path.relative_to(output)).encode(), content(path))
+    ]
+    return {"data": short_hash(*data), "manifest": short_hash(json.dumps(values).encode())}
+
+
+def prepare(folder: Path) -> None:
+    """The corpus and the tokenizer of every command."""
+    write_corpus(folder / "in")
+    records = [{"text": sentence(i), "lang": f"l{i % 3}", "score": i / 2} for i in range(40)]
+    jsonl(folder / "columns" / "docs.jsonl", records)
+    small_tokenizer(folder / "tokenizer.json")
+
+
+def run(folder: Path, command: str) -> dict[str, str]:
+    verb, output, *rest = shlex.split(command)
+    if verb == "encode":
+        rest += ["--tokenizer", "tokenizer.json", "--split-size", "700"]
+    elif not (folder / rest[0]).exists():  # this test alone was asked for
+        run(folder, next(one for one in COMMANDS if one.split()[:2] == ["encode", rest[0]]))
+    bpe(verb, *rest, "--output", output, "--workers", "2", "--quiet", cwd=folder)
+    return hashes(folder / output)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden")
+    prepare(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: "-".join(one.split()[:2]))
+def test_outputs_are_as_before(folder: Path, command: str) -> None:
+    assert run(folder, command) == json.loads(GOLDEN.read_bytes())[command]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        prepare(Path(made))
+        rows = {command: run(Path(made), command) for command in COMMANDS}
+    text = ",\n".join(f"{json.dumps(command)}: {json.dumps(rows[command])}" for command in rows)
+    GOLDEN.write_text(f"{{\n{text}\n}}\n", "utf-8")
