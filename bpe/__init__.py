@@ -19,9 +19,8 @@ Where to add
   and ``sort_whole`` of ``reference/train.py``; its name and help in ``pipelines/settings.py``; what
   it makes of the example in ``tests/bpe/test_train.py``.
 - a pre-tokenizer: its pattern in ``native/text/patterns/``, listed in
-  ``native/text/pretokenizers.h``; its scanner in ``pipelines/report/tokenizer.js``; its name in
-  ``pipelines/settings.py``; ``pretokenizer.py`` if it drops text (``kDropsText``, and
-  ``isDropped`` in the scanner of the report), or tokenizer.json spells it differently.
+  ``native/text/pretokenizers.h``; its name in ``pipelines/settings.py``; ``pretokenizer.py`` if
+  it drops text (``kDropsText``), or tokenizer.json spells it differently.
 - a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``; a sample in
   ``tests/bpe/test_formats_fuzz.py``. It reads and writes what `formats.format.TokenizerSpec` holds;
   one that holds less than a tokenizer is also in ``BARE_FILES`` of ``pipelines/cli/options.py``.

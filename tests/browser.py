@@ -34,13 +34,13 @@ def browser() -> str:
     return found
 
 
-def shown(page: Path, *, fragment: str = "", flags: tuple[str, ...] = ()) -> str:
-    """The HTML of a page after its scripts, opened from disk with ``#fragment``."""
+def shown(page: Path, *, flags: tuple[str, ...] = ()) -> str:
+    """The HTML of a page opened from disk, after its scripts."""
     with tempfile.TemporaryDirectory(prefix="bpe-browser-", ignore_cleanup_errors=True) as profile:
         done = subprocess.run(
             [
                 *(browser(), *_FLAGS, *flags, f"--user-data-dir={profile}"),
-                *("--dump-dom", page.as_uri() + (f"#{fragment}" if fragment else "")),
+                *("--dump-dom", page.as_uri()),
             ],
             capture_output=True,
             text=True,
@@ -55,7 +55,7 @@ def shown(page: Path, *, fragment: str = "", flags: tuple[str, ...] = ()) -> str
 def with_script(page: Path, more: str) -> Path:
     """A copy of a report to whose end HTML is added, scripts too; it lies beside the report."""
     text = page.read_text("utf-8")
-    # The page lets no script run but its own.
+    # The page lets no script run.
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     copy = page.with_name(f"more-{page.name}")
     copy.write_text(text.replace("</body>", f"{more}</body>"), "utf-8")

@@ -33,7 +33,6 @@ class Text:
 # Opens all that is folded, then finds the contrast of each text to what is behind it: of one of
 # those that are alike in element, classes and colours.
 _MEASURE = """
-<p class="error">What the box says where it cannot go on.</p>
 <pre id="measured"></pre>
 <script>
 function rgb(text) {
@@ -83,10 +82,10 @@ document.getElementById("measured").textContent = JSON.stringify({dark, texts: f
 """
 
 
-def texts_of(page: Path, scheme: str, *, fragment: str = "") -> list[Text]:
+def texts_of(page: Path, scheme: str) -> list[Text]:
     """The texts of a report as a browser shows it that is set to a colour scheme."""
     copy = with_script(page, _MEASURE)
     flags = (f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",)
-    found = json.loads(element(shown(copy, fragment=fragment, flags=flags), "measured"))
+    found = json.loads(element(shown(copy, flags=flags), "measured"))
     assert found["dark"] == (scheme == "dark")
     return [Text(**one) for one in found["texts"].values()]

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 bpe report model
 bpe report ids --output ids.html
 bpe report model --compare compared.json
-bpe report model --beside old/tokenizer.json
 bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
 """,
 )
@@ -54,13 +53,6 @@ bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
     several=True,
     help="Also show the comparison written by bpe compare --output; repeatable.",
 )
-@own_option(
-    "beside",
-    metavar="FILE",
-    help="Second tokenizer, to show its tokens of a typed text beside those of the first: a file, "
-    "an output directory, or the name of a published vocabulary (gpt2, cl100k, o200k, llama3). "
-    "Append :PRETOKENIZER if the file does not record one; prepend NAME= to name it in the report.",
-)
 @options.tokenizer_options()
 @options.report_options()
 @click.pass_context
@@ -79,9 +71,8 @@ def report(
     PATH is an output directory of bpe count, train, encode or run, a tokenizer file in any format
     that bpe convert reads, or a file written by bpe compare --output. The report shows the
     compression of every smaller vocabulary, lengths and frequencies of tokens, scripts, ties, dead
-    letters, speed, the manifests, a text box that shows any text as tokens, and a search of the
-    vocabulary. It loads nothing over the network. Pictures need matplotlib (the extra pictures);
-    without it, the report has tables instead.
+    letters, speed, and the manifests. It loads nothing over the network and runs no script.
+    Pictures need matplotlib (the extra pictures); without it, the report has tables instead.
     """
     with loading():
         from pipelines.report import report as write_report
@@ -93,7 +84,6 @@ def report(
         tokenizer=_tokenizer(ctx, path),
         sample_parts=sample_parts,
         comparisons=compare,
-        beside=_beside(ctx),
         progress=options.progress(ctx),
     )
     if ctx.params["json"]:
@@ -104,15 +94,6 @@ def report(
     if not summary.pictures:
         lines = warning_lines(["no pictures: they need matplotlib: pip install matplotlib"])
         click.echo("\n".join(lines))
-
-
-def _beside(ctx: click.Context) -> str | None:
-    """What ``--beside`` names; of a published vocabulary its name and file."""
-    name: str | None = ctx.params["beside"]
-    if name is None:
-        return None
-    path = options.tokenizer_path(ctx, "beside")
-    return path if path == name else f"{name}={path}"
 
 
 def _tokenizer(ctx: click.Context, path: str) -> Tokenizer | None:

@@ -72,7 +72,7 @@ def comparison_page(result: Mapping[str, Any]) -> str:
         "Language models read numbers, not text. A tokenizer cuts text into pieces, its tokens, "
         "and gives each a number."
     )
-    return page(title="Tokenizers compared", head=head, sections=[section], data=Html(""))
+    return page(title="Tokenizers compared", head=head, sections=[section])
 
 
 def _listed(names: list[str]) -> str:

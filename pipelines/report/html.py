@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
 import re
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bpe.explain import visible
 from pipelines.output.names import REPORT_MARK
-from pipelines.report import browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -103,7 +99,7 @@ class TokenBox(NamedTuple):
 
 
 def token_boxes(boxes: Iterable[TokenBox]) -> Html:
-    """Tokens in colours, as ``page.js`` shows them; a screen reader reads their texts."""
+    """Tokens in colours; a screen reader reads their texts."""
     return Html("".join(_token_box(box, number) for number, box in enumerate(boxes)))
 
 
@@ -177,26 +173,23 @@ def side_by_side(*parts: Html) -> Html:
     )
 
 
-def data_block(key: str, value: Any) -> Html:
-    """JSON that scripts of the page read; no text in it can end the block."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    return Html(f'<script type="application/json" id="{key}">{text}</script>')
-
-
+# Nothing from elsewhere, and no script, whatever a token may hold.
+_POLICY = (
+    "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'"
+)
 # How tokens look.
 WRITTEN = "␣ is a space, \\n the end of a line, and \\x.. a byte that is no character by itself."
 
 
-def page(*, title: str, head: Html, sections: Sequence[Section], data: Html) -> str:
+def page(*, title: str, head: Html, sections: Sequence[Section]) -> str:
     """The text of the HTML file.
 
     Args:
         title: the heading.
         head: what stands below it.
         sections: in order.
-        data: blocks for the script of the page; empty where it needs none.
     """
-    script = f"{browser.script()}\n{_file('page.js')}" if data.text else ""
     links = "\n".join(f'<a href="#{one.key}">{escaped(one.title)}</a>' for one in sections)
     nav = f"<nav>\n{links}\n</nav>\n" if len(sections) > 1 else ""
     bodies = "\n".join(
@@ -208,7 +201,7 @@ def page(*, title: str, head: Html, sections: Sequence[Section], data: Html) -> 
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escaped(title)}</title>
 <style>
@@ -219,21 +212,9 @@ def page(*, title: str, head: Html, sections: Sequence[Section], data: Html) -> 
 {head.text}
 {nav}{bodies}
 <footer>Made by bpe. Nothing in this page is loaded from elsewhere.</footer>
-{data.text}
-{f"<script>{script}</script>" if script else ""}
 </body>
 </html>
 """
-
-
-def _policy(script: str) -> str:
-    """Nothing from elsewhere, and of scripts this one alone, whatever a token may hold."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    scripts = f"'sha256-{digest}'" if script else "'none'"
-    return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; base-uri 'none'; "
-        "form-action 'none'"
-    )
 
 
 def _file(name: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import BpeError
 from bpe.files import CHECKSUM
 from bpe.training_report import Training
 from pipelines import storage
-from pipelines.compare.steps import load, parse_tokenizers, read_comparison
+from pipelines.compare.steps import read_comparison
 from pipelines.count.directory import (
     group_directories,
     load_watched_counts,
@@ -19,14 +19,14 @@ from pipelines.count.directory import (
 )
 from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
 from pipelines.encode.tokenizer_files import load_tokenizer
-from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.errors import InputError, OutputError
 from pipelines.failures import job_errors
 from pipelines.output.directory import is_report
 from pipelines.output.entries import is_watched_counts, read_steadily
 from pipelines.output.names import REPORT, TOKENIZER
 from pipelines.output.timings import read_timing
 from pipelines.progress import NoProgress
-from pipelines.report import browser, charts, corpus_sections, tokenizer_sections, typed_sections
+from pipelines.report import charts, corpus_sections, tokenizer_sections
 from pipelines.report.comparison_sections import comparison
 from pipelines.report.facts import (
     counted_facts,
@@ -36,7 +36,7 @@ from pipelines.report.facts import (
     read_sample_rows,
 )
 from pipelines.report.html import Html, joined, page, paragraph, tiles
-from pipelines.report.sources import find_sources, find_tokenizer
+from pipelines.report.sources import find_sources
 from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.storage import join
@@ -62,7 +62,6 @@ class ReportSummary:
         bytes: its size.
         sections: the keys of its sections.
         pictures: whether it has pictures, or tables in their place.
-        runs_tokenizer: whether text can be typed into it.
         seconds: it took.
     """
 
@@ -70,7 +69,6 @@ class ReportSummary:
     bytes: int
     sections: tuple[str, ...]
     pictures: bool
-    runs_tokenizer: bool
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,14 +91,6 @@ class _Material:
     manifest_json: dict[str, Any] | None = None
     encoded: EncodedFacts | None = None
     samples: Sequence[SampleRow] = ()
-    name: str = ""  # of the tokenizer, where another one stands beside it
-    beside: browser.Named | None = None
-
-    @property
-    def runs(self) -> bool:
-        """Whether the page can run a tokenizer."""
-        several = (self.tokenizer, self.beside and self.beside.tokenizer)
-        return any(one is not None and browser.unsupported(one) is None for one in several)
 
     @property
     def is_sampled(self) -> bool:
@@ -125,7 +115,6 @@ def report(
     tokenizer: Tokenizer | None = None,
     sample_parts: int | None = None,
     comparisons: Sequence[str] = (),
-    beside: str | None = None,
     more: Sequence[Section] = (),
     progress: Progress | None = None,
 ) -> ReportSummary:
@@ -139,8 +128,6 @@ def report(
         tokenizer: the one that ``path`` is the file of, where it is loaded already.
         sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
         comparisons: files that ``bpe compare --output`` has written, to show too.
-        beside: ``[NAME=]PATH[:PRETOKENIZER]`` of a second tokenizer, whose tokens of a typed text
-            are shown beside those of the first.
         more: sections to show before the manifests.
         progress: told how far it is.
 
@@ -153,20 +140,17 @@ def report(
         sources = find_sources(path)
         target = _target(output, sources, overwrite=overwrite)
         progress = progress or NoProgress()
-        name, second = ("", None) if beside is None else _beside(sources, beside)
         material = _gather(sources, tokenizer, sample_parts, progress)
-        material.name, material.beside = name, second
         paths = [*filter(None, [sources.comparison]), *comparisons]
         with progress.stage("page", None):
             compared = [
                 _comparison(storage.located(one), number) for number, one in enumerate(paths, 1)
             ]
-            sections, data = _sections(material, [*compared, *more])
+            sections = _sections(material, [*compared, *more])
             text = page(
                 title=f"Report on {_named(path, sources)}",
                 head=_head(material),
                 sections=sections,
-                data=data,
             ).encode("utf-8")
         storage.write(target, text)
     return ReportSummary(
@@ -174,7 +158,6 @@ def report(
         bytes=len(text),
         sections=tuple(one.key for one in sections),
         pictures=charts.has_matplotlib(),
-        runs_tokenizer=material.runs,
         seconds=time.monotonic() - began,
     )
 
@@ -203,17 +186,6 @@ def _comparison(path: str, number: int) -> Section:
         raise InputError(
             f"{path}: damaged: {type(error).__name__}: {error}: make it again with bpe compare"
         ) from error
-
-
-def _beside(sources: Sources, beside: str) -> tuple[str, browser.Named]:
-    """The name of the first tokenizer; and the second one."""
-    if sources.tokenizer is None:
-        raise ConfigError(
-            f"{sources.directory} has no tokenizer beside which `beside` could stand: leave it out"
-        )
-    first, second = parse_tokenizers([sources.tokenizer, beside])
-    tokenizer = load(replace(second, path=find_tokenizer(second.path)))
-    return first.name, browser.Named(second.name, tokenizer)
 
 
 def _gather(
@@ -360,15 +332,9 @@ def _head(material: _Material) -> Html:
     return joined(Html(f'<p class="explanation">{what}</p>'), *notes, *shown)
 
 
-def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Section], Html]:
+def _sections(material: _Material, more: Sequence[Section]) -> list[Section]:
     facts = material.encoded
     sections: list[Section | None] = []
-    data = Html("")
-    if material.tokenizer is not None:
-        first = browser.Named(material.name, material.tokenizer)
-        data = typed_sections.page_data(first, material.beside)
-        sections.append(typed_sections.try_it(first, material.beside))
-        sections.append(typed_sections.vocabulary(material.tokenizer))
     if material.training is not None:
         sections.append(tokenizer_sections.compression(material.training))
         if material.training.superwords is not None and material.tokenizer is not None:
@@ -422,7 +388,7 @@ def _sections(material: _Material, more: Sequence[Section]) -> tuple[list[Sectio
                 "corpus", material.manifest_json, watched=material.manifest.watched
             )
         )
-    return [one for one in sections if one is not None], data
+    return [one for one in sections if one is not None]
 
 
 def _dead_letters(material: _Material) -> Section | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from bpe.formats import ENDINGS
 from pipelines import storage
 from pipelines.compare.steps import is_comparison
-from pipelines.errors import InputError
 from pipelines.output.names import OF_WORDS, RUNS, TOKENIZER, TRAINING
 from pipelines.output.state import complete_outputs
 from pipelines.storage import join
@@ -62,24 +61,6 @@ def find_sources(path: str) -> Sources:
         counts=outputs["counts"].directory if "counts" in outputs else None,
         encoded=outputs["encoded"].directory if "encoded" in outputs else None,
     )
-
-
-def find_tokenizer(path: str) -> str:
-    """The tokenizer file that ``path`` is, or that lies in this directory.
-
-    Raises:
-        InputError: there is none, or the directory is not complete.
-        ConfigError: its filesystem cannot be used here.
-    """
-    located = storage.located(path)
-    is_local = storage.is_local(located)
-    is_folder = Path(located).is_dir() if is_local else not located.endswith(ENDINGS)
-    if not is_folder:
-        return located
-    tokenizer = find_sources(path).tokenizer
-    if tokenizer is None:
-        raise InputError(f"{located}: no {TOKENIZER} there: name another directory, or a file")
-    return tokenizer
 
 
 def _is_file(path: str) -> bool:

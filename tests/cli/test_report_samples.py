@@ -228,6 +228,6 @@ def test_a_browser_shows_the_samples_and_nothing_acts(folder: Path, tmp_path: Pa
     assert "<img" not in dom
     for scheme in ("light", "dark"):
         texts = texts_of(page, scheme)
-        assert {"span.t.c0", "span.t.c5", "p.note"} <= {one.name for one in texts}
+        assert {"span.t.c0", "span.t.c4", "p.note"} <= {one.name for one in texts}
         assert any("special" in one.name for one in texts)
         assert [one for one in texts if one.contrast < LEAST] == [], scheme
