@@ -391,6 +391,11 @@ def best_fit(sizes: Readable, capacity: int) -> Buffer:
         ValueError: a size is out of range.
     """
 
+# Keys of documents.
+
+def row_hashes(column: TextColumn) -> Buffer:
+    """XXH64 (uint64) of the bytes of each row; its twin is ``reference.xxh64``."""
+
 # The encoder.
 
 class Encoder:

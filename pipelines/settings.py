@@ -1068,8 +1068,7 @@ class RowSettings:
         ),
     )
 
-    # Output of version 4 of the manifest says nothing of it and is plain; so are its fingerprints.
-    parquet_encoding: ParquetEncoding = "plain"
+    parquet_encoding: ParquetEncoding = "byte-stream-split"
 
     def __post_init__(self) -> None:
         check_declared(self)

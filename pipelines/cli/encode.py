@@ -59,12 +59,12 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
 def encode(ctx: click.Context, /, **_: Any) -> None:
     """Encode a corpus into Parquet files of token ids, by default one row per document.
 
-    Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, input_ids,
-    num_tokens; with --max-tokens also chunk_index; with --pack the column documents instead of id
-    and kept columns; with --validation also data/validation-00000-of-00042.parquet and so on), and
-    finally DIR/manifest.json, which marks the job as complete. Special tokens that occur in
-    documents are encoded as plain text, unless --allow-special names them. An empty document has a
-    row with an empty list.
+    Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key, a hash
+    of the id, input_ids, num_tokens; with --max-tokens chunk_index instead of key; with --pack the
+    column documents instead of these but the last two; with --validation also
+    data/validation-00000-of-00042.parquet and so on), and finally DIR/manifest.json, which marks
+    the job as complete. Special tokens that occur in documents are encoded as plain text, unless
+    --allow-special names them. An empty document has a row with an empty list.
 
     With --to, these files are in DIR/encoded, and DIR holds what bpe export makes of them: the
     files of the format, and finally DIR/export.json; DIR/validation holds the same of the documents

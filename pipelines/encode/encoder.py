@@ -14,6 +14,7 @@ from bpe.errors import UnknownCharacterError
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import without
+from pipelines.corpus.keys import document_keys
 from pipelines.corpus.mix import mix_hashes
 from pipelines.encode.rows import Documents, with_ends
 from pipelines.encode.validation import held_out
@@ -107,7 +108,11 @@ class SplitEncoder:
 
     def encode(self, block: Block) -> EncodedBlock:
         """Encode the documents of a block, those that are taken."""
-        kept = block.kept or tuple(pa.array([], field.type) for field in self._layout.kept)
+        kept = block.kept
+        if self._layout.has_keys:
+            kept += (document_keys(block),)
+        if len(kept) < len(self._layout.kept):  # a block of no document
+            kept = tuple(pa.array([], field.type) for field in self._layout.kept)
         columns = (block.ids, block.texts, block.places, block.file_indexes, *kept)
         if share := self._settings.validation:
             columns += (held_out(block, share),)

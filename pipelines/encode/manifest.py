@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from pipelines.output.entries import Taken
 
 KIND = "encoded"
-VERSION = 5
-PLAIN_VERSION = 4  # knows no `parquet_encoding`: its parts are plain
+VERSION = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +155,7 @@ class EncodedManifest:
 
     Attributes:
         kind: `KIND`.
-        version: `VERSION`, or `PLAIN_VERSION` of earlier output.
+        version: `VERSION`.
         tokenizer: whose ids the rows hold.
         id_type: ``uint16`` or ``uint32``.
         settings: how the inputs were read.
@@ -222,8 +221,6 @@ class EncodedManifest:
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
         value = encode(self)
-        if self.version == PLAIN_VERSION:
-            del value["rows"]["parquet_encoding"]  # as it was read: exports know it by its SHA-256
         for name in ("watch", "mix"):
             if value[name] is None:
                 del value[name]
@@ -369,11 +366,10 @@ def encoded_of(
     kind, version = value.get("kind"), value.get("version")
     if kind != KIND:
         raise InputError(f"{path}: kind {kind!r}: not the manifest of an encoded corpus")
-    if version not in (PLAIN_VERSION, VERSION):
+    if version != VERSION:
         raise InputError(
-            f"{path} has version {version!r}, this release reads {PLAIN_VERSION} and {VERSION}: "
-            "use the release of beam-bpe that wrote it, or encode the corpus again to another "
-            "directory"
+            f"{path} has version {version!r}, this release reads {VERSION}: use the release of "
+            "beam-bpe that wrote it, or encode the corpus again to another directory"
         )
     try:
         manifest = decode(EncodedManifest, value)

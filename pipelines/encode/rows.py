@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
 
-ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
+ID, KEY, INPUT_IDS, NUM_TOKENS = "id", "key", "input_ids", "num_tokens"
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
 NUMBER, OFFSET, LENGTH = "number", "offset", "length"
+KEY_FIELD = pa.field(KEY, pa.uint64())
 # Best-fit packing puts the documents in order among these, which end with the document that takes
 # them past one of the limits: more give fuller rows, and take more memory.
 WINDOW_IDS = 1 << 24
@@ -44,7 +45,7 @@ class RowLayout:
     Attributes:
         settings: how documents become rows.
         id_type: ``uint16`` or ``uint32``.
-        kept: the columns that pass through.
+        kept: the columns that pass through; the last is `KEY` where `has_keys`.
         prepend: the id before those of each document, or None.
         append: the id behind them, or None.
         pad: the id that fills the last packed row, or None.
@@ -67,9 +68,16 @@ class RowLayout:
         return pa.schema([*document, *_id_columns(self.id_type, self.settings), *added])
 
     @property
+    def has_keys(self) -> bool:
+        """Whether each row is one document, with its key."""
+        return has_keys(self.settings)
+
+    @property
     def own(self) -> tuple[str, ...]:
         """The columns of a part that do not pass through; none holds nulls."""
-        kept = () if self.settings.pack is not None else [field.name for field in self.kept]
+        if self.settings.pack is not None:
+            return tuple(self.schema.names)
+        kept = {field.name for field in self.kept} - ({KEY} if self.has_keys else set())
         return tuple(name for name in self.schema.names if name not in kept)
 
 
@@ -91,8 +99,8 @@ def _document_columns(settings: RowSettings) -> list[pa.Field]:
 
 def _id_columns(id_type: str, settings: RowSettings) -> list[pa.Field]:
     """What each row has."""
-    # Without levels of definition, ids are read 1.3 times as fast. The plain form is the one of
-    # version 4 of the manifest.
+    # Without levels of definition, ids are read 1.3 times as fast. The plain form is for readers
+    # that know no other.
     nullable = settings.parquet_encoding == "plain"
     element = pa.field("element", pa.type_for_alias(id_type), nullable=nullable)
     return [pa.field(INPUT_IDS, pa.list_(element)), pa.field(NUM_TOKENS, pa.uint32())]
@@ -164,7 +172,14 @@ class RowMaker(Protocol):
 def reserved(settings: RowSettings) -> tuple[str, ...]:
     """The names that no column that passes through can have: those of the columns beside it."""
     beside = [] if settings.pack is not None else _id_columns("uint32", settings)
+    if has_keys(settings):
+        beside.append(KEY_FIELD)
     return tuple(field.name for field in [*_document_columns(settings), *beside])
+
+
+def has_keys(settings: RowSettings) -> bool:
+    """Whether each row is one document, with its key (`pipelines.corpus.keys`)."""
+    return settings.pack is None and settings.max_tokens is None
 
 
 def row_maker(layout: RowLayout) -> RowMaker:

@@ -19,7 +19,14 @@ from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.manifest import EncodedManifest, Source, TokenizerFile, Totals, part_of
 from pipelines.encode.parts import FinishedPart, PartWriter, ShuffledSplit
-from pipelines.encode.rows import Dropped, RowLayout, carried_rows, row_maker
+from pipelines.encode.rows import (
+    KEY_FIELD,
+    Dropped,
+    RowLayout,
+    carried_rows,
+    has_keys,
+    row_maker,
+)
 from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
 # The version of a part's content, in its fingerprint. Raise it, and the manifest's VERSION with it,
 # when the same settings and columns make other bytes than before: `--resume` writes such parts
 # again.
-LAYOUT = 4
+LAYOUT = 5
 # Settings that say which documents a mix takes, and nothing of what is measured before.
 CHOOSING = ("mix", "token_budget")
 
@@ -143,8 +150,10 @@ class EncodeJob:
     @property
     def _layout(self) -> RowLayout:
         """Of the rows, but for the ids at the ends of documents."""
-        kept = tuple(column.field for column in self.reading.options.keep)
-        return RowLayout(settings=self.rows, id_type=self.id_type, kept=kept)
+        kept = [column.field for column in self.reading.options.keep]
+        if has_keys(self.rows):
+            kept.append(KEY_FIELD)
+        return RowLayout(settings=self.rows, id_type=self.id_type, kept=tuple(kept))
 
     def layout(self, tokenizer: Tokenizer) -> RowLayout:
         """Of the rows of all parts.

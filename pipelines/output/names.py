@@ -333,8 +333,7 @@ def read_json_object(path: str) -> dict[str, Any] | None:
 
 def _said(values: Mapping[str, Any], key: str) -> str:
     """A value as messages show it; settings that are as by default are left out of a plan."""
-    unsaid = '"plain"' if key == "parquet_encoding" else "the default"
-    return _short(values[key]) if key in values else unsaid
+    return _short(values[key]) if key in values else "the default"
 
 
 def _short(value: Any) -> str:

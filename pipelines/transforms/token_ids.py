@@ -20,6 +20,7 @@ from pipelines import storage
 from pipelines.batches import as_table, column_of, fields_of
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
+from pipelines.corpus.keys import row_hashes
 from pipelines.corpus.reading import Reading, text_bytes
 from pipelines.corpus.splits import Split
 from pipelines.elements import (
@@ -74,11 +75,11 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     Elements are those of `EncodeDocuments`: dicts, Rows or tables with ``id`` and ``input_ids``.
     The directory holds a row a document in ``data/train-…parquet``, the tokenizer, and last
-    ``manifest.json``; ``bpe verify`` and ``bpe decode`` take it. A document goes to
-    the part that its id's hash says, where rows stand in the order of their ids: the same documents
-    are the same bytes, in whatever order they come. A worker holds all rows of a part in memory. A
-    runner that starts the job anew finds its own directory and goes on; where another job has taken
-    it over, this one ends.
+    ``manifest.json``; ``bpe verify`` and ``bpe decode`` take it. A document goes to the part that
+    its id's hash says, where rows stand in the order of their ids: the same documents are the same
+    bytes, in whatever order they come. The column ``key`` is the hash of the id. A worker holds all
+    rows of a part in memory. A runner that starts the job anew finds its own directory and goes on;
+    where another job has taken it over, this one ends.
 
     Example::
 
@@ -391,7 +392,7 @@ def _documents(rows: pa.Table, tokenizer: bpe.Tokenizer) -> Iterator[tuple[Docum
         ids, input_ids, sizes, *kept = batch.columns
         without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
         yield (
-            Documents(ids=ids, kept=tuple(kept), input_ids=input_ids),
+            Documents(ids=ids, kept=(*kept, row_hashes(ids)), input_ids=input_ids),
             (pc.sum(sizes).as_py() or 0) + text_bytes(without),
         )
 

@@ -20,6 +20,7 @@ from pipelines.encode.rows import (
     DOCUMENTS,
     ID,
     INPUT_IDS,
+    KEY,
     NUM_TOKENS,
     carried_rows,
     columns_of,
@@ -349,14 +350,14 @@ class PartComparison:
         first = rows.taken
         found = rows.take(len(expected))
         there = expected.slice(0, len(found))
-        differences = [
-            (at, column, name)
+        differences = [  # the key last, which follows from another
+            (at, name == KEY, column, name)
             for column, name in enumerate(expected.schema.names if len(found) else ())
             for at in [first_difference(found[name].combine_chunks(), there.column(name))]
             if at is not None
         ]
         if differences:
-            at, _, name = min(differences)
+            at, _, _, name = min(differences)
             stored, made = found[name][at].as_py(), expected.column(name)[at].as_py()
             raise VerificationError(
                 f"{rows.path}, row {first + at}, {rows.described(expected, at)}: "

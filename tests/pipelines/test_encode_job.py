@@ -56,7 +56,7 @@ def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path)
     assert table["input_ids"].to_pylist() == expected
     assert table["num_tokens"].to_pylist() == [len(ids) for ids in expected]
     ids_type = pa.list_(pa.field("element", pa.uint16(), nullable=False))
-    assert table.schema.types == [pa.string(), ids_type, pa.uint32()]
+    assert table.schema.types == [pa.string(), pa.uint64(), ids_type, pa.uint32()]
     assert summary.documents == len(expected)
     assert summary.tokens == sum(map(len, expected))
     assert summary.bytes == sum(len(text.encode()) for text in corpus.texts)
@@ -121,8 +121,8 @@ def test_ids_are_stored_split_into_bytes_or_plainly(model: Path, tmp_path: Path)
     plain = EncodeSettings(parquet_encoding="plain")
     encode(corpus.inputs(), model, tmp_path / "plain", encoding=plain)
     split = {"BYTE_STREAM_SPLIT"}
-    assert encodings(tmp_path / "split") == [{"DELTA_BYTE_ARRAY"}, split, split]
-    assert encodings(tmp_path / "plain") == [{"PLAIN"}] * 3
+    assert encodings(tmp_path / "split") == [{"DELTA_BYTE_ARRAY"}, {"PLAIN"}, split, split]
+    assert encodings(tmp_path / "plain") == [{"PLAIN"}] * 4
     assert rows(tmp_path / "split").to_pylist() == rows(tmp_path / "plain").to_pylist()
     assert rows(tmp_path / "plain").schema.field("input_ids").type == pa.list_(pa.uint16())
 

@@ -69,7 +69,7 @@ def test_fields_pass_through_with_their_types(
 ) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
     table = kept(tmp_path / "in", model, tmp_path / "ids", *NAMES, split_size=split_size)
-    assert table.schema.names == ["id", *NAMES, "input_ids", "num_tokens"]
+    assert table.schema.names == ["id", *NAMES, "key", "input_ids", "num_tokens"]
     assert {name: table.schema.field(name).type for name in NAMES} == TYPES
     assert table.select(NAMES).to_pylist() == [expected(record) for record in RECORDS]
 

@@ -77,7 +77,8 @@ def test_a_row_a_document() -> None:
         {"id": "d1", "lang": "l1", "input_ids": [7], "num_tokens": 1},
         {"id": "d2", "lang": "l2", "input_ids": [3, 7], "num_tokens": 2},
     ]
-    assert table.schema.field("input_ids").type == pa.list_(pa.uint16())
+    element = pa.field("element", pa.uint16(), nullable=False)
+    assert table.schema.field("input_ids").type == pa.list_(element)
 
 
 def test_chunks_are_numbered_and_an_empty_document_keeps_a_row() -> None:

@@ -139,7 +139,7 @@ def test_kept_columns_travel_with_their_documents(model: Path, tmp_path: Path) -
         {
             "id": [f"d{i}" for i in range(60)],
             "text": [sentence(i) for i in range(60)],
-            "key": list(range(60)),  # as a column of ours is called
+            "place": list(range(60)),  # as a column of ours is called
             "tags": [[f"t{i}"] * (i % 3) for i in range(60)],
             "at": pa.array([None if i % 7 == 0 else i for i in range(60)], pa.timestamp("us")),
         }
@@ -147,13 +147,13 @@ def test_kept_columns_travel_with_their_documents(model: Path, tmp_path: Path) -
     (tmp_path / "in").mkdir()
     pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=9)
     inputs = InputSettings(patterns=(str(tmp_path / "in"),), split_size=500)
-    encoding = replace(SHUFFLED, keep=("key", "tags", "at"))
+    encoding = replace(SHUFFLED, keep=("place", "tags", "at"))
     encode(inputs, model, tmp_path / "ids", encoding=encoding)
-    names = ["id", "key", "tags", "at"]
+    names = ["id", "place", "tags", "at"]
     found = [{name: row[name] for name in names} for row in rows(tmp_path / "ids")]
     expected = table.select(names).to_pylist()
     assert found != expected
-    assert sorted(found, key=lambda row: int(row["key"])) == expected
+    assert sorted(found, key=lambda row: int(row["place"])) == expected
     jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -129,24 +130,6 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
 
 
-def test_output_of_version_4_is_read_as_plain(tmp_path: Path, model: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a b", "the fox"])
-    plain = EncodeSettings(parquet_encoding="plain")
-    encode(corpus.inputs(), model, tmp_path / "ids", encoding=plain)
-
-    def earlier(manifest: dict[str, Any]) -> None:
-        manifest["version"] = 4
-        del manifest["rows"]["parquet_encoding"]
-
-    edit_manifest(tmp_path / "ids", earlier)
-    value = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
-    assert read_encoded(str(tmp_path / "ids")).to_json() == value
-    for inputs in (None, corpus.inputs()):
-        assert jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs).documents == 2
-    again = encode(corpus.inputs(), model, tmp_path / "ids", encoding=plain, resume=True)
-    assert again.resumed_parts == 1
-
-
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "flipped byte": (lambda ids: flip(part(ids)), r"train-00002-of-\d+\.parquet: its SHA-256"),
     "truncated": (
@@ -253,7 +236,7 @@ def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> N
 def with_ids(table: pa.Table, row: int, ids: list[int]) -> pa.Table:
     rows = table["input_ids"].to_pylist()
     rows[row] = ids
-    columns = [table["id"], rows, list(map(len, rows))]
+    columns = [table["id"], table["key"], rows, list(map(len, rows))]
     return pa.table(dict(zip(table.schema.names, columns, strict=True)), schema=table.schema)
 
 
@@ -284,6 +267,10 @@ CHANGES: dict[str, tuple[Callable[[pa.Table, bpe.Tokenizer], pa.Table], str]] = 
     "another encoding": (
         lambda table, tokenizer: with_ids(table, 1, _bytewise(table, 1, tokenizer)),
         r"train-00001-of-\d+\.parquet, row 1, document 'j\d+': encoding its text gives other ids",
+    ),
+    "another key": (
+        lambda table, _: table.set_column(1, "key", pc.bit_wise_not(table["key"])),
+        r"row 0, document '.*': key is \d+, its input says \d+",
     ),
     "a row lost": (lambda table, _: table.slice(0, len(table) - 1), "of the input has no row"),
     "a row too many": (

@@ -14,5 +14,6 @@ void bind_trainer(py::module_& module);
 void bind_encoder(py::module_& module);
 void bind_lines(py::module_& module);
 void bind_pack(py::module_& module);
+void bind_hash(py::module_& module);
 
 }  // namespace bpe

@@ -27,4 +27,5 @@ PYBIND11_MODULE(_native, module) {
   bpe::bind_trainer(module);
   bpe::bind_lines(module);
   bpe::bind_pack(module);
+  bpe::bind_hash(module);
 }
