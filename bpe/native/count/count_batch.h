@@ -15,7 +15,8 @@ class CountBatch {
  public:
   explicit CountBatch(CountTable& table) : table_(table) {}
 
-  void push(const uint8_t* begin, const uint8_t* end, const uint8_t* readable, Place place) {
+  [[gnu::always_inline]] void push(const uint8_t* begin, const uint8_t* end,
+                                   const uint8_t* readable, Place place) {
     keys_[size_] = table_.make_key(begin, end, readable);
     table_.prefetch(keys_[size_]);
     if constexpr (Ordered) places_[size_] = place;

@@ -73,7 +73,8 @@ class CountTable {
   }
 
   // `readable` is the end of the bytes that may be read after the key's.
-  Key make_key(const uint8_t* begin, const uint8_t* end, const uint8_t* readable) const {
+  [[gnu::always_inline]] Key make_key(const uint8_t* begin, const uint8_t* end,
+                                      const uint8_t* readable) const {
     return Key(begin, static_cast<size_t>(end - begin), readable, seeds_);
   }
 

@@ -67,7 +67,7 @@ class WordCache {
   bool is_narrow() const { return is_narrow_; }
 
   // [word, word + size) is not empty; bytes behind it up to `readable` may be read.
-  Key key(const uint8_t* word, size_t size, const uint8_t* readable) const {
+  [[gnu::always_inline]] Key key(const uint8_t* word, size_t size, const uint8_t* readable) const {
     Key key(word, size, readable, seeds_);
     if (key.is_long()) [[unlikely]]
       key.low = key.hash;

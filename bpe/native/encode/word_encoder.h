@@ -171,7 +171,7 @@ class WordEncoder {
     using Key = WordCache::Key;
 
     // Takes a pre-token as the one of this number.
-    void gather(const uint8_t* begin, const uint8_t* end, size_t number) {
+    [[gnu::always_inline]] void gather(const uint8_t* begin, const uint8_t* end, size_t number) {
       keys_[number] = cache_.key(begin, static_cast<size_t>(end - begin), readable_);
       begins_[number] = begin;
       cache_.prefetch(keys_[number]);
