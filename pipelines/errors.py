@@ -39,10 +39,6 @@ class VerificationError(JobError):
     """An output that does not agree with its manifest or its input."""
 
 
-class PictureError(JobError, ValueError):
-    """A picture that cannot be drawn: another kind of file, too large, or matplotlib is missing."""
-
-
 class StoppedError(JobError):
     """The job winds down: it was told to, or another worker has failed."""
 

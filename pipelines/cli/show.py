@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import cycle, takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +32,6 @@ _HEADS = ("vocabulary", "tokens", "tokens per word", "bytes per token")
 bpe show model/tokenizer.json lowest ' the'
 bpe show model/tokenizer.json --id 270 --id 271
 bpe show model/tokenizer.json --search ing
-bpe show model/tokenizer.json lowest --picture lowest.svg
 bpe show model --curve
 bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 """,
@@ -63,17 +61,6 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
     help="Like --id, for all tokens that contain TEXT; repeatable.",
 )
 @own_option(
-    "picture",
-    metavar="FILE.svg",
-    help="Also draw the merges as trees, in an .svg or .png file (.png needs matplotlib).",
-)
-@own_option(
-    "overwrite",
-    kind="flag",
-    default=False,
-    help="Overwrite FILE.svg even if bpe did not draw it.",
-)
-@own_option(
     "curve",
     kind="flag",
     default=False,
@@ -99,8 +86,6 @@ def show(
     allow_special: tuple[str, ...],
     id: tuple[int, ...],  # noqa: A002 - the name of the option
     search: tuple[str, ...],
-    picture: str | None,
-    overwrite: bool,
     curve: bool,
     size: tuple[int, ...],
     **_: Any,
@@ -115,15 +100,13 @@ def show(
     """
     asked = {"--id and --search": id or search, "--curve and --size": curve or size}
     instead = [names for names, given in asked.items() if given]
-    if instead and (words or picture is not None or len(instead) > 1):
+    if instead and (words or len(instead) > 1):
         raise click.UsageError(f"{instead[0]} show no words or curves: leave one out", ctx)
     if curve or size:
         _show_curve(tokenizer, sizes=size, as_json=ctx.params["json"])
         return
     if not words and not instead:
         raise click.UsageError("Missing argument 'WORD...'; or give --id, --search, --curve.", ctx)
-    if picture is not None:
-        _refuse_to_lose(picture, overwrite=overwrite)
     loaded = options.load_tokenizer(ctx, tokenizer).with_training(_training_beside(tokenizer))
     for what in loaded.not_applied:
         click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
@@ -135,15 +118,9 @@ def show(
         else:
             click.echo("\n".join(_token_lines(rows)) or "no token contains that")
         return
-    given = [_bytes_of(word) for word in words]
     allowed = "all" if "all" in allow_special else allow_special
-    explained = [_explain(loaded, word, merges, allowed=allowed) for word in given]
+    explained = [_explain(loaded, _bytes_of(word), merges, allowed=allowed) for word in words]
     root = _common_prefix(*(word["tokens"] for word in explained))
-    if picture is not None:
-        from pipelines.report.pictures import draw
-
-        draw(loaded, given, picture)
-        click.echo(f"bpe: show: wrote {picture}", err=True)
     if ctx.params["json"]:
         common = {"common_root": root} if len(words) > 1 else {}
         show_json([{**word, **common, "not_applied": loaded.not_applied} for word in explained])
@@ -157,15 +134,6 @@ def show(
 def _bytes_of(argument: str) -> bytes:
     """An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates."""
     return argument.encode("utf-8", "surrogateescape")
-
-
-def _refuse_to_lose(picture: str, *, overwrite: bool) -> None:
-    from pipelines.report.pictures import is_picture
-
-    if Path(picture).exists() and not is_picture(picture) and not overwrite:
-        raise click.ClickException(
-            f"{picture} is there already, and was not drawn by bpe: give --overwrite to replace it"
-        )
 
 
 def _training_beside(tokenizer: str) -> Training | None:

@@ -1,4 +1,4 @@
-"""``bpe show``: steps, colours, roots, pictures."""
+"""``bpe show``: steps, colours, roots."""
 
 from __future__ import annotations
 
@@ -75,29 +75,6 @@ def test_colours_are_for_terminals_alone(model: Path) -> None:
     assert "\x1b[" in on_a_terminal("show", model, "playing", "日本", TERM="xterm")
     assert on_a_terminal("show", model, "playing", "日本", TERM="xterm", NO_COLOR="1") == plain
     assert on_a_terminal("show", model, "playing", "日本", TERM="dumb") == plain
-
-
-def test_a_picture_beside_the_text(model: Path, tmp_path: Path) -> None:
-    done = bpe("show", model, "playing", "--picture", tmp_path / "p.svg")
-    assert done.stdout == bpe("show", model, "playing").stdout
-    assert done.stderr == f"bpe: show: wrote {tmp_path / 'p.svg'}\n"
-    assert (tmp_path / "p.svg").read_text("utf-8").startswith("<svg ")
-    refused = bpe("show", model, "playing", "--picture", tmp_path / "p.jpg", status=1)
-    assert "p.jpg: a picture is a file whose name ends in .svg or .png" in refused.stderr
-
-
-@pytest.mark.parametrize("name", ["p.svg", pytest.param("p.png", marks=pytest.mark.long)])
-def test_a_picture_replaces_pictures_alone(model: Path, tmp_path: Path, name: str) -> None:
-    draw = ("show", model, "playing", "--picture", tmp_path / name)
-    bpe(*draw)
-    drawn = (tmp_path / name).read_bytes()
-    bpe(*draw)
-    (tmp_path / name).write_text("mine")
-    refused = bpe(*draw, status=1)
-    assert "is there already, and was not drawn by bpe: give --overwrite" in refused.stderr
-    assert (tmp_path / name).read_text() == "mine"
-    bpe(*draw, "--overwrite")
-    assert (tmp_path / name).read_bytes() == drawn
 
 
 def test_words_that_are_not_merged_say_why(model: Path, tmp_path: Path) -> None:
@@ -253,6 +230,6 @@ def test_tokens_by_id_and_by_what_they_contain(model: Path) -> None:
 
 def test_ids_and_searches_that_cannot_be(model: Path) -> None:
     assert "no token has the id 9999" in bpe("show", model, "--id", "9999", status=1).stderr
-    for more in (("word",), ("--curve",), ("--picture", "x.svg")):
+    for more in (("word",), ("--curve",)):
         refused = bpe("show", model, "--id", "3", *more, status=2)
         assert "--id and --search show no words or curves: leave one out" in refused.stderr
