@@ -2,5 +2,5 @@
 
 Before: `workers` reads from Beam's options where the workers are, `checks` refuses files that they
 cannot see and a job whose workers lack this package. Afterwards: `job` waits for the end and
-cancels. `package` makes the wheel that workers need.
+cancels.
 """

@@ -170,9 +170,10 @@ def check_package(beam_options: PipelineOptions, workers: Workers, *, how: Stagi
     """
     if how == "auto" and needs_package(beam_options, workers):
         raise ConfigError(
-            f"the {workers} lack beam-bpe: build a wheel with bpe package --output DIR, which "
-            "prints the Beam option that sends it; or name an image that has it "
-            "(--sdk_container_image); or use `stage` none if it is installed there"
+            f"the {workers} lack beam-bpe: build a wheel in a checkout (pip wheel --no-deps "
+            "--wheel-dir dist .) and send it with Beam's option --extra_package=dist/FILE.whl; or "
+            "name an image that has it (--sdk_container_image); or use `stage` none if it is "
+            "installed there"
         )
 
 

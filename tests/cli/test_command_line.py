@@ -35,7 +35,6 @@ NAMES = (
     "show",
     "words",
     "report",
-    "package",
     "completion",
 )
 COUNT = ("count", "--input", "a.txt", "--output", "out")

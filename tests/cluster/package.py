@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import subprocess
+import sys
+import sysconfig
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.submission.package import make_wheel
+from tests.cli.pages import blocks, commands_of
 from tests.cli.process import ROOT
 
 if TYPE_CHECKING:
@@ -27,12 +31,8 @@ class Package:
     @classmethod
     def built(cls, folder: Path) -> Package:
         """Make the wheel, and a copy of the sources of this checkout."""
-        sources = folder / "sources"
-        for name in _SOURCES:
-            shutil.copytree(ROOT / name, sources / name, ignore=_BUILT)
-        for name in _FILES:
-            shutil.copy(ROOT / name, sources)
-        return cls(make_wheel(folder), sources / "setup.py")
+        sources = _copied_sources(folder / "sources")
+        return cls(built_wheel(folder), sources / "setup.py")
 
     @property
     def as_wheel(self) -> tuple[str, ...]:
@@ -43,3 +43,36 @@ class Package:
     def as_sources(self) -> tuple[str, ...]:
         """Options of Beam that stage the sources, which need pybind11 to be compiled."""
         return (f"--setup_file={self.setup_file}", "--experiments=pip_use_build_isolation")
+
+
+def built_wheel(folder: Path) -> Path:
+    """A wheel of this checkout, built in a copy of it."""
+    return _build_wheel(_copied_sources(folder / "tree", with_core=True))
+
+
+def _copied_sources(target: Path, *, with_core: bool = False) -> Path:
+    for name in _SOURCES:
+        shutil.copytree(ROOT / name, target / name, ignore=_BUILT)
+    for name in _FILES:
+        shutil.copy(ROOT / name, target)
+    if with_core:  # where setuptools would put it, which compiles what is newer
+        place = f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+        built = target / "build" / place / "bpe"
+        built.mkdir(parents=True)
+        shutil.copy2(ROOT / "bpe" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}", built)
+    return target
+
+
+def _build_wheel(sources: Path) -> Path:
+    """Run the command that docs/runners.md tells people to type, without downloads."""
+    commands = [
+        shlex.split(command)
+        for block in blocks(ROOT / "docs" / "runners.md")
+        if block.kind == "console"
+        for command in commands_of(block)
+    ]
+    (pip,) = (command for command in commands if command[:2] == ["pip", "wheel"])
+    command = [sys.executable, "-m", *pip, "--no-build-isolation", "--quiet"]
+    subprocess.run(command, cwd=sources, check=True, timeout=1800)
+    (wheel,) = (sources / "dist").iterdir()
+    return wheel

@@ -123,7 +123,7 @@ def test_a_requirements_file_can_bring_the_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize("asked", [PROCESS, DOCKER, DATAFLOW])
 def test_a_job_whose_workers_lack_the_package_is_refused(asked: Sequence[str]) -> None:
     made = options_of(*asked)
-    with pytest.raises(ConfigError, match=r"lack beam-bpe: .*bpe package --output DIR, which"):
+    with pytest.raises(ConfigError, match=r"lack beam-bpe: .*pip wheel .*--extra_package="):
         check_package(made, workers_of(made), how="auto")
     check_package(made, workers_of(made), how="none")
     made.view_as(SetupOptions).extra_packages = ["dist/beam_bpe-1-cp311-cp311-linux_x86_64.whl"]
