@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # In the order of a job: the modules of this package, each with a command of its name.
 _NAMES = (
     *("count", "train", "encode", "run", "verify", "decode", "export", "compare", "convert"),
-    *("diff", "show", "words", "report", "completion"),
+    *("show", "words", "report", "completion"),
 )
 
 

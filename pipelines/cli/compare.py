@@ -1,4 +1,4 @@
-"""``bpe compare``: tokenizers side by side on one corpus."""
+"""``bpe compare``: two tokenizers, or several side by side on one corpus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, add_option, own_option
+from pipelines.cli.command import JobCommand, Source, add_option, choose, own_option, source
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, takes_colour
@@ -22,6 +22,9 @@ from pipelines.settings import Execution, InputSettings
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from pipelines.compare.steps import TokenizerFile
+
+_OF_CORPUS = ("by", "output", "html")
 _GROUPS = 30
 _EXAMPLES = 10
 _WIDTH = 160  # where no terminal says it
@@ -29,20 +32,28 @@ _WIDTH = 160  # where no terminal says it
 
 @click.command(
     cls=JobCommand,
-    short_help="Compare tokenizers on a corpus, side by side.",
+    short_help="Compare two tokenizers, or several on a corpus.",
     example="""
+bpe compare old/tokenizer.json new/tokenizer.json
+bpe compare old/tokenizer.json new/tokenizer.json --counts counts
 bpe compare model/tokenizer.json cl100k_base.tiktoken --input 'corpus/*.jsonl' --by lang
 bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html comparison.html
 """,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
-@declared_options(InputSettings, Execution, leave_out=["max_failures"])
+@declared_options(InputSettings, Execution, optional=["input"], leave_out=["max_failures"])
 @add_option(
     replace(
         declared(InputSettings)["max_failures"],
         help="Tolerate up to N bad records. The result names the first ones; the next one ends the "
         "job.",
     )
+)
+@own_option(
+    "counts",
+    metavar="DIR",
+    help="Instead of --input: counts (from bpe count) on which to measure the bytes per token of "
+    "two tokenizers.",
 )
 @own_option(
     "by",
@@ -57,7 +68,8 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
     maximum=1000,
     default=20,
     metavar="N",
-    help="Number of pieces of text with the greatest difference to show; 0: none.",
+    help="Number of pieces of text with the greatest difference to show; without --input, of "
+    "tokens and merges of each kind (--json lists all); 0: none.",
 )
 @own_option("output", metavar="FILE.json", help="Write the result as JSON; it replaces FILE.")
 @own_option("html", metavar="FILE.html", help="Write the result as HTML; it replaces FILE.")
@@ -65,20 +77,29 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 @options.report_options()
 @click.pass_context
 def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> None:
-    """Encode a corpus with each TOKENIZER and compare the results; the first is the baseline.
+    """Compare tokenizers; the first is the baseline.
 
     A TOKENIZER is a file that bpe convert reads: tokenizer.json, a .tiktoken file, a .model file of
     SentencePiece, or vocab.json with merges.txt next to it. Append :PRETOKENIZER if the file does
     not record one, and prepend NAME= to name it in the result: small=mine.tiktoken:cl100k.
 
-    Documents are encoded as by bpe encode, but no ids are written. The result also lists the pieces
-    of text that differ most in tokens over the corpus.
+    Without --input, the result is what changed from the first TOKENIZER to the second: tokens
+    gained and lost, merges moved. Tokens and merges are compared by their bytes, not by their ids.
+    A merge has moved if its rank among the common merges differs. --counts are used with the
+    pre-tokenizer that made them.
+
+    With --input, each TOKENIZER encodes the corpus as bpe encode does, but no ids are written. The
+    result also lists the pieces of text that differ most in tokens over the corpus.
     """
     with loading():
         from pipelines.compare import job
         from pipelines.compare.steps import parse_tokenizers
 
+    choose(ctx, "input", "counts")
     files = parse_tokenizers(tokenizers)
+    if not ctx.params["input"]:
+        _compare_two(ctx, files)
+        return
     inputs, execution = settings_of(ctx, InputSettings), options.execution(ctx)
     result = job.compare(
         inputs=inputs,
@@ -98,6 +119,62 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
         show_json(result)
     else:
         _show_comparison(result, sys.stdout)
+
+
+def _compare_two(ctx: click.Context, files: tuple[TokenizerFile, ...]) -> None:
+    from pipelines.compare.two import compare_two
+
+    for name in _OF_CORPUS:
+        if source(ctx, name) is Source.COMMAND_LINE:
+            raise click.UsageError(f"--{name} needs --input", ctx)
+    facts = compare_two(files, counts=ctx.params["counts"])
+    if ctx.params["json"]:
+        show_json(facts)
+    else:
+        lines = [*_changes(facts, ctx.params["examples"]), *_fit(facts["on_counts"])]
+        click.echo("\n".join(lines))
+
+
+def _changes(facts: dict[str, Any], limit: int) -> list[str]:
+    """What changed, with at most ``limit`` tokens and merges of each kind."""
+    lines = [f"{'tokens':10}{facts['old']['tokens']:,} → {facts['new']['tokens']:,}"]
+    if facts["same"]:
+        return [*lines, f"{'':10}nothing differs"]
+    merges = facts["merges"]
+    moved = [
+        f"{one['left']} {one['right']} ({one['old_rank']:,} → {one['new_rank']:,})"
+        for one in merges["moved"]
+    ]
+    return [
+        *lines,
+        f"{'gained':10}{_listed(facts['gained'], limit, ' ')}",
+        f"{'lost':10}{_listed(facts['lost'], limit, ' ')}",
+        f"{'ids':10}{facts['renumbered']:,} of the tokens of both have another id",
+        (
+            f"{'merges':10}{merges['kept']:,} in both, {len(merges['gained']):,} gained, "
+            f"{len(merges['lost']):,} lost"
+        ),
+        f"{'moved':10}{_listed(moved, limit, ', ')}",
+        *(f"{name}: {mine} → {its}" for name, (mine, its) in facts["settings"].items()),
+    ]
+
+
+def _listed(texts: list[str], limit: int, between: str) -> str:
+    shown = between.join(texts[:limit])
+    more = f"{between}… and {len(texts) - limit:,} more" if len(texts) > limit else ""
+    return f"{len(texts):,}" + (f": {shown}{more}" if shown else "")
+
+
+def _fit(fits: dict[str, dict[str, Any]] | None) -> list[str]:
+    if fits is None:
+        return []
+    old, new = fits["old"], fits["new"]
+    if old["bytes_per_token"] is None or new["bytes_per_token"] is None:
+        return [f"{'fit':10}the counts hold nothing"]
+    change = new["tokens"] / old["tokens"] - 1
+    figures = f"{old['bytes_per_token']:.3f} → {new['bytes_per_token']:.3f}"
+    tokens = f"{old['tokens']:,} → {new['tokens']:,} tokens, {change:+.1%}"
+    return [f"{'fit':10}{figures} bytes per token on the counts ({tokens})"]
 
 
 def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:

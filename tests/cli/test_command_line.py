@@ -31,7 +31,6 @@ NAMES = (
     "export",
     "compare",
     "convert",
-    "diff",
     "show",
     "words",
     "report",

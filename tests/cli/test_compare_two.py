@@ -1,4 +1,4 @@
-"""``bpe diff``: what changed from one tokenizer to another."""
+"""``bpe compare`` of two tokenizers: what changed from one to the other."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     counts.save(tmp_path / "counts")
     trained({"ab": 9, "ef": 7}, 2).save(tmp_path / "old.json")
     trained({"cd": 9, "ab": 8}, 2).save(tmp_path / "new.json")
-    done = run("diff", "old.json", "new.json", "--counts", "counts", cwd=tmp_path)
+    done = run("compare", "old.json", "new.json", "--counts", "counts", cwd=tmp_path)
     assert done.stdout.splitlines() == [
         "tokens    258 → 258",
         "gained    1: cd",
@@ -79,17 +79,34 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         "moved     0",
         "fit       1.333 → 1.895 bytes per token on the counts (27 → 19 tokens, -29.6%)",
     ]
-    said = json.loads(run("diff", "old.json", "new.json", "--json", cwd=tmp_path).stdout)
+    said = json.loads(run("compare", "old.json", "new.json", "--json", cwd=tmp_path).stdout)
     assert said["gained"] == ["cd"]
     assert said["merges"]["lost"] == [["e", "f"]]
     assert said["on_counts"] is None
-    same = run("diff", "old.json", "old.json", cwd=tmp_path).stdout
+    same = run("compare", "old.json", "same=old.json", cwd=tmp_path).stdout
     assert "nothing differs" in same
     trained({"ab": 1}, 1, pretokenizer="words").save(tmp_path / "words.json")
-    assert "pretokenizer: " in run("diff", "old.json", "words.json", cwd=tmp_path).stdout
+    assert "pretokenizer: " in run("compare", "old.json", "words.json", cwd=tmp_path).stdout
     assert (
         "no finished job left its output here"
         in run(
-            *("diff", "old.json", "new.json", "--counts", str(tmp_path)), cwd=tmp_path, status=1
+            *("compare", "old.json", "new.json", "--counts", str(tmp_path)), cwd=tmp_path, status=1
         ).stderr
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("a.json",), 2, "name two tokenizers to compare, or more"),
+        (("a.json", "b.json", "c.json"), 2, "3 tokenizers are compared over a corpus alone: give"),
+        (("a.json", "b.json", "--html", "x.html"), 2, "--html needs --input"),
+        (("a.json", "b.json", "--counts", "c", "--input", "x"), 2, "--counts"),
+    ],
+)
+def test_what_needs_a_corpus_says_so(
+    tmp_path: Path, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    done = run("compare", *arguments, cwd=tmp_path, status=status)
+    assert message in done.stderr
+    assert not [*tmp_path.iterdir()]

@@ -1,0 +1,72 @@
+"""What changed from one tokenizer to another, without a corpus: as JSON values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bpe.diff import compare, fit
+from bpe.explain import visible
+from pipelines.compare.steps import load
+from pipelines.count.directory import load_counts
+from pipelines.errors import ConfigError
+from pipelines.failures import job_errors
+from pipelines.output.state import complete
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.compare.steps import TokenizerFile
+
+
+def compare_two(files: Sequence[TokenizerFile], *, counts: str | None) -> dict[str, Any]:
+    """What changed from the first tokenizer to the second.
+
+    Tokens and merges are compared by their bytes, not by their ids.
+
+    Args:
+        files: the two tokenizers.
+        counts: a directory of counts on which to measure both; None for none.
+
+    Raises:
+        ConfigError: there are more than two tokenizers.
+        JobError: a tokenizer or the counts cannot be read.
+    """
+    if len(files) != 2:
+        raise ConfigError(
+            f"{len(files)} tokenizers are compared over a corpus alone: give `input`, or name two"
+        )
+    with job_errors():
+        old, new = (load(file) for file in files)
+        difference = compare(old, new)
+        sides = (("old", old), ("new", new))
+        measured = None
+        if counts is not None:
+            complete(counts, "counts")
+            corpus = load_counts(counts)
+            fits = {side: fit(tokenizer, corpus) for side, tokenizer in sides}
+            measured = {
+                side: {**asdict(one), "bytes_per_token": one.bytes_per_token}
+                for side, one in fits.items()
+            }
+    return {
+        **{
+            side: {"name": file.name, "file": file.path, "tokens": len(tokenizer)}
+            for (side, tokenizer), file in zip(sides, files, strict=True)
+        },
+        "same": difference.is_empty,
+        "gained": [*map(visible, difference.gained)],
+        "lost": [*map(visible, difference.lost)],
+        "renumbered": difference.renumbered,
+        "merges": {
+            "kept": difference.kept_merges,
+            "gained": [[*map(visible, merge)] for merge in difference.gained_merges],
+            "lost": [[*map(visible, merge)] for merge in difference.lost_merges],
+            "moved": [
+                {**asdict(merge), "left": visible(merge.left), "right": visible(merge.right)}
+                for merge in difference.moved_merges
+            ],
+        },
+        "settings": {name: list(both) for name, both in difference.settings.items()},
+        "on_counts": measured,
+    }
