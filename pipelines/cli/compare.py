@@ -22,7 +22,7 @@ from pipelines.settings import Execution, InputSettings
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipelines.compare.steps import TokenizerFile
+    from pipelines.compare.tokenizers import TokenizerFile
 
 _OF_CORPUS = ("by", "output", "html")
 _GROUPS = 30
@@ -92,14 +92,16 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
     result also lists the pieces of text that differ most in tokens over the corpus.
     """
     with loading():
-        from pipelines.compare import job
-        from pipelines.compare.steps import parse_tokenizers
+        from pipelines.compare.tokenizers import parse_tokenizers
 
     choose(ctx, "input", "counts")
     files = parse_tokenizers(tokenizers)
     if not ctx.params["input"]:
         _compare_two(ctx, files)
         return
+    with loading():
+        from pipelines.compare import job
+
     inputs, execution = settings_of(ctx, InputSettings), options.execution(ctx)
     result = job.compare(
         inputs=inputs,

@@ -30,16 +30,15 @@ from pipelines.compare.steps import (
     SplitComparer,
     SplitFailures,
     Subject,
-    TokenizerFile,
     Totals,
     comparison,
     group_column,
-    load,
     load_sent,
     read_comparison,
     tokenizer_names,
     tokenizers_of,
 )
+from pipelines.compare.tokenizers import TokenizerFile, load
 from pipelines.corpus.documents import ReadOptions  # noqa: TC001 - decoded by its annotation
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading

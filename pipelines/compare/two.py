@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.diff import compare, fit
 from bpe.explain import visible
-from pipelines.compare.steps import load
+from pipelines.compare.tokenizers import load
 from pipelines.count.directory import load_counts
 from pipelines.errors import ConfigError
 from pipelines.failures import job_errors
@@ -16,7 +16,7 @@ from pipelines.output.state import complete
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.compare.steps import TokenizerFile
+    from pipelines.compare.tokenizers import TokenizerFile
 
 
 def compare_two(files: Sequence[TokenizerFile], *, counts: str | None) -> dict[str, Any]:

@@ -30,7 +30,8 @@ from pipelines.compare.measures import (
     find_differences,
     measure_block,
 )
-from pipelines.compare.steps import TokenizerFile, parse_tokenizers, read_comparison
+from pipelines.compare.steps import read_comparison
+from pipelines.compare.tokenizers import TokenizerFile, parse_tokenizers
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
 from tests import jobs

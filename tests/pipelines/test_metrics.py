@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from bpe.reference.pretokenize import count
 from pipelines import CountCorpus, EncodeCorpus
 from pipelines.compare.job import CompareRequest
-from pipelines.compare.steps import parse_tokenizers
+from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.encode.manifest import read_encoded
 from pipelines.failures import Failures
 from pipelines.planned import PlannedTransform

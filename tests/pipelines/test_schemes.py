@@ -14,7 +14,7 @@ import pytest
 
 import bpe
 from pipelines import storage
-from pipelines.compare.steps import parse_tokenizers
+from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.splits import whole_file

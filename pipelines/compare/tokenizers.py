@@ -1,0 +1,99 @@
+"""Tokenizers as a command line names them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from bpe import PRETOKENIZERS
+from bpe.formats import USUAL_NAMES
+from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bpe import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile:
+    """A tokenizer to compare.
+
+    Attributes:
+        name: how it is called in the result.
+        path: of its file.
+        pretokenizer: how it cuts text, where the file does not say it; None where it does.
+    """
+
+    name: str
+    path: str
+    pretokenizer: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> TokenizerFile:
+        """From ``[NAME=]FILE[:PRETOKENIZER]``; a name is letters, digits, ``.``, ``_`` and ``-``.
+
+        Raises:
+            ConfigError: there is no file in it.
+        """
+        match = re.fullmatch(r"([\w.-]+)=(.+)", text, re.DOTALL)
+        name, rest = (match[1], match[2]) if match else ("", text)
+        path, colon, suffix = rest.rpartition(":")
+        if not (colon and path and suffix in PRETOKENIZERS):
+            path, suffix = rest, ""
+        if not path:
+            raise ConfigError("a tokenizer is empty: name a file")
+        return cls(name=name, path=path, pretokenizer=suffix or None)
+
+
+def parse_tokenizers(texts: Sequence[str]) -> tuple[TokenizerFile, ...]:
+    """Tokenizers as a command line names them; those without a name get one from their path.
+
+    Raises:
+        ConfigError: there are fewer than two, or two have one name.
+    """
+    if len(texts) < 2:
+        raise ConfigError("name two tokenizers to compare, or more")
+    files = [TokenizerFile.parse(text) for text in texts]
+    short = [_short_name(file.path) for file in files]
+    for i, file in enumerate(files):
+        if not file.name:
+            name = short[i] if short.count(short[i]) == 1 else file.path
+            alone = [other.path for other in files].count(file.path) == 1
+            files[i] = replace(file, name=name if alone else texts[i])
+    names = [file.name for file in files]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(
+                f"two tokenizers are called {name}: give them names, as in old={files[0].path}"
+            )
+    return tuple(files)
+
+
+def _short_name(path: str) -> str:
+    """The file's name, or its folder's where all files of the kind have the same name."""
+    parts = PurePosixPath(path.replace("\\", "/"))
+    if parts.name in USUAL_NAMES and parts.parent.name:
+        return parts.parent.name
+    return parts.stem or path
+
+
+def load(file: TokenizerFile) -> Tokenizer:
+    """The tokenizer in a file.
+
+    Raises:
+        InputError: it cannot be read.
+        ConfigError: nothing says how it cuts text.
+    """
+    try:
+        return load_tokenizer(file.path, pretokenizer=file.pretokenizer)
+    except InputError as error:
+        if "`pretokenizer`" in str(error):
+            raise ConfigError(
+                f"{error}; append it after a colon, as in {file.path}:cl100k, or write a "
+                "tokenizer.json with bpe convert"
+            ) from error
+        raise
