@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,12 @@ import pyarrow as pa
 
 from bpe._arrow import list_array, text_column
 from bpe._native import Counter, TextColumn, random_words
-from bpe.errors import EncodingError, UnknownCharacterError
+from bpe.errors import (
+    BadTextsError,
+    EncodingError,
+    PatternTimeoutError,
+    UnknownCharacterError,
+)
 from bpe.normalizer import before_marks, normalize_column
 from bpe.special_tokens import SpecialCutter, found_in_normalized
 
@@ -166,9 +172,8 @@ class TextEncoder:
                 use,
                 id_type=id_type,
             )
-        except UnknownCharacterError as error:
-            rows = tuple(first + row for row in error.rows)
-            raise UnknownCharacterError(f"row {rows[0]}: {error}", rows=rows) from None
+        except BadTextsError as error:
+            raise error.shifted(first) from None
         return list_array(ids, offsets, id_type=id_type, texts=texts)
 
     def _cut_tokens(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
@@ -233,11 +238,12 @@ class TextEncoder:
         except ValueError as error:  # a pre-token of 4 GiB, or dropout without merges
             raise EncodingError(str(error)) from None
         if unencodable:
-            raise UnknownCharacterError(
-                f"{_described(unencodable[0][1])} has no token, and the tokenizer has no unknown "
-                "token: remove it, train on texts that hold it, or train with an unknown token",
-                rows=tuple(row for row, _ in unencodable),
-            )
+            reasons = {
+                row: f"{_described(data)} has no token, and the tokenizer has no unknown token: "
+                "remove it, train on texts that hold it, or train with an unknown token"
+                for row, data in unencodable
+            }
+            raise UnknownCharacterError(next(iter(reasons.values())), reasons=reasons)
         use.add(hits=asked - misses, misses=misses)
         return ids, offsets
 
@@ -313,18 +319,21 @@ def cut_texts(
         pretokenizer: normalizes and cuts what lies between.
         cut_out: the tokens to cut at, with their ids.
         search: finds them.
+
+    Raises:
+        PatternTimeoutError: a pattern backtracks too long on a text.
     """
     rows = search.rows(texts.to_pylist(), cut_out)
     cut = pretokenizer.native != ""
     if pretokenizer.never_split and cut:
-        parts = [_cut_at_never_split(row, pretokenizer) for row in rows]
+        parts = _each(rows, partial(_cut_at_never_split, pretokenizer=pretokenizer))
         texts_left = [text for row in parts for text, what in row if what == _TEXT]
         # A piece may match alone what it does not match beside its neighbours; hardly any does.
         cut = not _holds_never_split(texts_left, pretokenizer)
         rows = parts if cut else rows
     if not cut:
         known: dict[bytes, int] = {}
-        rows = [_pretokens(row, pretokenizer, known) for row in rows]
+        rows = _each(rows, partial(_pretokens, pretokenizer=pretokenizer, known=known))
     pieces, row_ends = array("q"), array("q")
     end = 0
     for row in rows:
@@ -334,6 +343,17 @@ def cut_texts(
         row_ends.append(len(pieces) // 3)
     data = b"".join(text for row in rows for text, _ in row)
     return Pieces(data, pieces, row_ends, cut)
+
+
+def _each(rows: list[list[Part]], cut: Callable[[list[Part]], list[Part]]) -> list[list[Part]]:
+    """All rows after ``cut``; an error names the row."""
+    done = []
+    for number, row in enumerate(rows):
+        try:
+            done.append(cut(row))
+        except PatternTimeoutError as error:  # noqa: PERF203 - which of them
+            raise error.of_row(number) from None
+    return done
 
 
 class TokenSearch:
@@ -416,13 +436,16 @@ def _cut_at_never_split(row: list[Part], pretokenizer: Pretokenizer) -> list[Par
 
 
 def _holds_never_split(texts: list[bytes], pretokenizer: Pretokenizer) -> bool:
-    """Whether one of the pre-tokens of texts is never split."""
+    """Whether one of the pre-tokens of texts is, or may be, never split."""
     counter = Counter(pretokenizer.native, [], False)
     counter.add(text_column(pa.array(texts, pa.large_binary())))
     (run,) = counter.drain(1)
     ends = memoryview(run.offsets).cast("q").tolist()
     data = bytes(memoryview(run.data))
-    return any(pretokenizer.is_never_split(data[begin:end]) for begin, end in pairwise(ends))
+    try:
+        return any(pretokenizer.is_never_split(data[begin:end]) for begin, end in pairwise(ends))
+    except PatternTimeoutError:
+        return True  # looked at again by row
 
 
 def _pretokens(row: list[Part], pretokenizer: Pretokenizer, known: dict[bytes, int]) -> list[Part]:

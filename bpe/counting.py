@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,13 +13,13 @@ from bpe._arrow import int64_bytes, text_array, text_column
 from bpe._native import Counter, CountRun, merge_runs
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts, text_bytes
-from bpe.errors import CountsError
+from bpe.errors import CountsError, PatternTimeoutError
 from bpe.normalizer import normalize_column
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import SpecialCutter, check_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 _BLOCK_BYTES = 4 << 20
@@ -48,6 +49,7 @@ def count_pretokens(
     Raises:
         CountsError: a text is null, or not a str or bytes; the message names its row.
         EncodingError: a str has a lone surrogate.
+        PatternTimeoutError: a pattern backtracks too long on a text; the message names its row.
         PretokenizerError, SpecialTokenError: the arguments are wrong.
 
     Example:
@@ -60,7 +62,10 @@ def count_pretokens(
     documents = size = pretokens = 0
     for block in text_blocks(texts):
         rows = range(documents, documents + len(block))
-        pretokens += counter.add(block, pa.array(rows, pa.int64()) if track_order else None)
+        try:
+            pretokens += counter.add(block, pa.array(rows, pa.int64()) if track_order else None)
+        except PatternTimeoutError as error:
+            raise error.shifted(documents) from None
         documents += len(block)
         size += pc.sum(pc.binary_length(block)).as_py() or 0
     return PretokenCounts(
@@ -164,6 +169,7 @@ class PretokenCounter:
             The number of pre-tokens in the texts.
 
         Raises:
+            PatternTimeoutError: a pattern backtracks too long on a text; then none is counted.
             TypeError: the texts are of another type.
             ValueError: a text is null, or there is not one place, 0 or more, for each text.
         """
@@ -179,10 +185,14 @@ class PretokenCounter:
             )
         if places is None or not self._track_order:
             places = pa.array(range(len(texts)), pa.int64())
-        return sum(
-            self._add_parts(texts.slice(row, _ROWS), places.slice(row, _ROWS))
-            for row in range(0, len(texts), _ROWS)
-        )
+        prepared = []
+        for row in range(0, len(texts), _ROWS):
+            try:
+                cut = self._prepare(texts.slice(row, _ROWS), places.slice(row, _ROWS))
+            except PatternTimeoutError as error:
+                raise error.shifted(row) from None
+            prepared.append(cut)
+        return sum(add() for add in prepared)
 
     def drain(self, shards: int) -> list[CountRun]:
         """All counts as one run for each shard, sorted by bytes; the counter is empty afterwards.
@@ -191,17 +201,19 @@ class PretokenCounter:
         """
         return self._counter.drain(shards)
 
-    def _add_parts(self, texts: pa.Array, places: pa.Int64Array) -> int:
-        """Cut texts at special tokens, normalize what lies between, and count that."""
+    def _prepare(self, texts: pa.Array, places: pa.Int64Array) -> Callable[[], int]:
+        """Cut texts at special tokens, and normalize what lies between; the result counts that."""
         parts, rows = self._cutter.split_column(texts)
         parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
         if self._pretokenizer.native == "":
-            return self._add_pieces(parts.cast(pa.large_binary()), places.take(rows))
+            pieces = self._cut_to_pieces(parts.cast(pa.large_binary()), rows, places)
+            return partial(self._counter.add_pieces, *pieces)
         never_split = b""
         if self._pretokenizer.never_split:
-            parts, inner, never_split = self._cut_at_never_split(parts.cast(pa.large_binary()))
-            rows = rows.take(inner)
-        return self._counter.add(text_column(parts), int64_bytes(places.take(rows)), never_split)
+            parts, rows, never_split = self._cut_at_never_split(parts.cast(pa.large_binary()), rows)
+        return partial(
+            self._counter.add, text_column(parts), int64_bytes(places.take(rows)), never_split
+        )
 
     def _are_first(self, texts: pa.Array) -> list[bool] | None:
         """Whether each part of texts stands before all special tokens; None if that is the same."""
@@ -215,33 +227,58 @@ class PretokenCounter:
         ]
 
     def _cut_at_never_split(
-        self, texts: pa.LargeBinaryArray
+        self, texts: pa.LargeBinaryArray, rows: pa.Int64Array
     ) -> tuple[pa.LargeBinaryArray, pa.Int64Array, bytes]:
         """Texts cut at the matches of never_split.
+
+        Args:
+            texts: to cut.
+            rows: the row that each is a part of.
 
         Returns:
             The parts, the row of each, and a byte for each: 1 if it is never split.
         """
         parts: list[bytes] = []
-        rows, never_split = array("q"), bytearray()
-        for row, text in enumerate(texts.to_pylist()):
-            for begin, end, is_match in self._pretokenizer.parts(text):
-                parts.append(text[begin:end])
-                rows.append(row)
-                never_split.append(is_match)
-        return pa.array(parts, pa.large_binary()), pa.array(rows, pa.int64()), bytes(never_split)
+        part_rows, never_split = array("q"), bytearray()
+        for text, row in zip(texts.to_pylist(), rows.to_pylist(), strict=True):
+            try:
+                for begin, end, is_match in self._pretokenizer.parts(text):
+                    parts.append(text[begin:end])
+                    part_rows.append(row)
+                    never_split.append(is_match)
+            except PatternTimeoutError as error:  # noqa: PERF203 - which of them
+                raise error.of_row(row) from None
+        return (
+            pa.array(parts, pa.large_binary()),
+            pa.array(part_rows, pa.int64()),
+            bytes(never_split),
+        )
 
-    def _add_pieces(self, texts: pa.LargeBinaryArray, places: pa.Int64Array) -> int:
-        """Cut texts in Python and count; neighbours of one place are parts of one document."""
+    def _cut_to_pieces(
+        self, texts: pa.LargeBinaryArray, rows: pa.Int64Array, places: pa.Int64Array
+    ) -> tuple[bytes, array[int], array[int], array[int]]:
+        """Texts cut in Python, as the core's ``add_pieces`` takes them.
+
+        Args:
+            texts: to cut; neighbours of one row are parts of one document.
+            rows: the row that each is a part of.
+            places: of each row.
+        """
         data, spans = bytearray(), array("q")
         documents, row_ends = array("q"), array("q")
-        for text, place in zip(texts.to_pylist(), places.to_pylist(), strict=True):
-            for begin, end in self._pretokenizer.spans(text):
+        last = -1
+        for text, row in zip(texts.to_pylist(), rows.to_pylist(), strict=True):
+            try:
+                cut = self._pretokenizer.spans(text)
+            except PatternTimeoutError as error:
+                raise error.of_row(row) from None
+            for begin, end in cut:
                 spans.extend((len(data) + begin, len(data) + end))
             data += text
-            if documents and documents[-1] == place:
+            if row == last:
                 row_ends.pop()
             else:
-                documents.append(place)
+                documents.append(places[row].as_py())
+                last = row
             row_ends.append(len(spans) // 2)
-        return self._counter.add_pieces(bytes(data), spans, row_ends, documents)
+        return bytes(data), spans, row_ends, documents

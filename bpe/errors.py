@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
+
 
 class BpeError(Exception):
     """Base of the errors of ``bpe``."""
@@ -39,13 +46,42 @@ class EncodingError(BpeError, ValueError):
     """Text that cannot be encoded (lone surrogates), or an id that does not exist."""
 
 
-class UnknownCharacterError(EncodingError):
-    """Texts with characters that have no token, for a tokenizer without an unknown token.
+class BadTextsError(EncodingError):
+    """Some texts of several cannot be encoded or counted; the others can.
 
     Attributes:
-        rows: the numbers of all such texts, ascending.
+        reasons: why, by the number of the text, ascending. Texts may be bad that are not named.
     """
 
-    def __init__(self, message: str, *, rows: tuple[int, ...] = ()) -> None:
+    def __init__(self, message: str, *, reasons: Mapping[int, str] | None = None) -> None:
         super().__init__(message)
-        self.rows = rows
+        self.reasons = dict(reasons or {})
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The numbers of the texts that are named."""
+        return tuple(self.reasons)
+
+    def of_row(self, row: int) -> Self:
+        """The same error of one text, in a message without its number."""
+        return type(self)(str(self), reasons={row: str(self)})
+
+    def shifted(self, first: int) -> Self:
+        """The same error of texts whose numbers begin at ``first``; the message names the row."""
+        reasons = {first + row: reason for row, reason in self.reasons.items()}
+        row, reason = next(iter(reasons.items()))
+        return type(self)(f"row {row}: {reason}", reasons=reasons)
+
+
+class UnknownCharacterError(BadTextsError):
+    """Texts with characters that have no token, for a tokenizer without an unknown token.
+
+    It names all such texts.
+    """
+
+
+class PatternTimeoutError(BadTextsError):
+    """A regular expression that backtracks too long on a text.
+
+    It names one text: to look for others takes as long again.
+    """

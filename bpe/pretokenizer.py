@@ -4,15 +4,17 @@ Each name is a hand-written scanner of the core over one version of Unicode
 (``bpe._native.UNICODE_VERSION``), in linear time. Any other regular expression can be given by
 value, in the syntax of the package ``regex`` and over the Unicode of that package. Most run in the
 core, too, as a table (`bpe.pattern_table`). What a table cannot say, such as a backreference, runs
-in ``regex``: 10 to 100 times slower, and for as long as its backtracking takes.
+in ``regex``: 10 to 100 times slower, and within a time limit (`bpe.searching`).
 """
 
 from __future__ import annotations
 
 import difflib
-import functools
 import re
+from array import array
 from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
@@ -23,6 +25,7 @@ from bpe._native import PatternTable, scan
 from bpe.errors import PretokenizerError
 from bpe.normalizer import check_normalizer, normalize
 from bpe.pattern_table import pattern_table
+from bpe.searching import TimedSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -232,9 +235,19 @@ class Pretokenizer:
         return normalize(text, self.normalizer)
 
     def is_never_split(self, pretoken: bytes) -> bool:
-        """Whether a pattern of ``never_split`` matches all of a pre-token."""
-        return bool(self.never_split) and _matches_all(
-            pretoken.decode("utf-8", "surrogateescape"), self.never_split
+        """Whether a pattern of ``never_split`` matches all of a pre-token.
+
+        Raises:
+            PatternTimeoutError: a pattern backtracks too long.
+        """
+        if not self.never_split:
+            return False
+        text = pretoken.decode("utf-8", "surrogateescape")
+        return any(
+            _compiled(pattern).fullmatch(text)
+            if pattern in NEVER_SPLIT  # ours are linear
+            else TimedSearch(len(pretoken)).run(pattern, partial(compiled(pattern).fullmatch, text))
+            for pattern in self.never_split
         )
 
     def parts(self, text: bytes) -> Iterator[tuple[int, int, bool]]:
@@ -245,9 +258,13 @@ class Pretokenizer:
 
         Raises:
             PretokenizerError: a pattern matches only because of its surroundings.
+            PatternTimeoutError: a pattern backtracks too long.
         """
         position = 0
-        for begin, end in _byte_spans(text, lambda string: _matches(string, self.never_split)):
+        search = TimedSearch(len(text))
+        for begin, end in _byte_spans(
+            text, lambda characters: _matches(characters, self.never_split, search)
+        ):
             if begin > position:
                 yield position, begin, False
             yield begin, end, True
@@ -265,6 +282,7 @@ class Pretokenizer:
         Raises:
             PretokenizerError: a pattern of ``never_split`` matches only because of its
                 surroundings.
+            PatternTimeoutError: a pattern backtracks too long.
         """
         if not self.never_split:
             return self._cut(text)
@@ -277,7 +295,8 @@ class Pretokenizer:
         """The pieces of a text after normalization, as bytes.
 
         Raises:
-            EncodingError: a str holds a lone surrogate, which has no UTF-8.
+            EncodingError: a str holds a lone surrogate, which has no UTF-8, or a pattern
+                backtracks too long (PatternTimeoutError).
         """
         data = self.normalize(utf8(text))
         return [data[begin:end] for begin, end in self.spans(data)]
@@ -285,13 +304,15 @@ class Pretokenizer:
     def _cut(self, text: bytes) -> list[tuple[int, int]]:
         if self.name is not None:
             return _scanned(self.name, text)
+        search = TimedSearch(len(text))
         if isinstance(self.pattern, str):
-            return _isolated(self.pattern, text)
+            return _isolated(self.pattern, text, search)
         spans = [(0, len(text))] if text else []
         for step in self.pattern or ():
-            cut = _scanned if step in PRETOKENIZERS else _isolated
             spans = [
-                span for begin, end in spans for span in _shifted(cut(step, text[begin:end]), begin)
+                span
+                for begin, end in spans
+                for span in _shifted(_cut_once(step, text[begin:end], search), begin)
             ]
         return spans
 
@@ -338,21 +359,29 @@ def _shifted(spans: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
     return [(begin + by, end + by) for begin, end in spans] if by else spans
 
 
-def _isolated(pattern: str, text: bytes) -> list[tuple[int, int]]:
+def _cut_once(step: str, text: bytes, search: TimedSearch) -> list[tuple[int, int]]:
+    """The pieces of one of several patterns, as byte offsets."""
+    return _scanned(step, text) if step in PRETOKENIZERS else _isolated(step, text, search)
+
+
+def _isolated(pattern: str, text: bytes, search: TimedSearch) -> list[tuple[int, int]]:
     """The matches and the text between them, as byte offsets."""
     if table := pattern_table(pattern):
         return _scanned(table, text)
 
     def cut(characters: str) -> Iterator[tuple[int, int]]:
-        begin = 0
-        for match in compiled(pattern).finditer(characters):
-            if match.end() > match.start():
-                if match.start() > begin:
-                    yield begin, match.start()
-                yield match.span()
-                begin = match.end()
-        if begin < len(characters):
-            yield begin, len(characters)
+        def find(*, timeout: float) -> array[int]:
+            bounds = array("q", [0])
+            for match in compiled(pattern).finditer(characters, timeout=timeout):
+                begin, end = match.span()
+                if begin < end:
+                    bounds.append(begin)
+                    bounds.append(end)
+            bounds.append(len(characters))
+            return bounds
+
+        bounds = search.run(pattern, find)
+        return ((begin, end) for begin, end in pairwise(bounds) if begin < end)
 
     return list(_byte_spans(text, cut))
 
@@ -383,7 +412,7 @@ NEVER_SPLIT: dict[str, str] = {
 """Patterns by name."""
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def compiled(pattern: str) -> regex.Pattern[str]:
     """A regular expression of the package ``regex``.
 
@@ -421,12 +450,7 @@ def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
     return checked
 
 
-def _matches_all(text: str, patterns: Sequence[str]) -> bool:
-    """Whether a pattern matches a whole pre-token."""
-    return any(_compiled(pattern).fullmatch(text) for pattern in patterns)
-
-
-def _matches(text: str, patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _matches(text: str, patterns: Sequence[str], search: TimedSearch) -> Iterator[tuple[int, int]]:
     """The matches in a text, leftmost first; at one place, the first pattern wins.
 
     Empty matches are ignored.
@@ -436,13 +460,18 @@ def _matches(text: str, patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
 
     Raises:
         PretokenizerError: a pattern does not match its own match alone (lookaround).
+        PatternTimeoutError: a pattern backtracks too long.
     """
     position = 0
-    matches = {pattern: _next(pattern, text, 0) for pattern in patterns}
+
+    def next_match(pattern: str) -> regex.Match[str] | None:
+        return search.run(pattern, partial(_next, pattern, text, position))
+
+    matches = {pattern: next_match(pattern) for pattern in patterns}
     while True:
         for pattern, match in matches.items():
             if match is not None and match.start() < position:
-                matches[pattern] = _next(pattern, text, position)
+                matches[pattern] = next_match(pattern)
         best = min(
             ((match.start(), i, match) for i, match in enumerate(matches.values()) if match),
             default=None,
@@ -450,7 +479,8 @@ def _matches(text: str, patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
         if best is None:
             return
         match = best[2]
-        if match.re.fullmatch(match.group()) is None:
+        alone = partial(match.re.fullmatch, match.group())
+        if search.run(match.re.pattern, alone) is None:
             raise PretokenizerError(
                 f"never_split {match.re.pattern!r} matches {match.group()!r:.60} only because of "
                 "its surroundings (lookaround): the match alone must match too"
@@ -459,8 +489,8 @@ def _matches(text: str, patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
         position = match.end()
 
 
-def _next(pattern: str, text: str, position: int) -> regex.Match[str] | None:
-    matches = _compiled(pattern).finditer(text, position)
+def _next(pattern: str, text: str, position: int, *, timeout: float) -> regex.Match[str] | None:
+    matches = _compiled(pattern).finditer(text, position, timeout=timeout)
     return next((match for match in matches if match.end() > match.start()), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,8 +16,9 @@ from bpe.counting import text_blocks
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts
 from bpe.counts.runs import CutRuns, Runs, id_bytes
-from bpe.errors import CountsError, EncodingError
+from bpe.errors import CountsError, EncodingError, PatternTimeoutError
 from bpe.models import ByteLevel
+from bpe.searching import TimedSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +71,10 @@ def count_runs(
     counter = RunCounter(tokenizer, merge_pattern=merge_pattern, max_run=max_run)
     documents = size = runs = 0
     for block in text_blocks(texts):
-        runs += counter.add(block)
+        try:
+            runs += counter.add(block)
+        except PatternTimeoutError as error:
+            raise error.shifted(documents) from None
         documents += len(block)
         size += pc.sum(pc.binary_length(block)).as_py() or 0
     run, *pairs = counter.drain(1)
@@ -136,6 +141,7 @@ class RunCounter:
 
         Raises:
             EncodingError: a pre-token has 2^32 - 1 bytes or more.
+            PatternTimeoutError: a pattern backtracks too long on a text; then none is counted.
             TypeError: the texts are of another type.
             ValueError: a text is null.
         """
@@ -201,15 +207,21 @@ def eligible_ids(tokenizer: Tokenizer, *, merge_pattern: str) -> list[int]:
         tokenizer: of words.
         merge_pattern: a regular expression, searched for in each token; a byte that is not part of
             well-formed UTF-8 is neither letter, number, mark nor space.
+
+    Raises:
+        PatternTimeoutError: it backtracks too long on a token.
     """
     search = regex.compile(merge_pattern).search
+
+    def is_searched(token: bytes) -> bool:
+        text = token.decode("utf-8", "surrogateescape")
+        return TimedSearch(len(token)).run(merge_pattern, partial(search, text)) is not None
+
     special = {*tokenizer.special_tokens.values(), *tokenizer.added_tokens.values()}
     tokens = {
         id_: token
         for id_, token in enumerate(tokenizer.tokens)
-        if token is not None
-        and id_ not in special
-        and search(token.decode("utf-8", "surrogateescape"))
+        if token is not None and id_ not in special and is_searched(token)
     }
     encoded = tokenizer.encode_batch(pa.array(list(tokens.values()), pa.large_binary()))
     return [id_ for id_, ids in zip(tokens, encoded, strict=True) if ids == [id_]]

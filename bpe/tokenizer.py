@@ -224,6 +224,7 @@ class Tokenizer(Vocabulary):
                 dropout is asked of WordPiece, which has no merges.
             UnknownCharacterError: the text holds a character without a token, and the model has
                 no unknown token.
+            PatternTimeoutError: a pattern backtracks too long on the text.
         """
         noise = Noise.of(dropout, lambda: row_seeds(seed, 1))
         return self._text_encoder.text(utf8(text), allowed_special=allowed_special, noise=noise)
@@ -276,6 +277,7 @@ class Tokenizer(Vocabulary):
                 array has more than 2^31 - 1 tokens, too many for its offsets: pass smaller arrays.
             UnknownCharacterError: texts hold characters without a token, and the model has no
                 unknown token; the error has the numbers of all such rows.
+            PatternTimeoutError: a pattern backtracks too long on a text; the error has its row.
             TypeError: the column is not of text.
         """
         texts = text_array(texts)

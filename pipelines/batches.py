@@ -19,7 +19,8 @@ from bpe._arrow import utf8
 from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_from_ipc, run_from_table, run_table
-from bpe.errors import BpeError, CountsError, EncodingError
+from bpe.errors import BadTextsError, BpeError, CountsError, EncodingError
+from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.count.steps import shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.steps import check_named_tokens, token_of_role
@@ -220,7 +221,7 @@ class IdEncoder:
         self._id_type = smallest_id_type(tokenizer, EncodeSettings(id_type=id_type))
 
     def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:
-        """Encode texts without nulls; a batch that fails is halved until only bad texts fail.
+        """Encode texts without nulls; of a batch that fails, all but the bad ones.
 
         Args:
             texts: string, large_string, binary or large_binary.
@@ -233,7 +234,7 @@ class IdEncoder:
             self._encode(chunk, first, use, chunks, bad)
             first += len(chunk)
         lists = pa.list_(pa.type_for_alias(self._id_type))
-        return EncodedTexts(ids=pa.chunked_array(chunks, lists), bad=bad)
+        return EncodedTexts(ids=pa.chunked_array(chunks, lists), bad=dict(sorted(bad.items())))
 
     def _encode(
         self,
@@ -247,6 +248,13 @@ class IdEncoder:
             ids = self._tokenizer.encode_arrow(
                 texts, allowed_special=self._allowed, id_type=self._id_type, cache_use=use
             )
+        except BadTextsError as error:
+            bad.update((first + row, reason) for row, reason in error.reasons.items())
+            for begin, end in pairwise([-1, *error.rows, len(texts)]):
+                if end - begin > 1:
+                    good = texts.slice(begin + 1, end - begin - 1)
+                    self._encode(good, first + begin + 1, use, chunks, bad)
+            return
         except BpeError as error:
             if len(texts) == 1:
                 bad[first] = str(error).removeprefix("row 0: ")
@@ -331,7 +339,7 @@ def with_ids(
 # Counting.
 
 
-class TextCounters(Generic[Key]):
+class TextCounters(Generic[Key, Element]):
     """Counts texts in batches, for each key by itself, such as the window of an element.
 
     Args:
@@ -340,31 +348,37 @@ class TextCounters(Generic[Key]):
 
     Attributes:
         totals: of all texts that were counted.
+        bad: elements whose texts cannot be counted, each with the reason; the caller takes them.
     """
 
     def __init__(self, make: Callable[[], PretokenCounter], *, flush_bytes: int) -> None:
         self._make = make
         self._flush_bytes = flush_bytes
         self._counters: dict[Key, PretokenCounter] = {}
-        self._batches: dict[Key, list[str | bytes]] = {}
+        self._batches: dict[Key, tuple[list[Element], list[str | bytes]]] = {}
         self._rows = self._nbytes = 0  # of the texts that wait
         self.totals = Totals()
+        self.bad: list[tuple[Element, str]] = []
 
-    def add(self, key: Key, text: str | bytes) -> bool:
-        """Take a text, ASCII or UTF-8; whether the counters are full, and should be drained."""
-        self._batches.setdefault(key, []).append(text)
+    def add(self, key: Key, element: Element, text: str | bytes) -> bool:
+        """Take the text of an element, ASCII or UTF-8; whether counters should be drained."""
+        elements, texts = self._batches.setdefault(key, ([], []))
+        elements.append(element)
+        texts.append(text)
         self._rows += 1
         self._nbytes += len(text)
         if self._nbytes < BATCH_BYTES and self._rows < BATCH_ROWS:
             return False
         self._count_batches()
-        return self._full()
+        return self.full()
 
-    def add_column(self, key: Key, texts: pa.ChunkedArray) -> bool:
-        """Count texts without nulls; whether the counters are full, and should be drained."""
+    def add_column(self, key: Key, texts: pa.ChunkedArray) -> dict[int, str]:
+        """Count texts without nulls; why some cannot be counted, by row."""
+        bad, first = dict[int, str](), 0
         for chunk in texts.chunks:
-            self._count(key, chunk)
-        return self._full()
+            bad.update((first + row, why) for row, why in self._count(key, chunk).items())
+            first += len(chunk)
+        return bad
 
     def drain(self, shards: int) -> Iterator[tuple[Key, tuple[int, bytes]]]:
         """(key, (shard, Arrow IPC)) of all texts so far; the counters are empty afterwards."""
@@ -374,22 +388,28 @@ class TextCounters(Generic[Key]):
             for message in shard_messages(counter.drain(shards)):
                 yield key, message
 
-    def _full(self) -> bool:
+    def full(self) -> bool:
+        """Whether the counters should be drained."""
         return sum(counter.nbytes for counter in self._counters.values()) > self._flush_bytes
 
     def _count_batches(self) -> None:
-        for key, texts in self._batches.items():
-            self._count(key, pa.array(texts, pa.large_binary()))
+        for key, (elements, texts) in self._batches.items():
+            bad = self._count(key, pa.array(texts, pa.large_binary()))
+            self.bad += [(elements[row], why) for row, why in bad.items()]
         self._batches, self._rows, self._nbytes = {}, 0, 0
 
-    def _count(self, key: Key, texts: pa.Array) -> None:
+    def _count(self, key: Key, texts: pa.Array) -> dict[int, str]:
         if key not in self._counters:
             self._counters[key] = self._make()
+        reasons: dict[int, str] = {}
+        pretokens, bad = use_good_rows((texts,), self._counters[key].add, reasons.__setitem__)
+        texts = without(texts, bad)
         self.totals += Totals(
             documents=len(texts),
             bytes=pc.sum(pc.binary_length(texts)).as_py() or 0,
-            pretokens=self._counters[key].add(texts),
+            pretokens=pretokens,
         )
+        return dict(sorted(reasons.items()))
 
 
 class RunBatch:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from bpe._native import scan
 from bpe.counts.files import run_from_ipc, run_table
 from bpe.diff import same_tokens, token_sizes
-from bpe.errors import UnknownCharacterError
+from bpe.errors import BadTextsError
 from bpe.explain import visible
 from bpe.pretokenizer import Pretokenizer
 from pipelines.encode.steps import unknown_id
@@ -426,10 +426,10 @@ def _difference(
 
 
 def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> np.ndarray[Any, Any]:
-    """How many tokens each piece has; -1 where it has characters without one."""
+    """How many tokens each piece has; -1 where it cannot be encoded."""
     try:
         lists = tokenizer.encode_arrow(pieces)
-    except UnknownCharacterError as error:
+    except BadTextsError as error:
         unknown = np.zeros(len(pieces), bool)
         unknown[list(error.rows)] = True
         known = _lengths(tokenizer, pieces.filter(pa.array(~unknown)))

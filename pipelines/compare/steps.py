@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from bpe.errors import UnknownCharacterError
+from bpe.errors import BadTextsError
 from pipelines import storage
 from pipelines.compare.measures import (
     USED_GROUPS,
@@ -22,8 +23,7 @@ from pipelines.compare.measures import (
     measure_block,
     without_used,
 )
-from pipelines.corpus.documents import BadRecord
-from pipelines.corpus.documents.block import without
+from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.reading import SplitReader, check_failures
 from pipelines.count.steps import drained
@@ -36,7 +36,7 @@ from pipelines.settings import EncodeSettings
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
     from bpe.counting import PretokenCounter
@@ -198,11 +198,7 @@ class SplitComparer:
         sources = {piece.file_index: piece for piece in split.pieces}
         with SplitReader(split, job.reading, failures) as reader:
             for block in reader:
-                encoded = self._encode(block)
-                for row, reason in encoded.bad:
-                    raw = block.texts[row].as_buffer().to_pybytes()
-                    source = sources[block.file_indexes[row].as_py()]
-                    reader.set_aside(BadRecord.of(source, block.places[row].as_py(), reason, raw))
+                encoded = self._encode(block, partial(reader.set_row_aside, block))
                 whole.add(self._measured(encoded, [TOTAL], np.zeros(len(encoded.texts), np.int64)))
                 if job.by is not None:
                     groups.add(self._measured(encoded, *_groups(encoded.column, job, sources)))
@@ -226,49 +222,35 @@ class SplitComparer:
             encoded.texts, encoded.lists, meters=self._meters, groups=keys, codes=codes
         )
 
-    def _encode(self, block: Block) -> _Encoded:
-        """Encode a block with all tokenizers, but for what one of them has no tokens for."""
+    def _encode(self, block: Block, set_aside: Callable[[int, str], None]) -> _Encoded:
+        """Encode a block with all tokenizers, but for the texts that one of them cannot encode."""
         column = block.kept[0] if block.kept else block.file_indexes
-        lists, rows = self._lists(block.texts)
-        if not rows:
-            return _Encoded(texts=block.texts, lists=lists, column=column)
-        texts = without(block.texts, rows)
-        return _Encoded(
-            texts=texts,
-            lists=self._lists(texts)[0],
-            column=without(column, rows),
-            bad=tuple((row, self._reason(block.texts.slice(row, 1))) for row in rows),
-        )
+        lists, bad = use_good_rows((block.texts,), self._lists, set_aside)
+        return _Encoded(texts=without(block.texts, bad), lists=lists, column=without(column, bad))
 
-    def _lists(self, texts: pa.Array) -> tuple[list[pa.ListArray], list[int]]:
-        """The ids of each tokenizer, or the rows that one of them cannot encode."""
-        tried = [_encoded(tokenizer, texts) for tokenizer in self._tokenizers]
-        lists = [one for one in tried if isinstance(one, pa.Array)]
-        errors = [one for one in tried if isinstance(one, UnknownCharacterError)]
-        return lists, sorted({row for error in errors for row in error.rows})
+    def _lists(self, texts: pa.Array) -> list[pa.ListArray]:
+        """The ids of each tokenizer.
 
-    def _reason(self, text: pa.Array) -> str:
+        Raises:
+            BadTextsError: a tokenizer cannot encode some texts; their reasons name it.
+        """
+        lists = []
         for name, tokenizer in zip(self._job.names, self._tokenizers, strict=True):
-            if isinstance(error := _encoded(tokenizer, text), UnknownCharacterError):
-                return f"{name}: {str(error).removeprefix('row 0: ')}"
-        raise AssertionError("a text has characters without a token in some company only")
-
-
-def _encoded(tokenizer: Tokenizer, texts: pa.Array) -> pa.ListArray | UnknownCharacterError:
-    try:
-        return tokenizer.encode_arrow(texts)
-    except UnknownCharacterError as error:
-        return error
+            try:
+                lists.append(tokenizer.encode_arrow(texts))
+            except BadTextsError as error:  # noqa: PERF203 - which of them
+                reasons = {row: f"{name}: {reason}" for row, reason in error.reasons.items()}
+                raise BadTextsError(str(error), reasons=reasons) from None
+        return lists
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Encoded:
-    """Documents of a block, their ids by tokenizer, what groups them, and rows left out."""
+    """Documents of a block, their ids by tokenizer, and what groups them."""
 
     texts: pa.Array
     lists: list[pa.ListArray]
     column: pa.Array
-    bad: tuple[tuple[int, str], ...] = ()
 
 
 def _groups(

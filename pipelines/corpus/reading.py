@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from bpe.counts.manifest import DeadLetters
 from pipelines import storage
-from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.documents import BadRecord, ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
 from pipelines.corpus.groups import named_groups
 from pipelines.errors import InputError, RecordError, StoppedError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.corpus.documents import BadRecord, Block, KeptColumn
+    from pipelines.corpus.documents import Block, KeptColumn
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
     from pipelines.settings import InputSettings
@@ -167,6 +167,16 @@ class SplitReader:
             self._dead = self._open.enter_context(replacing(self._dead_path))
         self._dead.write(dead_letter(bad))
         counter("dead_letters").inc()
+
+    def set_row_aside(self, block: Block, row: int, reason: str) -> None:
+        """Set a document of a block aside; raises as `set_aside`."""
+        (source,) = (
+            piece
+            for piece in self._split.pieces
+            if piece.file_index == block.file_indexes[row].as_py()
+        )
+        raw = block.texts[row].as_buffer().to_pybytes()
+        self.set_aside(BadRecord.of(source, block.places[row].as_py(), reason, raw))
 
     def finish(self) -> DeadLetters | None:
         """Close the split's dead letters and say what is in them; None where there are none."""

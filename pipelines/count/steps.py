@@ -6,10 +6,11 @@ order to the same run, and a run has one file.
 
 from __future__ import annotations
 
-import functools
 import json
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ from bpe.counts.pruning import Losses, prune
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
 from pipelines import storage
+from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.groups import by_group, with_sources
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.corpus.mix import sources_of
@@ -47,7 +49,7 @@ from pipelines.settings import SHARDS
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from bpe import Tokenizer
     from bpe._native import CountRun
@@ -219,23 +221,21 @@ class GroupCounters:
         """Bytes of memory for the counts."""
         return sum(one.nbytes for one in self._counters.values())
 
-    def add(self, block: Block) -> int:
-        """Count the documents of a block; returns the number of their pre-tokens.
+    def add(self, block: Block, set_aside: SetAside) -> Totals:
+        """Count the documents of a block, as `count_block` does.
 
         Raises:
             InputError: there are too many groups.
         """
-        pretokens = 0
+        totals = Totals()
         for group, documents in by_group(block):
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
                 self._counters[group] = self._job.counter(self._tokenizer)
-            counted = count_block(documents, self._job, self._counters[group])
-            pretokens += counted
-            self._totals[group] = self._totals.get(group, Totals()) + Totals(
-                documents=len(documents), bytes=text_bytes(documents.texts), pretokens=counted
-            )
-        return pretokens
+            counted = count_block(documents, self._job, self._counters[group], set_aside)
+            totals += counted
+            self._totals[group] = self._totals.get(group, Totals()) + counted
+        return totals
 
     def drained(self) -> Iterator[tuple[tuple[str, int], bytes]]:
         """Empty all counters: ((group, shard), run)."""
@@ -252,6 +252,7 @@ class GroupCounters:
 
 
 Counters = AnyCounter | GroupCounters
+SetAside = Callable[["Block", int, str], None]
 Outcome = CountsPart | CutRuns | Losses | Totals | DeadLetters  # of the steps, for a manifest
 Result = Outcome | InGroup
 
@@ -283,24 +284,21 @@ def count_split(
         RecordError: one bad record more than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    size = pretokens = 0
+    totals = Totals()
     with SplitReader(split, reading, failures) as reader:
         for block in reader:
             if job.sources:
                 block = with_sources(block, split.pieces)  # noqa: PLW2901
-            pretokens += count_block(block, job, counts)
-            size += text_bytes(block.texts)
+            totals += count_block(block, job, counts, reader.set_row_aside)
             if counts.nbytes > job.flush_bytes:
                 yield from drained(counts, job)
         dead = reader.finish()
-    counter("pretokens_counted").inc(pretokens)
-    counter("text_bytes_counted").inc(size)
-    yield Totals(
-        documents=reader.documents,
-        bytes=size,
-        pretokens=pretokens,
+    counter("pretokens_counted").inc(totals.pretokens)
+    counter("text_bytes_counted").inc(totals.bytes)
+    yield replace(
+        totals,
         failures=reader.bad_records,
-        formats={split.pieces[0].format: reader.documents},  # a split has one
+        formats={split.pieces[0].format: totals.documents},  # a split has one
     )
     if isinstance(counts, GroupCounters):
         yield from counts.finish_split(split.pieces[0].format)
@@ -308,13 +306,30 @@ def count_split(
         yield dead
 
 
-def count_block(block: Block, job: CountJob, counts: Counters) -> int:
-    """Count the documents of a block; returns the number of their pre-tokens, or runs."""
+def count_block(block: Block, job: CountJob, counts: Counters, set_aside: SetAside) -> Totals:
+    """Count the documents of a block, but for those that cannot be counted.
+
+    Args:
+        block: of documents.
+        job: how they are counted.
+        counts: counts them.
+        set_aside: takes the others: the block, the row in it and the reason.
+
+    Returns:
+        Documents, bytes of text, and pre-tokens (or runs).
+    """
     if isinstance(counts, GroupCounters):
-        return counts.add(block)
-    if isinstance(counts, RunCounter):
-        return counts.add(block.texts)
-    return counts.add(block.texts, _places(block) if job.track_order else None)
+        return counts.add(block, set_aside)
+
+    def add(texts: pa.Array, places: pa.Int64Array | None = None) -> int:
+        if isinstance(counts, RunCounter):
+            return counts.add(texts)
+        return counts.add(texts, places)
+
+    columns = (block.texts, _places(block)) if job.track_order else (block.texts,)
+    pretokens, bad = use_good_rows(columns, add, partial(set_aside, block))
+    texts = without(block.texts, bad)
+    return Totals(documents=len(texts), bytes=text_bytes(texts), pretokens=pretokens)
 
 
 def _places(block: Block) -> pa.Int64Array:
@@ -442,9 +457,9 @@ def manifest_of(
         inputs=tuple(files),
         dead_letters=tuple(sorted(dead, key=lambda letters: letters.file)),
         parts=tuple(sorted(parts, key=lambda part: part.file)),
-        prune=functools.reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
+        prune=reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
         runs=job.runs,
-        cut=functools.reduce(operator.add, cuts) if cuts else None,
+        cut=reduce(operator.add, cuts) if cuts else None,
     )
 
 

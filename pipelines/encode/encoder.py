@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe.errors import UnknownCharacterError
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents import BadRecord
-from pipelines.corpus.documents.block import without
+from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.keys import document_keys
 from pipelines.corpus.mix import mix_hashes
 from pipelines.encode.rows import Documents, with_ends
@@ -21,7 +20,7 @@ from pipelines.encode.validation import held_out
 from pipelines.settings import MAX_ROW_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bpe import Tokenizer
     from pipelines.corpus.documents import Block
@@ -40,7 +39,6 @@ class EncodedBlock:
         documents: what becomes rows: the ids with those put at their ends.
         places: where in its file each begins, as in a block.
         file_indexes: the number of the file of each.
-        bad: documents that were left out: no row holds them, or no tokens.
         held_out: whether each is held out for validation; None where none is.
         hashes: that order the documents of a source of a mix; None where nobody asked for them.
     """
@@ -50,7 +48,6 @@ class EncodedBlock:
     documents: Documents
     places: pa.Int64Array
     file_indexes: pa.Int32Array
-    bad: tuple[BadRecord, ...] = ()
     held_out: pa.BooleanArray | None = None
     hashes: pa.UInt64Array | None = None
 
@@ -106,14 +103,19 @@ class SplitEncoder:
             for index, piece in self._sources.items()
         }
 
-    def encode(self, block: Block) -> EncodedBlock:
-        """Encode the documents of a block, those that are taken."""
+    def encode(self, block: Block, set_aside: Callable[[BadRecord], object]) -> EncodedBlock:
+        """Encode the documents of a block, those that are taken.
+
+        Args:
+            block: of documents.
+            set_aside: takes the documents that no row holds, or that cannot be encoded.
+        """
         kept = block.kept
         if self._layout.has_keys:
             kept += (document_keys(block),)
         if len(kept) < len(self._layout.kept):  # a block of no document
             kept = tuple(pa.array([], field.type) for field in self._layout.kept)
-        columns = (block.ids, block.texts, block.places, block.file_indexes, *kept)
+        columns = (block.texts, block.places, block.file_indexes, block.ids, *kept)
         if share := self._settings.validation:
             columns += (held_out(block, share),)
         if self._measures:
@@ -121,23 +123,23 @@ class SplitEncoder:
         if self._mix is not None:
             taken = self._mix.takes(block, self._settings.mix_seed)
             columns = tuple(column.filter(taken) for column in columns)
-        try:
-            plain = self._encode(columns)
-        except UnknownCharacterError as error:
-            bad = [self._unknown(columns, row) for row in error.rows]
-            columns = tuple(without(column, error.rows) for column in columns)
-            plain = self._encode(columns)
-        else:
-            bad = []
+        of_block = columns
+        plain, bad = use_good_rows(
+            columns,
+            self._encode,
+            lambda row, reason: set_aside(self._bad(of_block, row, reason)),
+        )
+        columns = tuple(without(column, bad) for column in columns)
         input_ids = with_ends(plain, prepend=self._layout.prepend, append=self._layout.append)
         if self._limited and len(input_ids.values) > MAX_ROW_TOKENS:
             fits = pc.less_equal(pc.list_value_length(input_ids), MAX_ROW_TOKENS)
-            bad += self._too_long(columns, input_ids, fits)
+            for record in self._too_long(columns, input_ids, fits):
+                set_aside(record)
             plain, input_ids, *rest = (
                 column.filter(fits) for column in (plain, input_ids, *columns)
             )
             columns = tuple(rest)
-        ids, texts, places, files, *kept_columns = columns
+        texts, places, files, ids, *kept_columns = columns
         hashes = kept_columns.pop() if self._measures else None
         marks = kept_columns.pop() if share else None
         return EncodedBlock(
@@ -146,13 +148,13 @@ class SplitEncoder:
             documents=Documents(ids=ids, kept=tuple(kept_columns), input_ids=input_ids),
             places=places,
             file_indexes=files,
-            bad=tuple(bad),
             held_out=marks,
             hashes=hashes,
         )
 
-    def _encode(self, columns: tuple[pa.Array, ...]) -> pa.ListArray:
-        _, texts, places, files, *_ = columns
+    def _encode(
+        self, texts: pa.Array, places: pa.Int64Array, files: pa.Int32Array, *_: pa.Array
+    ) -> pa.ListArray:
         dropout = self._settings.dropout
         if not dropout:
             return self._tokenizer.encode_arrow(
@@ -171,17 +173,9 @@ class SplitEncoder:
         )
 
     def _bad(self, columns: tuple[pa.Array, ...], row: int, reason: str) -> BadRecord:
-        _, texts, places, files, *_ = columns
+        texts, places, files, *_ = columns
         text = texts[row].as_buffer().to_pybytes()
         return BadRecord.of(self._sources[files[row].as_py()], places[row].as_py(), reason, text)
-
-    def _unknown(self, columns: tuple[pa.Array, ...], row: int) -> BadRecord:
-        one = tuple(column.slice(row, 1) for column in columns)
-        try:
-            self._encode(one)
-        except UnknownCharacterError as error:
-            return self._bad(columns, row, str(error))
-        raise AssertionError("a text has characters without a token in some company only")
 
     def _too_long(
         self, columns: tuple[pa.Array, ...], input_ids: pa.ListArray, fits: pa.BooleanArray

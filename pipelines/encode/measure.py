@@ -118,7 +118,7 @@ def measure_split(
     ):
         spilled = SpillWriter(sink, _SCHEMA, destinations, run_bytes=run_bytes)
         for block in reader:
-            measured, to = _measured(encoder.encode(block), owners)
+            measured, to = _measured(encoder.encode(block, lambda _: None), owners)
             spilled.add(measured, to)
             np.add.at(documents, to, 1)
             np.add.at(tokens, to, measured.column(_TOKENS).to_numpy())

@@ -132,9 +132,7 @@ def shuffle_split(
         runs = SpillWriter(sink, shuffle_schema(layout), job.destinations, run_bytes=run_bytes)
         documents = 0
         for block in reader:
-            encoded = encoder.encode(block)
-            for bad in encoded.bad:
-                reader.set_aside(bad)
+            encoded = encoder.encode(block, reader.set_aside)
             if observe is not None:
                 observe(encoded)
             documents += len(encoded.texts)

@@ -267,9 +267,7 @@ def encode_split(
 
         def documents() -> Iterator[list[tuple[Documents, int]]]:
             for block in reader:
-                encoded = encoder.encode(block)
-                for bad in encoded.bad:
-                    reader.set_aside(bad)
+                encoded = encoder.encode(block, reader.set_aside)
                 if observe is not None:
                     observe(encoded)
                 some = (encoded.half(held_out=half.held_out) for half in halves)

@@ -19,16 +19,19 @@ from pipelines.batches import (
     column_of,
     count_pairs,
     split_nulls,
+    split_rows,
     text_of,
 )
 from pipelines.count.job import MergeRuns
 from pipelines.count.steps import FLUSH_BYTES
 from pipelines.elements import (
+    BAD,
     BadElement,
     ExceptionHandling,
     bad_outputs,
     check_field,
     in_window,
+    raise_bad,
 )
 from pipelines.errors import RecordError
 from pipelines.failures import Failures, job_errors
@@ -38,6 +41,8 @@ from pipelines.settings import SHARDS, PretokenSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from apache_beam.utils.windowed_value import WindowedValue
 
 _GATHERED = 1 << 16
 
@@ -80,7 +85,8 @@ class CountPretokens(ExceptionHandling):
         text_field: the field or column that holds the text.
         **arguments: options, as below.
 
-    An element without a text, or whose text is no Unicode, fails the pipeline;
+    An element without a text, whose text is no Unicode, or on which a pattern takes too long fails
+    the pipeline;
     ``with_exception_handling()`` makes the result a pair of counts and bad elements.
 
     Raises:
@@ -178,22 +184,30 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
 
     def start_bundle(self) -> None:
         settings = self._settings
-        self._counters = TextCounters[Any](
+        self._counters = TextCounters[Any, Any](
             lambda: PretokenCounter(settings.cut, special_tokens=settings.special_tokens),
             flush_bytes=FLUSH_BYTES,
         )
 
-    def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> Iterator[Any]:
+    def process(
+        self,
+        element: Any,
+        window: Any = beam.DoFn.WindowParam,
+        windowed: WindowedValue = beam.DoFn.WindowedValueParam,
+    ) -> Iterator[Any]:
         try:
             if isinstance(element, (pa.Table, pa.RecordBatch)):
                 table, bad = split_nulls(as_table(element), self._text_field)
                 yield from bad_outputs(bad, collects=self._collects)
-                full = self._counters.add_column(window, column_of(table, self._text_field))
+                slow = self._counters.add_column(window, column_of(table, self._text_field))
+                yield from bad_outputs(split_rows(table, slow)[1], collects=self._collects)
+                full = self._counters.full()
             else:
-                full = self._counters.add(window, text_of(element, self._text_field))
+                full = self._counters.add(window, windowed, text_of(element, self._text_field))
         except RecordError as error:
             yield from bad_outputs([(element, str(error))], collects=self._collects)
             return
+        yield from self._bad()
         if full:
             yield from self._drain()
 
@@ -210,6 +224,16 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def _drain(self) -> Iterator[Any]:
         for window, message in self._counters.drain(SHARDS):
             yield in_window(message, window)
+        yield from self._bad()
+
+    def _bad(self) -> Iterator[Any]:
+        """Elements whose texts cannot be counted, each in its own window, at its own time."""
+        bad, self._counters.bad = self._counters.bad, []
+        for windowed, reason in bad:
+            if not self._collects:
+                raise_bad(windowed.value, reason)
+            value = windowed.with_value(BadElement(windowed.value, reason))
+            yield beam.pvalue.TaggedOutput(BAD, value)
 
 
 def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:

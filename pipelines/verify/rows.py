@@ -235,8 +235,9 @@ class DocumentsAgain:
         for block in read_split(self.split, self.reading):
             if stopped():
                 raise StoppedError
-            encoded = encoder.encode(block)
-            self.failures += len(block.bad) + len(encoded.bad)
+            bad = list(block.bad)
+            encoded = encoder.encode(block, bad.append)
+            self.failures += len(bad)
             half, texts = encoded.half(held_out=self.split.held_out)
             check_decoded(encoded, self.tokenizer, self.layout.settings, self.path)
             if self.tally is not None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
-from pipelines.corpus.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
 from pipelines.encode.manifest import read_encoded
@@ -205,13 +205,14 @@ def test_characters_without_a_token_are_bad_records(tmp_path: Path) -> None:
         Split(part=0, parts=1, pieces=(source,)),
         layout=RowLayout(settings=RowSettings(), id_type="uint16"),
     )
-    encoded = encoder.encode(block)
+    bad: list[BadRecord] = []
+    encoded = encoder.encode(block, bad.append)
     assert encoded.documents.ids.to_pylist() == ["d0", "d2"]
     assert [len(ids) for ids in encoded.documents.input_ids] == [9, 6]
-    assert [bad.place for bad in encoded.bad] == [block.places[row].as_py() for row in (1, 3)]
-    assert [bad.raw for bad in encoded.bad] == [b"high", b"slow?"]
-    assert "'h'" in encoded.bad[0].reason
-    assert "'?'" in encoded.bad[1].reason
+    assert [record.place for record in bad] == [block.places[row].as_py() for row in (1, 3)]
+    assert [record.raw for record in bad] == [b"high", b"slow?"]
+    assert "'h'" in bad[0].reason
+    assert "'?'" in bad[1].reason
 
 
 def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ import codecs
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe import _native
 from bpe._arrow import text_column
+from bpe.errors import BadTextsError
 from pipelines.corpus.documents.types import parse_type
 from pipelines.errors import ConfigError
 from pipelines.formats import FILE_FORMATS
@@ -20,11 +21,12 @@ from pipelines.option import changed
 from pipelines.settings import LARGEST_RECORD, MAX_RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pipelines.corpus.splits import FileRange
     from pipelines.settings import InputSettings
 
+Result = TypeVar("Result")
 BLOCK_BYTES = 4 << 20
 RAW_BYTES = 64 << 10
 
@@ -277,9 +279,35 @@ def malformed_rows(texts: pa.LargeBinaryArray) -> list[int]:
 
 def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
     """``array`` without ``rows`` (ascending row numbers)."""
+    if not rows:
+        return array
     bounds = [-1, *rows, len(array)]
     kept = [array.slice(before + 1, after - before - 1) for before, after in pairwise(bounds)]
     return pa.concat_arrays(kept)
+
+
+def use_good_rows(
+    columns: tuple[pa.Array, ...],
+    use: Callable[..., Result],
+    set_aside: Callable[[int, str], object] = lambda _row, _reason: None,
+) -> tuple[Result, list[int]]:
+    """What ``use`` makes of the rows that it takes, and the numbers of the others, ascending.
+
+    Args:
+        columns: of equal length; the first has texts.
+        use: called with the columns; again with fewer rows each time it raises `BadTextsError`.
+        set_aside: called at once with each row that is left out, and the reason.
+    """
+    rows, bad = list(range(len(columns[0]))), list[int]()
+    while True:
+        try:
+            return use(*columns), sorted(bad)
+        except BadTextsError as error:  # noqa: PERF203 - rarely more than once
+            for row, reason in error.reasons.items():
+                set_aside(rows[row], reason)
+                bad.append(rows[row])
+            columns = tuple(without(column, error.rows) for column in columns)
+            rows = [row for number, row in enumerate(rows) if number not in error.reasons]
 
 
 def malformed(raw: bytes | pa.Buffer) -> str:

@@ -1,0 +1,167 @@
+"""A document on which a pattern backtracks too long is a bad record of every job that cuts text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing.util import assert_that, equal_to
+
+import bpe
+from bpe import searching
+from pipelines.compare.steps import TokenizerFile
+from pipelines.errors import RecordError
+from pipelines.settings import EncodeSettings, Execution, OutputSettings, PretokenSettings
+from pipelines.transforms.counting import CountPretokens
+from pipelines.transforms.encoding import EncodeDocuments
+from tests import jobs
+from tests.cli.process import bpe as command
+from tests.pipelines.corpora import decoded, write_jsonl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.pipelines.corpora import Corpus
+
+SLOW = r"(x|a|aa)+(?<!z)$"
+EVIL = "a" * 60 + "!"
+TEXTS = ["good", EVIL, "better", "", EVIL + "?", "best"]
+GOOD = ["good", "better", "", "best"]
+REASON = f"the pattern {SLOW!r} is too slow for this text"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A time limit that tests can wait for; workers are threads."""
+    monkeypatch.setattr(searching, "SECONDS", 0.2)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return write_jsonl(tmp_path / "in" / "docs.jsonl", TEXTS)
+
+
+def output(folder: Path) -> OutputSettings:
+    return OutputSettings(directory=str(folder))
+
+
+def reasons(folder: Path) -> list[str]:
+    lines = [
+        json.loads(line)
+        for path in sorted((folder / "dead-letters").iterdir())
+        for line in path.read_bytes().splitlines()
+    ]
+    assert [json.loads(line["raw"]) if line["raw"][0] == "{" else line["raw"] for line in lines]
+    return [line["reason"] for line in lines]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("group_by", [None, "id"])
+def test_counting_sets_such_documents_aside(
+    corpus: Corpus, tmp_path: Path, group_by: str | None
+) -> None:
+    inputs = replace(corpus.inputs(max_failures=2), split_size=None)
+    done = jobs.count(
+        inputs=inputs,
+        pretokens=PretokenSettings(pattern=SLOW),
+        settings=jobs.CountSettings(group_by=group_by),
+        output=output(tmp_path / "counts"),
+        execution=Execution(workers=1),
+    )
+    assert (done.documents, done.failures) == (len(GOOD), 2)
+    assert all(reason.startswith(REASON) for reason in reasons(tmp_path / "counts"))
+    if group_by is None:
+        counts = bpe.count_pretokens(GOOD, pattern=SLOW)
+        assert (done.pretokens, done.bytes) == (counts.totals.pretokens, counts.totals.bytes)
+        verified = jobs.verify(directory=str(tmp_path / "counts"), inputs=inputs)
+        assert verified.documents == len(GOOD)
+    with pytest.raises(RecordError, match=r"docs\.jsonl, record at byte .*too slow"):
+        jobs.count(
+            inputs=corpus.inputs(max_failures=1),
+            pretokens=PretokenSettings(pattern=SLOW),
+            settings=jobs.CountSettings(group_by=group_by),
+            output=output(tmp_path / "refused"),
+            execution=Execution(workers=1),
+        )
+
+
+@pytest.mark.usefixtures("impatient")
+def test_encoding_and_comparing_set_them_aside(corpus: Corpus, tmp_path: Path) -> None:
+    tokenizer = bpe.train(bpe.count_pretokens(GOOD, pattern=SLOW), max_merges=3)
+    tokenizer.save(path := tmp_path / "tokenizer.json", dialect="beam-bpe")
+    bpe.train(bpe.count_pretokens(GOOD), max_merges=3).save(other := tmp_path / "other.json")
+    inputs = corpus.inputs(max_failures=2)
+    done = jobs.encode(
+        inputs=inputs,
+        tokenizer=str(path),
+        encoding=EncodeSettings(dropout=0.1),
+        output=output(tmp_path / "ids"),
+        execution=Execution(workers=2),
+    )
+    assert (done.documents, done.failures) == (len(GOOD), 2)
+    assert [text for _, text in decoded(tmp_path / "ids")] == GOOD
+    assert all(reason.startswith(REASON) for reason in reasons(tmp_path / "ids"))
+    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs).documents == len(GOOD)
+    compared = jobs.compare(
+        inputs=inputs,
+        tokenizers=(
+            TokenizerFile(name="other", path=str(other)),
+            TokenizerFile(name="slow", path=str(path)),
+        ),
+        execution=Execution(workers=1),
+    )
+    assert compared["total"]["documents"] == len(GOOD)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_transforms_have_an_output_for_them() -> None:
+    tokenizer = bpe.train(bpe.count_pretokens(GOOD, pattern=SLOW), max_merges=3)
+    table = pa.table({"text": TEXTS})
+    elements: list[Any] = [*TEXTS, {"text": EVIL, "n": 5}]
+    slow = [EVIL, EVIL + "?", str(elements[-1])]
+    with TestPipeline() as pipeline:
+        texts = pipeline | beam.Create(elements, reshuffle=False)
+        counts, bad = texts | CountPretokens(pattern=SLOW).with_exception_handling()
+        expected = list(bpe.count_pretokens(GOOD, pattern=SLOW).items())
+        assert_that(counts, equal_to(expected), label="counts")
+        assert_that(
+            bad | "Element" >> beam.Map(lambda one: str(one.element)),
+            equal_to(slow),
+            label="bad counts",
+        )
+        encoded, bad = texts | EncodeDocuments(tokenizer=tokenizer).with_exception_handling()
+        assert_that(
+            encoded | "Text" >> beam.Map(lambda row: row.text), equal_to(GOOD), label="encoded"
+        )
+        assert_that(
+            bad | "Element of ids" >> beam.Map(lambda one: str(one.element)),
+            equal_to(slow),
+            label="bad ids",
+        )
+        tables = pipeline | "Tables" >> beam.Create([table], reshuffle=False)
+        counts, bad = tables | "Of tables" >> CountPretokens(pattern=SLOW).with_exception_handling()
+        assert_that(counts, equal_to(expected), label="counts of tables")
+        assert_that(
+            bad | "Row" >> beam.Map(lambda one: one.element["text"].to_pylist()),
+            equal_to([[EVIL], [EVIL + "?"]]),
+            label="bad rows",
+        )
+
+
+def test_the_command_ends_with_a_line(tmp_path: Path) -> None:
+    """With the time limit that users have: it ends at the first such document, of many."""
+    (tmp_path / "in.txt").write_text(f"{EVIL}\n" * 50)
+    said = command(
+        *("count", "--input", "in.txt", "--format", "lines", "--pattern", SLOW, "-q"),
+        *("--output", "counts"),
+        cwd=tmp_path,
+        status=1,
+    ).stderr
+    assert said.startswith("bpe: error: ")
+    assert said.count("\n") == 1
+    assert f"in.txt, record at byte 0: {REASON}" in said
