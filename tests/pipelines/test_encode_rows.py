@@ -328,7 +328,7 @@ def test_another_mode_is_another_job(corpus: Corpus, model: Path, tmp_path: Path
     other = EncodeSettings(pack=32)
     with pytest.raises(OutputError, match="settings pack was 16, is 32"):
         encode(corpus.inputs(), model, tmp_path / "ids", encoding=other, resume=True)
-    schemas = r'settings schema was \["documents: .*, is \["id: string", "input_ids: .*'
+    schemas = r'settings schema was \["documents: .*, is \["id: string", "key: uint64", .*'
     with pytest.raises(OutputError, match=f"settings pack was 16, is the default; {schemas}"):
         encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
 
