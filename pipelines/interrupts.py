@@ -1,10 +1,15 @@
-"""The first Ctrl-C (SIGINT) or SIGTERM winds a job down; a second one acts at once, as ever."""
+"""The first Ctrl-C (SIGINT) or SIGTERM winds a job down; a second one acts at once, as ever.
+
+In a process of its own, ``bpe`` does not wait for ever until a job has wound down (`end_soon`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import Interrupted
@@ -13,6 +18,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 NAMES: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+GRACE = 1.5  # seconds that a job has to wind down
+_patient = 0  # blocks of `unhurried` that run now
+
+
+def end_soon(end: Callable[[int], object]) -> None:
+    """Call ``end`` with the number of each signal that the process outlives by `GRACE` seconds.
+
+    It is called in a thread: the main thread handles signals only between its own steps, and a
+    worker may be in a search, or in the core, for long.
+
+    Only the main thread may call this.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_end_late, args=(reader, end), daemon=True).start()
+
+
+def _end_late(reader: int, end: Callable[[int], object]) -> None:
+    while numbers := os.read(reader, 1):
+        if numbers[0] in NAMES and not _patient:
+            time.sleep(GRACE)
+            end(numbers[0])
+
+
+@contextlib.contextmanager
+def unhurried() -> Iterator[None]:
+    """Let a signal that comes while the block runs have the time that it needs."""
+    global _patient  # noqa: PLW0603 - signals are those of the process
+    _patient += 1
+    try:
+        yield
+    finally:
+        _patient -= 1
 
 
 class Interrupts:

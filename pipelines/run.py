@@ -32,7 +32,7 @@ from apache_beam.runners import create_runner
 from pipelines import stores
 from pipelines.errors import ConfigError, Interrupted, JobError, StoppedError
 from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
-from pipelines.interrupts import NAMES, Interrupts, interrupts
+from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.metrics import NAMESPACE
 from pipelines.progress import JobLog, NoProgress, Stage
@@ -229,9 +229,14 @@ def run(
             return _run_here(build, beam_options, progress=progress, until=until)
         cloud = beam_options.view_as(GoogleCloudOptions)
         cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-        return _run_there(
-            build, beam_options, execution=execution, stage=stage, progress=progress, until=until
-        )
+        with unhurried():  # until the runner has cancelled the job
+            return _run_there(
+                *(build, beam_options),
+                execution=execution,
+                stage=stage,
+                progress=progress,
+                until=until,
+            )
     except StoppedError:
         if until is None or not until.stopping.is_set():
             raise

@@ -9,7 +9,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from pipelines.cli.loading import ended_by_interrupts
+from pipelines.cli.loading import end_interrupted, ended_by_interrupts
+from pipelines.interrupts import end_soon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ def program() -> NoReturn:
     atexit.register(_end_at_once, statuses)
     # NumPy's BLAS begins a thread for each core when it is loaded, and nothing here multiplies.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    end_soon(lambda number: end_interrupted(number) if not statuses else os._exit(statuses[0]))
     statuses.append(main())
     sys.exit(statuses[0])
 

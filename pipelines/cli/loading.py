@@ -12,7 +12,9 @@ import sys
 import threading
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+
+from pipelines.interrupts import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,11 +107,16 @@ def _interrupt_quietly(*_: object) -> None:
 def _end(*_: object) -> None:
     """Say that the command was interrupted, and end the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_interrupted(signal.SIGINT)
+
+
+def end_interrupted(number: int) -> NoReturn:
+    """Say that a signal ended the command, and end the process."""
     from pipelines.cli.logs import choose_format, log_line
 
     choose_format(sys.argv[1:])
-    line = log_line("ERROR", "interrupted")
+    line = log_line("ERROR", NAMES[number])
     try:
         os.write(2, f"{line}\n".encode())
     finally:
-        os._exit(INTERRUPTED)
+        os._exit(128 + number)

@@ -12,6 +12,7 @@ from pipelines import storage
 from pipelines.corpus.reading import described, too_many
 from pipelines.errors import RecordError
 from pipelines.failures import error_in
+from pipelines.interrupts import unhurried
 from pipelines.output.directory import plan_of_run
 from pipelines.output.entries import keyed_files, read_folded, read_log, standing
 from pipelines.output.names import DEAD_LETTERS
@@ -214,14 +215,15 @@ def run_until_stopped(
         if watcher.ident is None:
             watcher.start()
 
-    try:
-        run(begin, execution=execution, progress=keeper.progress, name="watch", until=until)
-        ended_itself = not until.stopping.is_set()
-    finally:
-        # Nobody else may write to the directory before the keeper has ended.
-        until.stopping.set()
-        if watcher.ident is not None:
-            watcher.join()
+    with unhurried():
+        try:
+            run(begin, execution=execution, progress=keeper.progress, name="watch", until=until)
+            ended_itself = not until.stopping.is_set()
+        finally:
+            # Nobody else may write to the directory before the keeper has ended.
+            until.stopping.set()
+            if watcher.ident is not None:
+                watcher.join()
     if keeper.error is not None:
         raise error_in(keeper.error) from keeper.error
     if until.signalled:

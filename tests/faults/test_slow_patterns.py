@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +16,14 @@ from apache_beam.testing.util import assert_that, equal_to
 
 import bpe
 from bpe import searching
-from pipelines.compare.steps import TokenizerFile
+from pipelines.compare.tokenizers import TokenizerFile
 from pipelines.errors import RecordError
 from pipelines.settings import EncodeSettings, Execution, OutputSettings, PretokenSettings
 from pipelines.transforms.counting import CountPretokens
 from pipelines.transforms.encoding import EncodeDocuments
 from tests import jobs
 from tests.cli.process import bpe as command
+from tests.faults.running import running, until
 from tests.pipelines.corpora import decoded, write_jsonl
 
 if TYPE_CHECKING:
@@ -165,3 +168,22 @@ def test_the_command_ends_with_a_line(tmp_path: Path) -> None:
     assert said.startswith("bpe: error: ")
     assert said.count("\n") == 1
     assert f"in.txt, record at byte 0: {REASON}" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_ends_a_job_in_the_middle_of_a_search(
+    tmp_path: Path, number: signal.Signals, workers: str
+) -> None:
+    """One signal; the search alone would go on for five minutes."""
+    (tmp_path / "in.txt").write_text(f"{EVIL}{' ' * 30_000_000}\n")
+    count = ("count", "--input", "in.txt", "--format", "lines", "--pattern", SLOW, "-q")
+    out = tmp_path / "counts"
+    with running(*count, "--workers", workers, "--output", "counts", cwd=tmp_path) as process:
+        until((out / ".splits.arrow").exists, process)
+        time.sleep(1)  # it searches; a second earlier or later, the end is the same
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    word = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    assert (process.returncode, said) == (128 + number, f"bpe: error: {word}\n")
+    assert not (out / "manifest.json").exists()
