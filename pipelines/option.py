@@ -275,7 +275,8 @@ def split_arguments(
 
 
 def _values(name: str, value: Any, spec: Option) -> Any:
-    is_one = spec.default is None and (value is None or isinstance(value, str))
+    may_be_one = spec.default is None or isinstance(spec.default, str)
+    is_one = may_be_one and (value is None or isinstance(value, str))
     return several(name, value) if spec.several and not is_one else value
 
 

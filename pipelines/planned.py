@@ -238,7 +238,11 @@ def absolute(path: str) -> str:
 
 def anywhere(inputs: InputSettings) -> InputSettings:
     """The same inputs, for a process in any working directory."""
-    return replace(inputs, patterns=tuple(map(absolute, inputs.patterns)))
+    patterns = (
+        f"{name}={absolute(pattern)}" if name else absolute(pattern)
+        for name, pattern in inputs.named_patterns
+    )
+    return replace(inputs, patterns=tuple(patterns))
 
 
 def _begun(_: None, request: Request) -> Iterator[Any]:

@@ -83,21 +83,18 @@ RUNNERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class InputSettings:
-    """Which documents a job reads; a place is ``name:position`` where a record has no id.
-
-    Attributes:
-        sources: of a mix, the name of the source that each of the ``patterns`` is of; empty for
-            other jobs.
-    """
+    """Which documents a job reads; a place is ``name:position`` where a record has no id."""
 
     patterns: tuple[str, ...] = field(
         metadata=option(
             name="input",
             group="Input",
             several=True,
-            metavar="PATTERN",
+            metavar="[NAME=]PATTERN",
             help="File, directory or glob (quote it) to read; repeatable. A local path, or a URL: "
-            "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports.",
+            "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME (letters, "
+            "digits, '-', '_') says of which source the files are; a path that begins like that "
+            "is written ./a=b.",
         )
     )
     format: Format = field(
@@ -112,22 +109,25 @@ class InputSettings:
             "(.jsonl.gz, .json.zst, .txt.bz2, .xz) are decompressed.",
         ),
     )
-    text_field: str = field(
+    text_field: str | tuple[str, ...] = field(
         default="text",
         metadata=option(
             group="Input",
-            metavar="NAME",
-            help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}). With dots, a field "
-            "inside objects or structs (data.text), unless a field has that whole name.",
+            several=True,
+            metavar="[NAME=]FIELD",
+            help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}), of all inputs or of "
+            "the source NAME; repeatable. With dots, a field inside objects or structs "
+            "(data.text), unless a field has that whole name.",
         ),
     )
-    id_field: str | None = field(
+    id_field: str | tuple[str, ...] | None = field(
         default=None,
         metadata=option(
             group="Input",
-            metavar="NAME",
+            several=True,
+            metavar="[NAME=]FIELD",
             default_is="id if present, otherwise file name and position",
-            help="Field or column of the document's id; with dots as for --text-field.",
+            help="Field or column of the document's id, written as for --text-field.",
         ),
     )
     max_record_size: int = field(
@@ -167,16 +167,58 @@ class InputSettings:
             "job: at once in a split, over all splits before its output is complete.",
         ),
     )
-    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.patterns:
             raise ConfigError("no input: give at least one `input` file, directory or pattern")
-        if "" in self.patterns:
+        if any(not pattern for _, pattern in self.named_patterns):
             raise ConfigError("`input` is empty: name a file, a directory or a pattern")
-        if not self.text_field:
-            raise ConfigError("`text_field` is empty: name the field that holds the text")
         check_declared(self)
+        self.text_fields()
+        self.id_fields()
+
+    @property
+    def named_patterns(self) -> tuple[tuple[str, str], ...]:
+        """The source of each pattern, empty where it has no name, and the pattern itself."""
+        return tuple(map(split_name, self.patterns))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources, in the order of the patterns."""
+        return tuple(dict.fromkeys(name for name, _ in self.named_patterns if name))
+
+    def text_fields(self) -> dict[str, str]:
+        """The field of the text, by source; that of all others at the empty name.
+
+        Raises:
+            ConfigError: it is empty, given twice, or of a source that no pattern names.
+        """
+        return {"": "text", **self._fields("text_field", self.text_field)}
+
+    def id_fields(self) -> dict[str, str]:
+        """The field of the id likewise, as far as one is given.
+
+        Raises:
+            ConfigError: as `text_fields`.
+        """
+        return self._fields("id_field", self.id_field or ())
+
+    def _fields(self, option: str, given: str | tuple[str, ...]) -> dict[str, str]:
+        sources, found = self.sources, dict[str, str]()
+        for text in (given,) if isinstance(given, str) else given:
+            name, value = split_name(text) if sources else ("", text)
+            if not value:
+                raise ConfigError(f"`{option}` is empty: name the field that holds it")
+            if name and name not in sources:
+                raise ConfigError(
+                    f"`{option}` {text}: no `input` is named {name}: the sources are "
+                    f"{', '.join(sources)}"
+                )
+            if name in found:
+                of = f"of {name}" if name else "of all inputs"
+                raise ConfigError(f"`{option}` {of} is given twice: once is enough")
+            found[name] = value
+        return found
 
     @classmethod
     def of(cls, patterns: Sequence[str], **arguments: Any) -> InputSettings:
@@ -828,7 +870,17 @@ class RoleSettings:
         return replace(pretokens, special_tokens=tuple(special))
 
 
-_SOURCE = re.compile(r"[A-Za-z0-9_.-]{1,200}")  # each has a folder of this name
+_SOURCE = "[A-Za-z0-9_-]{1,200}"  # a folder can be called so
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """The name and the rest of ``NAME=REST``; an empty name and all of any other text.
+
+    >>> split_name("web=a/*.txt"), split_name("./a=b"), split_name("s3://b/a=b")
+    (('web', 'a/*.txt'), ('', './a=b'), ('', 's3://b/a=b'))
+    """
+    match = re.match(f"({_SOURCE})=", text)
+    return ("", text) if match is None else (match[1], text[match.end() :])
 
 
 def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
@@ -844,11 +896,11 @@ def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
         raise ConfigError(f"`mix` is a list of NAME=SHARE, such as ['web=100%'], not {mix!r:.60}")
     shares: dict[str, Fraction] = {}
     for text in mix:
-        name, _, share = text.partition("=")
-        if not _SOURCE.fullmatch(name):
+        name, share = split_name(text)
+        if not name:
             raise ConfigError(
                 f"`mix` {text!r:.60}: write NAME=SHARE, such as web=70%, with a name of up to 200 "
-                "letters, digits, '_', '-' and '.'"
+                "letters, digits, '_' and '-'"
             )
         if name in shares:
             raise ConfigError(f"`mix` {text}: {name} is given twice: once is enough")

@@ -30,7 +30,7 @@ from bpe.run_counting import runs_of
 from bpe.ties import needs_order
 from bpe.training_report import MixedSource, model_settings
 from pipelines import storage
-from pipelines.corpus.inputs import describe_inputs, with_sources
+from pipelines.corpus.inputs import check_sources, describe_inputs
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.job import CountRequest, count_in, run_count
 from pipelines.count.runs import RunsOf
@@ -808,10 +808,8 @@ def train(
         directory = storage.located(output.directory)
         own, is_counted = join(directory, COUNTS), not counts
         shares = parse_shares(mix)
-        if inputs is not None:
-            inputs = with_sources(inputs, tuple(shares))
-            if is_counted and inputs.sources and not shares:
-                raise ConfigError("`mix` has no shares: give NAME=SHARE for each source of `input`")
+        if inputs is not None and shares:
+            check_sources(inputs, shares)
         if shares and not (is_counted and inputs is not None):
             raise ConfigError(
                 "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
@@ -862,6 +860,7 @@ def train(
                     # Of a mix, what is rare is so in all of it, with its weights.
                     prune_below=training.prune_below if asked is None else 1,
                 ),
+                sources=tuple(sorted(shares)),
             )
             count_request = replace(count_request, run=request.run, training=request)
             counting = replace(count_request, inputs=inputs).plan()
@@ -1012,6 +1011,7 @@ def _words_and_runs(
         inputs=inputs,
         runs=RunsOf.of(join(words.directory, TOKENIZER), request.runs or RunSettings()),
         output=replace(request.output, directory=request.folder(RUNS)),
+        sources=tuple(sorted(one.source for one in request.counts if one.source)),
         execution=execution,
         progress=progress,
         held=held,

@@ -80,7 +80,8 @@ class DeclaredOption(click.Option):
     def __init__(self, names: Sequence[str], *, spec: Option, **attributes: Any) -> None:
         attributes = {"help": spec.help, "required": spec.required, **attributes}
         if spec.default not in (None, "", ()):  # click takes None for a value that was given
-            attributes["default"] = spec.default
+            is_one = spec.several and isinstance(spec.default, str)
+            attributes["default"] = [spec.default] if is_one else spec.default
         if spec.default_is or spec.kind == "flag":
             attributes["show_default"] = False
         if spec.kind != "flag":

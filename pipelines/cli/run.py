@@ -89,13 +89,14 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     progress = options.progress(ctx)
     with loading():
         from bpe.ties import needs_order
-        from pipelines.corpus.inputs import with_sources
+        from pipelines.corpus.inputs import check_sources
         from pipelines.count.job import count
         from pipelines.export.encoding import Exports, encode_and_export
         from pipelines.train import counts_of_sources, train
 
     shares = encoding.shares
-    inputs = with_sources(inputs, tuple(shares))
+    if shares:
+        check_sources(inputs, shares)
     pretokens = extended_pretokens(ctx, pretokens, training)
     exports = Exports(
         encoded=encoded_output, encoding=encoding, exported=export_output, settings=exporting
@@ -123,6 +124,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
             # Of a mix, what is rare is so in all of it, with its weights: the training drops it.
             **({"prune_below": 1} if shares else {}),
         ),
+        sources=tuple(sorted(shares)),
         execution=execution,
         progress=progress,
         ready=exports.clear,

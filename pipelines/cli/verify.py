@@ -105,8 +105,6 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     outputs = job.outputs(directory=path, execution=execution)
     if all(output.kind == "tokenizer" for output in outputs):
         _refuse_input(ctx)
-    if inputs is not None:
-        inputs = job.sources_of_inputs(inputs, outputs)
     results: dict[str, dict[str, Any]] = {}
     as_json = ctx.params["json"]
     tokenizer: Tokenizer | None = None

@@ -40,7 +40,7 @@ from pipelines.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pipelines.formats import FileFormat
     from pipelines.settings import Format, InputSettings
@@ -75,7 +75,7 @@ class InputFile:
         format: how it holds documents.
         compression: how it is packed.
         version: that was listed; None where nobody looked.
-        source: of a mix that it is of; empty in other jobs.
+        source: the name of the input that it is of; empty where it has none.
     """
 
     path: str
@@ -173,27 +173,34 @@ class Matches:
 
 
 def find_inputs(settings: InputSettings) -> Inputs:
-    """List the files that the patterns of ``settings`` stand for, sorted by path, each once.
+    """List the files that the patterns of ``settings`` stand for, each once.
+
+    They are sorted by source, in the order of the patterns, then by path.
 
     Raises:
         InputError: a pattern matches nothing, or files of records and of text, a file or folder
             cannot be read, or a file is of a kind that cannot hold documents here (an archive, a
-            compressed Parquet file), or of two sources of a mix.
+            compressed Parquet file), or of two sources.
     """
     found = Matches()
     sources: dict[str, str] = {}
-    for number, pattern in enumerate(settings.patterns):
+    for name, pattern in settings.named_patterns:
         matches = match(pattern, settings.format)
         if not matches.files:
-            raise InputError(_nothing(pattern, matches))
+            raise InputError(_nothing(pattern, matches, name))
         found.update(matches)
-        if settings.sources:
-            _add_source(sources, settings.sources[number], matches)
-    paths = sorted(found.files, key=os.fsencode)
+        for path in matches.files:
+            if (other := sources.setdefault(path, name)) != name:
+                raise InputError(
+                    f"{path} is of two sources, {other or 'one without a name'} and "
+                    f"{name or 'one without a name'}: let only one `input` pattern match it"
+                )
+    names = [name for name, _ in settings.named_patterns]
+    paths = sorted(found.files, key=lambda path: (names.index(sources[path]), os.fsencode(path)))
     files = [
         replace(
             input_file(path, name, listed.size, settings.format, version=listed.version),
-            source=sources.get(path, ""),
+            source=sources[path],
         )
         for path, name in zip(paths, _names(paths), strict=True)
         for listed in [found.files[path]]
@@ -204,78 +211,21 @@ def find_inputs(settings: InputSettings) -> Inputs:
     )
 
 
-def _add_source(sources: dict[str, str], name: str, matches: Matches) -> None:
-    """Note of which source files are.
+def check_sources(settings: InputSettings, shares: Collection[str]) -> None:
+    """Refuse inputs whose sources are not those that have shares in a mix.
 
     Raises:
-        InputError: one is of another source already.
+        ConfigError: a pattern names no such source, or a source has no pattern.
     """
-    for path in matches.files:
-        if (other := sources.setdefault(path, name)) != name:
-            raise InputError(
-                f"{path} is of two sources of the mix, {other} and {name}: let only one `input` "
-                "pattern match it"
-            )
-
-
-def with_sources(settings: InputSettings, names: Sequence[str]) -> InputSettings:
-    """The same inputs, each pattern after ``NAME=`` as one of the source of this name.
-
-    Args:
-        settings: the inputs.
-        names: of the sources of a mix; the inputs stay as they are where there are none.
-
-    Raises:
-        ConfigError: a pattern names no source, or a source has no pattern.
-    """
-    if not names or settings.sources:
-        return settings
-    pairs = [_source_and_pattern(pattern, names) for pattern in settings.patterns]
-    listed = ", ".join(names)
-    for pattern, (name, _) in zip(settings.patterns, pairs, strict=True):
-        if name is None:
+    for name, pattern in settings.named_patterns:
+        if name not in shares:
             raise ConfigError(
-                f"`input` {pattern!r} names no source of the mix: write NAME=PATTERN, with one of "
-                f"{listed}"
+                f"`input` {pattern!r} is of no source of the mix: write NAME=PATTERN, with one of "
+                f"{', '.join(shares)}"
             )
-    for name in names:
-        if all(name != of for of, _ in pairs):
+    for name in shares:
+        if name not in settings.sources:
             raise ConfigError(f"`mix` {name} has no files: give `input` {name}=PATTERN")
-    return replace(
-        settings,
-        patterns=tuple(pattern for _, pattern in pairs),
-        sources=tuple(name for name, _ in pairs if name is not None),
-    )
-
-
-def with_optional_sources(settings: InputSettings, names: Sequence[str]) -> InputSettings:
-    """The same inputs, whose patterns may begin with ``NAME=``; with the sources if all do.
-
-    Args:
-        settings: the inputs.
-        names: of the sources of a mix. A pattern that matches files with its name is left alone.
-
-    Raises:
-        InputError: a pattern cannot be listed, or matches files of records and text files.
-    """
-    pairs = [
-        (None, pattern)
-        if name is not None and match(pattern, settings.format).files
-        else (name, rest)
-        for pattern in settings.patterns
-        for name, rest in [_source_and_pattern(pattern, names)]
-    ]
-    sources = tuple(name for name, _ in pairs if name is not None)
-    return replace(
-        settings,
-        patterns=tuple(pattern for _, pattern in pairs),
-        sources=sources if len(sources) == len(pairs) else (),
-    )
-
-
-def _source_and_pattern(text: str, names: Sequence[str]) -> tuple[str | None, str]:
-    name, equals, pattern = text.partition("=")
-    return (name, pattern) if equals and pattern and name in names else (None, text)
 
 
 def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
@@ -296,7 +246,7 @@ def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
     return files
 
 
-def _nothing(pattern: str, matches: Matches) -> str:
+def _nothing(pattern: str, matches: Matches, source: str) -> str:
     over = "".join(f"; {one}" for one in matches.summary())
     if Path(pattern).is_dir():
         return (
@@ -306,6 +256,7 @@ def _nothing(pattern: str, matches: Matches) -> str:
     return (
         f"no file matches {pattern!r}{over}: check the path; in a shell, put quotes around a "
         "pattern; hidden files must be named in full"
+        + (f"; {source}= names a source: for a path, write ./{source}={pattern}" if source else "")
     )
 
 
@@ -392,11 +343,15 @@ class _Named(Protocol):
     def format(self) -> str: ...
     @property
     def compression(self) -> str: ...
+    @property
+    def source(self) -> str: ...
 
 
 def digest_inputs(files: Iterable[_Named]) -> str:
-    """SHA-256 (hex) of the names, sizes, formats and compressions of input files, in order."""
-    return fingerprint([[one.name, one.size, one.format, one.compression] for one in files])
+    """SHA-256 (hex) of the names, sizes, formats, compressions and sources of files, in order."""
+    return fingerprint(
+        [[one.name, one.size, one.format, one.compression, one.source] for one in files]
+    )
 
 
 def _names(paths: list[str]) -> list[str]:

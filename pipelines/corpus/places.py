@@ -18,7 +18,8 @@ from pipelines.corpus.inputs import (
     printable_name,
 )
 from pipelines.corpus.patterns import glob_escaped, is_glob
-from pipelines.errors import InputError
+from pipelines.errors import ConfigError, InputError
+from pipelines.settings import split_name
 from pipelines.storage import is_local
 
 if TYPE_CHECKING:
@@ -92,8 +93,16 @@ class Places:
         """Those of the patterns of a command line.
 
         Raises:
+            ConfigError: one has a name.
             InputError: as `Place.of`.
         """
+        patterns = tuple(patterns)
+        for pattern in patterns:
+            if split_name(pattern)[0]:
+                raise ConfigError(
+                    f"`watch` {pattern!r}: inputs that are watched have no names: for a path, "
+                    f"write ./{pattern}"
+                )
         return cls(places=tuple(map(Place.of, patterns)), output=output, format=format_)
 
     @functools.cached_property

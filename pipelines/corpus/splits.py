@@ -66,7 +66,7 @@ class FileRange:
         end: first byte after it.
         file_size: bytes the file had when the plan was made.
         version: that it had then; None where nobody looked.
-        source: of a mix that the file is of; empty in other jobs.
+        source: the name of the input that the file is of; empty where it has none.
     """
 
     path: str
@@ -117,6 +117,11 @@ class Split:
         return dead_letters_file(self.part, self.parts, self.key)
 
     @property
+    def source(self) -> str:
+        """The source that its pieces are of; empty where it has no name."""
+        return self.pieces[0].source if self.pieces else ""
+
+    @property
     def size(self) -> int:
         """Bytes of input, as stored."""
         return sum(piece.size for piece in self.pieces)
@@ -132,7 +137,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
 
     Files larger than that are cut into equal ranges, except for compressed files and files that
     are one document (``text``), which cannot be cut. Consecutive files that are not cut share a
-    split as long as they fit into it together and have the same format.
+    split as long as they fit into it together, and are of the same format and source.
 
     Args:
         files: the inputs in their sorted order.
@@ -166,7 +171,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
             room = -1
             continue
         whole = whole_file(file, index)
-        if file.size <= room and groups[-1][-1].format == file.format:
+        if file.size <= room and _go_together(groups[-1][-1], whole):
             groups[-1].append(whole)
             room -= file.size
         else:
@@ -176,6 +181,10 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
         Split(part=part, parts=len(groups), pieces=tuple(group))
         for part, group in enumerate(groups)
     ]
+
+
+def _go_together(one: FileRange, other: FileRange) -> bool:
+    return (one.format, one.source) == (other.format, other.source)
 
 
 def _count_splits(files: Sequence[InputFile], split_size: int) -> int:

@@ -135,15 +135,6 @@ def group_directories(directory: str) -> dict[str, str]:
     return {one.value: join(directory, manifest.folder(one)) for one in manifest.groups}
 
 
-def source_names(directory: str) -> tuple[str, ...]:
-    """The sources of a mix that counts are by; none for other counts. Errors as above."""
-    root = storage.located(directory)
-    manifest = _read_manifest(root, directory)
-    if not isinstance(manifest, GroupedManifest):
-        return ()
-    return tuple(source.name for source in manifest.sources)
-
-
 def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
     sets = []
     for group in grouped.groups:

@@ -125,8 +125,17 @@ class CountRequest(CorpusRequest):
         output: OutputSettings,
         settings: CountSettings,
         runs: RunsOf | None = None,
+        sources: tuple[str, ...] = (),
     ) -> CountRequest:
         """A request that means the same in every process, whatever its working directory.
+
+        Args:
+            inputs: the corpus.
+            pretokens: how its text is cut.
+            output: the directory.
+            settings: what the counts hold.
+            runs: whose runs are counted; None for pre-tokens.
+            sources: of ``inputs``, which are counted apart; none: all together.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here, or a setting does not
@@ -141,7 +150,7 @@ class CountRequest(CorpusRequest):
         job = count_job(
             *(pretokens, output, settings),
             runs=None if runs is None else runs.found,
-            sources=tuple(sorted(set(inputs.sources))),
+            sources=sources,
         )
         output = replace(output, directory=job.directory)
         return cls(inputs=anywhere(inputs), job=job, output=output, tokenizer_json=sent)
@@ -445,6 +454,7 @@ def count(
     execution: Execution,
     settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
     runs: RunsOf | None = None,
+    sources: tuple[str, ...] = (),
     progress: Progress | None = None,
     ready: Callable[[], object] | None = None,
 ) -> CountSummary:
@@ -457,6 +467,7 @@ def count(
         execution: where the work is done.
         settings: what the counts hold.
         runs: count these, not pre-tokens.
+        sources: of the inputs, which are counted apart; none: all together.
         progress: told how far it is.
         ready: as in `run_job`.
 
@@ -472,6 +483,7 @@ def count(
             execution=execution,
             settings=settings,
             runs=runs,
+            sources=sources,
             progress=progress or NoProgress(),
             ready=ready,
         )
@@ -486,13 +498,19 @@ def count_in(
     pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
     settings: CountSettings = CountSettings(),  # noqa: B008
     runs: RunsOf | None = None,
+    sources: tuple[str, ...] = (),
     held: str | None = None,
     ready: Callable[[], object] | None = None,
 ) -> CountSummary:
     """The same inside another job, which has locked a directory; arguments of `count`."""
     began = time.monotonic()
     request = CountRequest.of(
-        inputs=inputs, pretokens=pretokens, output=output, settings=settings, runs=runs
+        inputs=inputs,
+        pretokens=pretokens,
+        output=output,
+        settings=settings,
+        runs=runs,
+        sources=sources,
     )
     if runs is not None:
         refuse_inputs_inside(request.directory, [runs.path])

@@ -17,7 +17,7 @@ import apache_beam as beam
 from bpe._codec import decode
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.inputs import describe_inputs, find_inputs, with_sources
+from pipelines.corpus.inputs import check_sources, describe_inputs, find_inputs
 from pipelines.corpus.mix import MixSource, sources_of
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import Split, changed_inputs, plan_splits
@@ -132,7 +132,8 @@ class EncodeRequest(CorpusRequest):
             InputError: no tokenizer.json holds the tokenizer.
         """
         sent = b""
-        inputs = with_sources(inputs, tuple(encoding.shares))
+        if encoding.mix:
+            check_sources(inputs, encoding.shares)
         if not isinstance(tokenizer, str):
             encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
             sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
@@ -529,7 +530,7 @@ class EncodeCorpus(PlannedTransform):
         )
 
     Args:
-        inputs: files, directories or patterns; with ``mix``, each as ``NAME=PATTERN``.
+        inputs: files, directories or patterns, also as ``NAME=PATTERN``; with ``mix``, all so.
         tokenizer: a tokenizer file that workers see, as `bpe.Tokenizer.load` takes it, or a
             `bpe.Tokenizer`, which travels in the graph.
         output: a directory that is empty, or not there yet.
@@ -593,7 +594,6 @@ def encode(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        inputs = with_sources(inputs, tuple(encoding.shares))
         elsewhere = not workers_of(options(execution)).here and storage.is_local(tokenizer)
         request = EncodeRequest.of(
             inputs=inputs,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe._codec import decode, encode
@@ -42,7 +43,7 @@ from pipelines.settings import RowSettings
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipelines.encode.parts import FinishedPart
     from pipelines.output.entries import Taken
@@ -53,12 +54,16 @@ VERSION = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """An input file as the manifest names it; ``size`` in bytes as stored."""
+    """An input file as the manifest names it; ``size`` in bytes as stored.
+
+    ``source`` is the name of the input that it is of, empty where that has none.
+    """
 
     name: str
     size: int
     format: str
     compression: str
+    source: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +91,16 @@ class Part:
     bytes: int
     sha256: str
     inputs: tuple[SourceRange, ...]
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTotals:
+    """Sums over the parts of one source."""
+
+    documents: int
+    tokens: int
+    text_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +121,7 @@ class Totals:
     unknown token. ``padding`` ids of the pad token fill rows; they are none of the ``tokens``.
     ``cut_documents`` are those longer than a row, where only these are cut (best-fit packing).
     ``validation`` is what of all this is held out for validation; the rest is for training.
+    ``sources`` has the named sources.
     """
 
     documents: int
@@ -119,6 +135,7 @@ class Totals:
     bytes: int
     failures: int
     validation: HeldOut = HeldOut()
+    sources: Mapping[str, SourceTotals] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
@@ -137,6 +154,15 @@ class Totals:
             ),
             dropped=sum((part.dropped for part in parts), Dropped()),
             failures=sum(letters.records for letters in dead_letters),
+            sources={
+                name: SourceTotals(
+                    documents=sum(part.documents for part in own),
+                    tokens=sum(part.tokens for part in own),
+                    text_bytes=sum(part.text_bytes for part in own),
+                )
+                for name in dict.fromkeys(part.source for part in parts if part.source)
+                for own in [[part for part in parts if part.source == name]]
+            },
         )
 
 
@@ -300,6 +326,7 @@ def part_of(part: FinishedPart) -> Part:
             SourceRange(name=piece.name, start=piece.start, end=piece.end)
             for piece in part.split.pieces
         ),
+        source=part.split.source,
     )
 
 

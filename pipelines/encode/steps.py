@@ -193,6 +193,7 @@ class EncodeJob:
                 size=piece.file_size,
                 format=piece.format,
                 compression=piece.compression,
+                source=piece.source,
             )
             for split in (*(part.split for part in ordered), *splits)
             for piece in split.pieces
@@ -232,10 +233,10 @@ class EncodeJob:
 
 
 def _told_apart(split: Split) -> list[dict[str, Any]]:
-    """The pieces of a split, but for where they lie, and since when; settings have the sources."""
+    """The pieces of a split, but for where they lie, and since when."""
     pieces = [asdict(piece) for piece in split.pieces]
     for piece in pieces:
-        del piece["path"], piece["version"], piece["source"]
+        del piece["path"], piece["version"]
     return pieces
 
 

@@ -42,7 +42,6 @@ from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import Finding, raise_first
 from pipelines.output.names import fingerprint
 from pipelines.progress import SlotWriter
-from pipelines.verify.mix import check_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -251,7 +250,18 @@ def _check_inputs(root: str, sets: Sequence[CountsSet], files: Sequence[InputFil
             f"{root}: the files given are not those that were counted (by name and size): "
             "give the same `input` patterns as for bpe count"
         )
-    check_sources(root, files, sets[0].sources)
+    source = {
+        counted.name: one.name
+        for one in sets[0].sources
+        for first, end in one.inputs
+        for counted in sets[0].manifest.inputs[first:end]
+    }
+    for file in files:
+        if source and file.source not in ("", source[file.name]):
+            raise VerificationError(
+                f"{root}: {file.path} was given as of the source {file.source}, and was counted as "
+                f"of {source[file.name]}: give the same `input` NAME=PATTERN as for the job"
+            )
     if (scale := sets[0].manifest.scale) != 1:
         raise VerificationError(
             f"{root}: these counts are weighted, in units of 1/{scale}: they can be compared with "

@@ -35,7 +35,7 @@ from pipelines.output.check_files import Finding, check_file, check_names, raise
 from pipelines.output.names import TOKENIZER, fingerprint, parse_part, training_twin
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
-from pipelines.verify.mix import MixSums, MixTally, check_mix, check_sources
+from pipelines.verify.mix import MixSums, MixTally, check_mix
 from pipelines.verify.rows import DocumentsAgain, PartComparison, PartRows, check_decoded
 
 if TYPE_CHECKING:
@@ -202,8 +202,7 @@ def plan_encoded(
         raise VerificationError(f"the manifest contradicts itself: {error}") from error
     files = _files(root, manifest, inputs) if inputs else None
     if files is not None:
-        _check_inputs(manifest, files)
-        check_sources(root, files, manifest.mix.files if manifest.mix else ())
+        files = _matched(manifest, files)
     again: tuple[Split, ...] = ()
     if manifest.rows.shuffles:
         splits = _shuffled_parts(manifest)
@@ -508,6 +507,7 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
                     start=piece.start,
                     end=piece.end,
                     file_size=source.size,
+                    source=source.source,
                 )
             )
         name = parse_part(part.file)
@@ -536,22 +536,35 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
     return tuple(splits[part.file] for part in manifest.parts)
 
 
-def _check_inputs(manifest: EncodedManifest, files: Sequence[InputFile]) -> None:
-    """Refuse files that are not those of the manifest, by name and size."""
-    names = {file.name for file in files}
-    for source in manifest.inputs:
-        if source.name not in names:
+def _matched(manifest: EncodedManifest, files: Sequence[InputFile]) -> tuple[InputFile, ...]:
+    """The files of the manifest, in its order and with its sources.
+
+    Raises:
+        VerificationError: the files given are others, by name, size or source.
+    """
+    given: dict[str, list[InputFile]] = {}
+    for file in files:
+        given.setdefault(file.name, []).append(file)
+    found = []
+    for stated in manifest.inputs:
+        if not given.get(stated.name):
             raise VerificationError(
-                f"input {source.name!r} of the manifest is not among the files given: give the "
+                f"input {stated.name!r} of the manifest is not among the files given: give the "
                 "same `input` patterns as for bpe encode"
             )
-    if extra := names - {source.name for source in manifest.inputs}:
-        raise VerificationError(f"input {min(extra)!r} is not among the inputs of the manifest")
-    if [file.name for file in files] != [source.name for source in manifest.inputs]:
-        raise VerificationError("the files given are not in the order of the manifest")
-    for file, source in zip(files, manifest.inputs, strict=True):
-        if file.size != source.size:
+        file = given[stated.name].pop(0)
+        if file.source not in ("", stated.source):
             raise VerificationError(
-                f"{file.path} has {file.size} bytes, the manifest says {source.size}: the input "
+                f"{file.path} was given as of the source {file.source}, and the manifest says "
+                f"{stated.source or 'that it is of none'}: give the same `input` NAME=PATTERN as "
+                "for bpe encode"
+            )
+        if file.size != stated.size:
+            raise VerificationError(
+                f"{file.path} has {file.size} bytes, the manifest says {stated.size}: the input "
                 "was changed"
             )
+        found.append(replace(file, source=stated.source))
+    if more := sorted(name for name, left in given.items() if left):
+        raise VerificationError(f"input {more[0]!r} is not among the inputs of the manifest")
+    return tuple(found)

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 from pipelines import storage
-from pipelines.corpus.inputs import with_optional_sources
 from pipelines.corpus.splits import Split
 from pipelines.count.check_parts import stored_sets
-from pipelines.count.directory import source_names
 from pipelines.count.job import MergeRuns, count_splits, empty_runs
 from pipelines.elements import OncePerProcess, Step, pack, unpack
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
@@ -264,21 +262,6 @@ def outputs(
     with job_errors():
         options(execution)
         return complete_outputs(directory)
-
-
-def sources_of_inputs(inputs: InputSettings, outputs: Iterable[Output]) -> InputSettings:
-    """The inputs, whose patterns may begin with the names of sources that the outputs are of.
-
-    Raises:
-        JobError: a manifest cannot be read, or a pattern cannot be listed.
-    """
-    with job_errors():
-        mixes = [read_encoded(one.directory).mix for one in outputs if one.kind == "encoded"]
-        names = [source.name for mix in mixes if mix is not None for source in mix.sources]
-        names += [
-            name for one in outputs if one.kind == "counts" for name in source_names(one.directory)
-        ]
-        return with_optional_sources(inputs, names)
 
 
 def verify(

@@ -1,4 +1,4 @@
-"""Whether a mix is of the files given, and takes of each source the documents that it must."""
+"""Whether a mix takes of each source the documents that it must."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from pipelines.corpus.mix import sources_of
 from pipelines.errors import VerificationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from pipelines.corpus.inputs import InputFile
-    from pipelines.corpus.mix import Mix, MixSource
+    from pipelines.corpus.mix import Mix
     from pipelines.encode.encoder import EncodedBlock
 
 
@@ -34,29 +32,6 @@ class MixSums:
     tokens: tuple[int, ...]
     lasts: tuple[int, ...]
     last_tokens: tuple[int, ...]
-
-
-def check_sources(directory: str, files: Sequence[InputFile], stated: Sequence[MixSource]) -> None:
-    """See that files are of the sources that the manifest says, where the inputs name them.
-
-    Args:
-        directory: that the manifest is in.
-        files: all files of the manifest, in its order.
-        stated: the sources of its mix; none of other outputs, which have nothing to compare.
-
-    Raises:
-        VerificationError: a file is of another source.
-    """
-    if not stated or not all(file.source for file in files):
-        return
-    names = dict.fromkeys([*(one.name for one in stated), *sorted(file.source for file in files)])
-    expected = {one.name: one.inputs for one in stated}
-    for one in sources_of(files, names):
-        if expected.get(one.name, ()) != one.inputs:
-            raise VerificationError(
-                f"{directory}: the files given for source {one.name} of the mix are not those "
-                "that the manifest names: give the same `input` NAME=PATTERN as for the job"
-            )
 
 
 class MixTally:

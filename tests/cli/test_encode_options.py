@@ -110,7 +110,7 @@ def test_a_share_is_held_out(folder: Path) -> None:
         (("--validation", "some"), "'some' is not a share: write 0.5%, 0.005 or 1/200"),
         (("--validation", "1000"), "would need a second pass over the corpus"),
         (("--mix", "web=70%"), "the shares of --mix add up to 70%, not to 100%"),
-        (("--mix", "web=100%"), "--input 'docs.jsonl' names no source of the mix"),
+        (("--mix", "web=100%"), "--input 'docs.jsonl' is of no source of the mix"),
         (("--token-budget", "5k"), "--token-budget goes with --mix NAME=SHARE"),
         (("--token-budget", "many"), "'many' is not a whole number"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
@@ -155,11 +155,10 @@ def test_sources_are_mixed_to_a_budget(mixed: Path) -> None:
     done = bpe("encode", *inputs, *options, "--output", "options", *rest, cwd=mixed)
     assert f"web: {web['documents']} documents, {web['tokens']} tokens, " in done.stdout
     assert f"(asked for 600, 60.00%; of {web['available_tokens']:,})" in done.stdout
-    name = "data/train-00000-of-00001.parquet"
-    parts = [pq.read_table(mixed / output / name) for output in ("file", "options")]
+    parts = [pq.read_table(mixed / output / "data") for output in ("file", "options")]
     assert parts[0].equals(parts[1])
     bpe("verify", "options", *inputs, cwd=mixed)
-    bpe("verify", "options", "--input", "a=1.jsonl", "--input", "b=1.jsonl", cwd=mixed)
+    bpe("verify", "options", "--input", "./a=1.jsonl", "--input", "./b=1.jsonl", cwd=mixed)
     watch = ("--watch", "web=new/*.jsonl", "--mix", "web=100%", "--output", "watched")
     done = bpe("encode", *watch, *rest, cwd=mixed, status=2)
     assert "--mix does not work with a watch" in done.stderr

@@ -28,7 +28,6 @@ from pipelines.output.names import MIX, TIMINGS, manifest_bytes
 from pipelines.planned import PlannedTransform
 from pipelines.run import run
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings
-from pipelines.verify.job import sources_of_inputs
 from tests import jobs
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import (
@@ -133,8 +132,8 @@ def test_the_first_by_hash_are_taken(
         budget = min(has["web"] * 10 // 7, has["code"] * 10 // 3)
     asked = {"web": -(-budget * 7 // 10), "code": -(-budget * 3 // 10)}
     taken = expected(texts, model, asked, seed)
-    # Files are in the order of their paths.
-    ordered = sorted(texts, key=lambda id_: id_.startswith("web"))
+    # Files are in the order of the sources.
+    ordered = sorted(texts, key=lambda id_: id_.startswith("code"))
     ids = [id_ for id_ in ordered if id_ in taken["web"] + taken["code"]]
     assert [row["id"] for row in rows(tmp_path / "ids")] == ids
     mix = summary.mix
@@ -214,19 +213,19 @@ def test_files_of_the_sources_may_lie_between_each_other(
     encode(InputSettings(patterns=patterns), model, tmp_path / "ids", encoding=settings)
     taken = expected(texts, model, {"web": 350, "code": 150})
     assert {row["id"] for row in rows(tmp_path / "ids")} == {*taken["web"], *taken["code"]}
-    outputs = jobs.outputs(directory=str(tmp_path / "ids"))
 
     def verify(*patterns: str) -> None:
-        inputs = sources_of_inputs(InputSettings(patterns=patterns), outputs)
-        jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs)
+        jobs.verify(directory=str(tmp_path / "ids"), inputs=InputSettings(patterns=patterns))
 
     verify(f"{tmp_path}/in")
     verify(*patterns)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in").rename(tmp_path / "web=in")
-    verify("web=in")  # a directory of this name
+    verify("./web=in")  # a directory of this name
     verify("web=web=in/*.web.jsonl", "code=web=in/*.code.jsonl")
-    with pytest.raises(VerificationError, match="given for source web of the mix are not those"):
+    with pytest.raises(
+        VerificationError, match="was given as of the source code, and the manifest says web"
+    ):
         verify("code=web=in/*.web.jsonl", "web=web=in/*.code.jsonl")
 
 
@@ -249,7 +248,7 @@ def test_of_equal_texts_the_first_are_taken(model: Path, tmp_path: Path) -> None
     settings = EncodeSettings(mix=("web=50%", "code=50%"), token_budget=2 * 25 * size - 1)
     encode(named(tmp_path, split_size=200), model, tmp_path / "ids", encoding=settings)
     found = [row["id"].split(":")[0] for row in rows(tmp_path / "ids") if row["num_tokens"]]
-    assert found == ["code/a.jsonl"] * 25 + ["web/a.jsonl"] * 20 + ["web/b.jsonl"] * 5
+    assert found == ["web/a.jsonl"] * 20 + ["web/b.jsonl"] * 5 + ["code/a.jsonl"] * 25
     jobs.verify(directory=str(tmp_path / "ids"), inputs=plain(tmp_path, split_size=200))
 
 
@@ -544,9 +543,9 @@ def test_in_a_store_it_is_the_same(folder: Path, model: Path, tmp_path: Path) ->
     [
         (("web={}/web", "code={}/code"), {"token_budget": 10**9}, InputError, "use [0-9,]+ or"),
         (("web={}/web", "code={}/none"), {}, InputError, "code of the mix has 0 tokens, too few"),
-        (("web={}/web", "{}/code"), {}, ConfigError, "names no source of the mix: write NAME="),
+        (("web={}/web", "{}/code"), {}, ConfigError, "is of no source of the mix: write NAME="),
         (("web={}/web",), {}, ConfigError, "`mix` code has no files: give `input` code=PATTERN"),
-        (("web={}", "code={}/code"), {}, InputError, "is of two sources of the mix, web and code"),
+        (("web={}", "code={}/code"), {}, InputError, "is of two sources, web and code"),
     ],
 )
 def test_what_cannot_be_mixed_is_refused(
@@ -575,7 +574,7 @@ def test_what_cannot_be_mixed_is_refused(
         ({"mix": ("web=70%", "web=30%")}, "web is given twice"),
         ({"mix": ("web=50%", "code=49.9999999%")}, r"add up to 99\.9999999%, not to 100%"),
         ({"mix": ("web=1/3", "code=1/2")}, "add up to 5/6, not to 100%"),
-        ({"mix": ("web",)}, "'' is not a share"),
+        ({"mix": ("web",)}, "write NAME=SHARE, such as"),
         ({"mix": ("web=1/0",)}, "'1/0' is not a share"),
         ({"mix": "web=100%"}, "`mix` is a list of NAME=SHARE"),
         ({"mix": (1,)}, "`mix` is a list of NAME=SHARE"),

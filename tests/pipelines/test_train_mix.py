@@ -22,7 +22,6 @@ from pipelines.settings import (
     ShareOf,
     TrainSettings,
 )
-from pipelines.verify.job import sources_of_inputs
 from tests import jobs
 from tests.pipelines.corpora import FOUR, ONE, TWO, count, sentence, train, tree
 
@@ -135,15 +134,11 @@ def test_workers_and_splits_change_nothing(folder: Path, tmp_path: Path) -> None
 
 def test_counts_are_verified_with_names_and_without(folder: Path, tmp_path: Path) -> None:
     train(tmp_path / "model", inputs=named(folder), mix=MIX)
-    outputs = jobs.outputs(directory=str(tmp_path / "model"))
+    directory = str(tmp_path / "model/counts")
     for inputs in (named(folder), plain(folder)):
-        found = jobs.verify(
-            directory=str(tmp_path / "model/counts"), inputs=sources_of_inputs(inputs, outputs)
-        )
-        assert found.documents == 54
-    inputs = sources_of_inputs(swapped(folder), outputs)
-    with pytest.raises(VerificationError, match="given for source code of the mix are not those"):
-        jobs.verify(directory=str(tmp_path / "model/counts"), inputs=inputs)
+        assert jobs.verify(directory=directory, inputs=inputs).documents == 54
+    with pytest.raises(VerificationError, match="was given as of the source web, and was counted"):
+        jobs.verify(directory=directory, inputs=swapped(folder))
     manifest = json.loads((tmp_path / "model/counts/manifest.json").read_text())
     assert [source["name"] for source in manifest["sources"]] == ["code", "web"]
     web = {
@@ -199,7 +194,7 @@ def test_superwords_are_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
     ("settings", "reason"),
     [
         ({"mix": ("web=70%",)}, "the shares of `mix` add up to 70%, not to 100%"),
-        ({"mix": ("web=70%", "text=30%")}, "names no source of the mix"),
+        ({"mix": ("web=70%", "text=30%")}, "is of no source of the mix"),
         ({"mix": ("web=100%", "web=0%")}, "web is given twice"),
         ({"share_of": "tokens"}, "give `share_tokenizer` FILE"),
         ({"share_tokenizer": "other.json"}, "`share_tokenizer` goes with `share_of` tokens"),

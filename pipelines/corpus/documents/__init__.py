@@ -66,8 +66,9 @@ READERS: dict[FileFormat, Reader] = {
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:
     """The documents of a split, in order; files that are one document each share blocks."""
-    for format_, pieces in groupby(split.pieces, key=lambda piece: piece.format):
-        yield from READERS[format_].blocks(tuple(pieces), options)
+    alike = groupby(split.pieces, key=lambda piece: (piece.format, piece.source))
+    for (format_, source), pieces in alike:
+        yield from READERS[format_].blocks(tuple(pieces), options.of_source(source))
 
 
 def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
@@ -80,4 +81,4 @@ def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         InputError: the file cannot be read, has not the size it was planned with, or (parquet)
             has no column of that name.
     """
-    return READERS[source.format].blocks((source,), options)
+    return READERS[source.format].blocks((source,), options.of_source(source.source))

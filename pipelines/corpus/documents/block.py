@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,6 +52,15 @@ class KeptColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SourceFields:
+    """The fields of the records of one source; None where they are those of all."""
+
+    name: str
+    text_field: str | None = None
+    id_field: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReadOptions:
     """How records become documents.
 
@@ -66,6 +75,7 @@ class ReadOptions:
         keep: fields or columns that pass through; a record that lacks one has null there.
         max_record_bytes: a longer record is bad; it is passed over in bounded memory.
         block_bytes: about how much text a block holds.
+        source_fields: the sources whose records have fields of their own.
     """
 
     text_field: str = "text"
@@ -74,6 +84,7 @@ class ReadOptions:
     keep: tuple[KeptColumn, ...] = ()
     max_record_bytes: int = MAX_RECORD
     block_bytes: int = BLOCK_BYTES
+    source_fields: tuple[SourceFields, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_record_bytes <= LARGEST_RECORD:
@@ -84,7 +95,8 @@ class ReadOptions:
         if self.block_bytes < 1:
             raise ConfigError(f"block_bytes {self.block_bytes} is not a positive number of bytes")
         try:
-            (self.text_field + (self.id_field or "")).encode()
+            for one in (self, *(self.of_source(source.name) for source in self.source_fields)):
+                (one.text_field + (one.id_field or "")).encode()
         except UnicodeEncodeError as error:
             raise ConfigError(f"a field name is not valid Unicode: {error}") from error
 
@@ -101,15 +113,33 @@ class ReadOptions:
         Raises:
             ConfigError: documents have a field of their group and one of their id.
         """
-        if group_by is not None and inputs.id_field is not None:
+        texts, ids = inputs.text_fields(), inputs.id_fields()
+        if group_by is not None and ids:
             raise ConfigError("`id_field` does not go with `group_by`: counts have no ids")
         return cls(
-            text_field=inputs.text_field,
-            id_field=group_by or inputs.id_field,
+            text_field=texts[""],
+            id_field=group_by or ids.get(""),
             groups=group_by is not None,
             keep=keep,
             max_record_bytes=inputs.max_record_size,
+            source_fields=tuple(
+                SourceFields(name=name, text_field=texts.get(name), id_field=ids.get(name))
+                for name in inputs.sources
+                if name in texts or name in ids
+            ),
         )
+
+    def of_source(self, name: str) -> ReadOptions:
+        """How the records of the source of this name are read."""
+        for source in self.source_fields:
+            if source.name == name:
+                return replace(
+                    self,
+                    text_field=source.text_field or self.text_field,
+                    id_field=source.id_field or self.id_field,
+                    source_fields=(),
+                )
+        return self
 
     @property
     def id_option(self) -> str:
