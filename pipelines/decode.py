@@ -18,6 +18,7 @@ from pipelines.encode.steps import EncodeJob
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
+from pipelines.output.check_files import named_file
 from pipelines.output.entries import read_steadily
 from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bpe import Tokenizer
-    from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.encode.rows import RowLayout
 
 DOCUMENTS = 1024  # decoded and written at a time
@@ -109,7 +110,10 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
             continue
         with contextlib.ExitStack() as stack:
             # All parts of an input, or none: it may be replaced at any time.
-            opened = [(part, stack.enter_context(_opened(root, part))) for part in parts]
+            opened = [
+                (part, stack.enter_context(named_file(root, part.file, part.bytes, part.sha256)))
+                for part in parts
+            ]
             written.begun = name
             for part, source in opened:
                 path, cut = join(root, part.file), bool(part.dropped.cut)
@@ -120,16 +124,6 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
                     written.documents += len(ids)
         written.inputs.add(name)
         written.begun = None
-
-
-@contextlib.contextmanager
-def _opened(root: str, part: Part) -> Iterator[Any]:
-    """A part that is what the manifest says; once it is open, it may be taken away."""
-    path = join(root, part.file)
-    with storage.open_binary(path) as source:
-        if storage.digest(path) != storage.Written(bytes=part.bytes, sha256=part.sha256):
-            raise InputError(f"{path}: damaged: it is not the file that the manifest names")
-        yield source
 
 
 def _documents(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 CHUNK = 1 << 20
-_IN_MEMORY = 16 << 20  # of an object to be sent; what is more waits in a file
+_IN_MEMORY = 16 << 20  # of a copy of a file, or of an object to be sent; more is on the disk
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp")
 _SECOND = 1_000_000_000
 
@@ -347,6 +347,34 @@ def digest(path: str) -> Written:
             sha256.update(chunk)
             size += len(chunk)
     return Written(bytes=size, sha256=sha256.hexdigest())
+
+
+@contextlib.contextmanager
+def read_once(path: str) -> Iterator[tuple[Any, Written]]:
+    """A file as pyarrow's readers take it, and its size and SHA-256.
+
+    What is read from it is what was hashed, whatever becomes of the file: it is a copy, in memory
+    or, where it is large, in the directory of temporary files.
+
+    Raises:
+        InputError: it cannot be read.
+        OutputError: there is no room for the copy.
+    """
+    sha256, size = hashlib.sha256(), 0
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
+        with reading(path), open_binary(path) as file:
+            while chunk := file.read(CHUNK):
+                sha256.update(chunk)
+                size += len(chunk)
+                with _writing(tempfile.gettempdir()):
+                    held.write(chunk)
+        with _writing(tempfile.gettempdir()):
+            held.seek(0)
+        if size <= _IN_MEMORY:
+            data: Any = held.read()
+        else:  # unmapped when the last table over it is gone
+            data = mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)
+        yield pa.BufferReader(pa.py_buffer(data)), Written(bytes=size, sha256=sha256.hexdigest())
 
 
 def reading(path: str) -> contextlib.AbstractContextManager[None]:

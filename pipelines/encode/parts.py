@@ -374,7 +374,7 @@ def finished_part(directory: str, split: Split, *, fingerprint: str) -> Finished
             contents = _contents(footer)
             if contents.fingerprint != fingerprint:
                 return None
-            written = _written(source, place + len(_SELF))
+            written = _written(source, place, footer)
         if (dead := contents.dead_letters) is not None:
             # The name is made here: what a file says is never used as a path.
             found = storage.digest(join(directory, split.dead_letters_file))
@@ -403,8 +403,13 @@ def _self_description(source: Any) -> tuple[int, bytes]:
     return size - 8 - length + place, footer[place:]
 
 
-def _written(source: Any, place: int) -> Written:
-    """Size and SHA-256 of a part whose own SHA-256, at ``place``, is right.
+def _written(source: Any, place: int, footer: bytes) -> Written:
+    """Size and SHA-256 of a part whose own SHA-256 is right.
+
+    Args:
+        source: the part.
+        place: where in it ``footer`` begins.
+        footer: of `_self_description`: what was parsed is what is hashed.
 
     Raises:
         ValueError: it is not: the file is damaged.
@@ -418,10 +423,11 @@ def _written(source: Any, place: int) -> Written:
             raise ValueError("the file became shorter")
         common.update(chunk)
         left -= len(chunk)
-    rest = bytes(source.read())
+    common.update(_SELF)
+    rest = footer[len(_SELF) :]
     real, stated = common.copy(), rest[: len(_ZEROS)]
     real.update(rest)
     common.update(_ZEROS + rest[len(_ZEROS) :])
     if common.hexdigest().encode() != stated:
         raise ValueError("damaged")
-    return Written(bytes=place + len(rest), sha256=real.hexdigest())
+    return Written(bytes=place + len(footer), sha256=real.hexdigest())

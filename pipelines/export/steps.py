@@ -26,6 +26,7 @@ from pipelines.export.manifest import (
     read_export,
 )
 from pipelines.export.source import PartSource
+from pipelines.output.check_files import named_file
 from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import (
     EXPORT,
@@ -143,14 +144,9 @@ def export_part(
     """
     part, path = piece.part, join(job.source, piece.part.file)
     with (
-        storage.open_binary(path) as file,
+        named_file(job.source, part.file, part.bytes, part.sha256) as file,
         SlotWriter(job.counters_path, piece.number) as slot,
     ):
-        if storage.digest(path) != Written(bytes=part.bytes, sha256=part.sha256):
-            raise InputError(
-                f"{path}: it is not the file that the manifest names: check it with bpe verify "
-                f"{job.source}"
-            )
         source = PartSource(
             file,
             path=path,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
-from pipelines.errors import JobError, VerificationError
+from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import DATA, DEAD_LETTERS, parse_part
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from pipelines.storage import Written
 
 
 def check_names(
@@ -52,9 +55,44 @@ def check_file(path: str, size: int, sha256: str) -> None:
     Raises:
         VerificationError: it is another, or not there.
     """
+    _check_exists(path)
+    _compare(path, storage.digest(path), size, sha256)
+
+
+@contextlib.contextmanager
+def checked_file(path: str, size: int, sha256: str) -> Iterator[Any]:
+    """A file after `check_file`, to be read: what is read is what was checked.
+
+    Raises:
+        VerificationError: it is another, or not there.
+    """
+    _check_exists(path)
+    with storage.read_once(path) as (file, found):
+        _compare(path, found, size, sha256)
+        yield file
+
+
+@contextlib.contextmanager
+def named_file(directory: str, name: str, size: int, sha256: str) -> Iterator[Any]:
+    """A file that the manifest of a directory names, to be read; as `checked_file`.
+
+    Raises:
+        InputError: it is another, or not there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(checked_file(join(directory, name), size, sha256))
+        except VerificationError as error:
+            raise InputError(f"{error}: check it with bpe verify {directory}") from error
+        yield file
+
+
+def _check_exists(path: str) -> None:
     if not storage.exists(path):
         raise VerificationError(f"{path} is missing, the manifest names it")
-    found = storage.digest(path)
+
+
+def _compare(path: str, found: Written, size: int, sha256: str) -> None:
     if found.bytes != size:
         raise VerificationError(f"{path} has {found.bytes} bytes, the manifest says {size}")
     if found.sha256 != sha256:

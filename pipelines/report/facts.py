@@ -26,6 +26,7 @@ from pipelines.encode.rows import (
     without_padding,
 )
 from pipelines.errors import InputError
+from pipelines.output.check_files import named_file
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.report.writing_systems import kind_of
 from pipelines.storage import join
@@ -132,14 +133,14 @@ def read_counted_facts(
         advance: told after each part how many of how many are read.
 
     Raises:
-        InputError: a part is missing or damaged.
+        InputError: a part is missing, damaged or another than the manifest names.
     """
     facts = CountedFacts(id_bytes=None if manifest.runs is None else manifest.runs.id_bytes)
     for done, part in enumerate(manifest.parts):
         advance(done, len(manifest.parts))
         path = join(directory, part.file)
         try:
-            with storage.open_binary(path) as source:
+            with named_file(directory, part.file, part.bytes, part.sha256) as source:
                 for batch in pq.ParquetFile(source).iter_batches(
                     _COUNT_ROWS, columns=["pretoken", "count"]
                 ):
@@ -191,16 +192,17 @@ def read_encoded_facts(
         advance: told after each part how many of how many are read.
 
     Raises:
-        InputError: a part is missing or damaged.
+        InputError: a part is missing, damaged or another than the manifest names.
     """
     tokens = np.zeros(manifest.tokenizer.vocab_size, np.int64)
     lengths = np.zeros(_LONGEST_ROW + 1, np.int64)
     chosen = _spread(len(manifest.parts), sample_parts)
     for done, number in enumerate(chosen):
         advance(done, len(chosen))
-        path = join(directory, manifest.parts[number].file)
+        part = manifest.parts[number]
+        path = join(directory, part.file)
         try:
-            with storage.open_binary(path) as source:
+            with named_file(directory, part.file, part.bytes, part.sha256) as source:
                 for batch in open_part(source).iter_batches(_ID_ROWS, columns=_IDS):
                     _add_rows(batch, tokens, lengths)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -286,7 +288,7 @@ def read_sample_rows(
         sample_parts: how many parts to read at most; None for all.
 
     Raises:
-        InputError: a part is missing or damaged.
+        InputError: a part is missing, damaged or another than the manifest names.
     """
     chosen = [manifest.parts[number] for number in _spread(len(manifest.parts), sample_parts)]
     rows = sum(part.rows for part in chosen)
@@ -301,7 +303,7 @@ def read_sample_rows(
             continue
         path = join(directory, part.file)
         try:
-            with storage.open_binary(path) as source:
+            with named_file(directory, part.file, part.bytes, part.sha256) as source:
                 file = open_part(source)
                 samples += [_sample_row(file, part, number) for number in numbers]
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:

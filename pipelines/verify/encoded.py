@@ -31,7 +31,7 @@ from pipelines.errors import (
     StoppedError,
     VerificationError,
 )
-from pipelines.output.check_files import Finding, check_file, check_names, raise_first
+from pipelines.output.check_files import Finding, check_file, check_names, checked_file, raise_first
 from pipelines.output.names import TOKENIZER, fingerprint, parse_part, training_twin
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
@@ -385,13 +385,12 @@ def _check_part(
 ) -> MixTally | None:
     tally = None
     part, path = check.part, join(job.directory, check.part.file)
-    check_file(path, part.bytes, part.sha256)
     if check.dead_letters is not None:
         letters = check.dead_letters
         check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
     try:
         with (
-            storage.open_binary(path) as source,
+            checked_file(path, part.bytes, part.sha256) as source,
             SlotWriter(job.slots, check.number) as slot,
         ):
             file = open_part(source)

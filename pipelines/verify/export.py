@@ -20,10 +20,10 @@ from pipelines.export.format import ExportJob, StoredPart
 from pipelines.export.formats import FORMATS
 from pipelines.export.source import PartSource
 from pipelines.export.steps import chosen_parts, leftovers
-from pipelines.output.check_files import Finding, check_file
+from pipelines.output.check_files import Finding, check_file, named_file
 from pipelines.output.names import EXPORT, fingerprint
 from pipelines.progress import SlotWriter
-from pipelines.storage import Written, join
+from pipelines.storage import join
 from pipelines.verify.encoded import StatedParts
 
 if TYPE_CHECKING:
@@ -357,12 +357,7 @@ def _compare(
         InputError: the Parquet file is not that of the manifest.
     """
     path, with_id = join(job.source, part.file), job.settings.with_id
-    with storage.open_binary(path) as file:
-        if storage.digest(path) != Written(bytes=part.bytes, sha256=part.sha256):
-            raise InputError(
-                f"{path}: it is not the file that the manifest names: check it with bpe verify "
-                f"{job.source}"
-            )
+    with named_file(job.source, part.file, part.bytes, part.sha256) as file:
         source = PartSource(file, path=path, part=part, with_id=with_id, stopped=stopped)
         lengths, row = [np.zeros(0, np.int64)], 0
         names: list[str] = []

@@ -109,6 +109,32 @@ def test_damage_is_found_and_made_again(
     assert outcome(out) == outcome(output(small, kind))
 
 
+def swap(path: Path, undisturbed: Undisturbed) -> None:
+    """Two sound parts of one corpus, each under the name of the other."""
+    other = min(one for one in path.parent.iterdir() if one != path)
+    data = path.read_bytes()
+    shutil.copy(other, path)
+    other.write_bytes(data)
+
+
+@pytest.mark.parametrize("kind", ["ids", "counts"])
+@pytest.mark.parametrize("damage", [*OF_PARTS, swap])
+def test_nothing_is_made_of_a_damaged_part(
+    small: Undisturbed, tmp_path: Path, kind: str, damage: Damage
+) -> None:
+    out = shutil.copytree(output(small, kind), tmp_path / kind)
+    path = min(out.glob("data/*-00001-of-*"))
+    damage(path, small)
+    uses = [("report", out)]
+    if kind == "ids":
+        uses += [("decode", out), ("export", out, "--to", "bin", "--output", tmp_path / "bin")]
+    for use in uses:
+        said = bpe(*use, status=1).stderr.splitlines()[-1]
+        assert said.startswith("bpe: error: ")
+        assert re.search(rf"-0000[01]-of-.*: check it with bpe verify {re.escape(str(out))}", said)
+    assert not (out / "report.html").exists()
+
+
 def watched(small: Undisturbed, out: Path) -> None:
     """Encode and count the corpus as it arrives, into folders of ``out``."""
     inputs = replace(small.inputs, patterns=(f"{small.corpus}/*.jsonl",))

@@ -72,7 +72,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     data = bytearray(part.read_bytes())
     data[len(data) // 4] ^= 1
     part.write_bytes(data)
-    with pytest.raises(InputError, match=r"data/train-00000-of-00001\.parquet: damaged"):
+    with pytest.raises(InputError, match=r"data/train-00000-of-00001\.parquet: its SHA-256 is not"):
         jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
     other = bpe.train(bpe.count_pretokens(["aaaa"]), vocab_size=257)
     other.save(tmp_path / "ids" / "tokenizer.json")

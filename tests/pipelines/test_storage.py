@@ -179,3 +179,16 @@ def test_a_name_need_not_be_text(tmp_path: Path) -> None:
     written = storage.write(path, b"abc")
     assert storage.read(path) == b"abc"
     assert storage.digest(path) == written
+
+
+@pytest.mark.parametrize("size", [0, 5, 20 << 20])
+def test_what_is_read_of_a_file_is_what_was_hashed(tmp_path: Path, size: int) -> None:
+    path, data = tmp_path / "file", bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    path.write_bytes(data)
+    with storage.read_once(str(path)) as (file, found):
+        path.write_bytes(b"y" * size)  # the same file, written over
+        assert found == storage.Written(bytes=size, sha256=hashlib.sha256(data).hexdigest())
+        file.seek(size // 2)
+        assert file.read() == data[size // 2 :]
+    with pytest.raises(InputError, match="file-: cannot read"), storage.read_once(f"{path}-"):
+        pass
