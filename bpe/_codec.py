@@ -50,19 +50,17 @@ def encode(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
 
     Fields stand in the order in which the class declares them.
     """
-    if type(value) in _PLAIN:
+    kind: Any = type(value)
+    if kind in _PLAIN:
         return value
-    if is_dataclass(value):
-        return {
-            name: encode(getattr(value, name), text=text)
-            for name in _names(cast("Any", type(value)))
-        }
+    if kind is bytes:
+        return value if text is None else text(value)
+    if names := _names(kind):
+        return {name: encode(getattr(value, name), text=text) for name in names}
     if isinstance(value, (tuple, list)):
         return [encode(item, text=text) for item in value]
     if isinstance(value, Mapping):
         return {name: encode(item, text=text) for name, item in value.items()}
-    if text is not None and isinstance(value, bytes):
-        return text(value)
     return value
 
 
@@ -71,7 +69,8 @@ _PLAIN = {int, str, float, bool, type(None)}  # asked first: most values are
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
+    """The fields of a dataclass; none of any other type."""
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
 
 
 def decode(

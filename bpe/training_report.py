@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 from bpe._codec import decode, encode
-from bpe.byte_alphabet import from_text, to_text
+from bpe.byte_alphabet import from_text, to_text, to_texts
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
 from bpe.models import ByteLevel, Model, WordPiece
@@ -476,9 +476,17 @@ class Training(_Provenance):
 
     def to_json(self) -> str:
         """The text of ``training.json``; equal trainings give equal texts."""
-        spell = to_text if isinstance(self.model, ByteLevel) else bytes.decode
-        values = encode(self, text=spell)
+        byte_level = isinstance(self.model, ByteLevel)
+        spell = to_text if byte_level else bytes.decode
+        values = encode(replace(self, merges=()), text=spell)
         del values["model"]
+        # All at once, as they are many.
+        texts = [text for merge in self.merges for text in (merge.left, merge.right)]
+        names = iter(to_texts(texts) if byte_level else map(bytes.decode, texts))
+        values["merges"] = [
+            {"left": left, "right": right, "count": merge.count, "tokens_left": merge.tokens_left}
+            for merge, left, right in zip(self.merges, names, names, strict=True)
+        ]
         settings = model_settings(self.model)
         values = {"version": VERSION, "model": settings, "score": self.score, **values}
         for name in ("superwords", "parity"):
@@ -543,8 +551,12 @@ def _object(values: Mapping[str, Any], indent: str = "") -> str:
         if name == "superwords" and value is not None and not isinstance(value, int):
             text = _object(value, inner)
         elif name == "merges" and isinstance(value, list):
-            rows = map(json.JSONEncoder(ensure_ascii=False).encode, value)
-            text = f"[\n{inner}  " + f",\n{inner}  ".join(rows) + f"\n{inner}]"
+            # Between two merges only: in a string the quotation mark before `left` is escaped, and
+            # one that ends a string is followed by a comma.
+            first = '{"left": '
+            rows = json.dumps(value, ensure_ascii=False)[1:-1]
+            rows = rows.replace(f"}}, {first}", f"}},\n{inner}  {first}")
+            text = f"[\n{inner}  {rows}\n{inner}]"
         elif name in ("tied", "steps_before", "parity"):
             text = json.dumps(value, ensure_ascii=False)
         else:

@@ -22,7 +22,6 @@ from bpe.counts import PretokenCounts, check_agreement, combine, require_pretoke
 from bpe.counts.manifest import add_formats
 from bpe.diff import fit
 from bpe.errors import BpeError
-from bpe.formats import tokenizer_config
 from bpe.formats.cut_at_marks import WORDS
 from bpe.formats.huggingface import why_dialect
 from bpe.models import CharacterLevel
@@ -35,7 +34,7 @@ from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.job import CountRequest, count_in, run_count
 from pipelines.count.runs import RunsOf
 from pipelines.elements import Step, pack
-from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.encode.tokenizer_files import load_tokenizer, write_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError, StoppedError
 from pipelines.extension import extended_pretokens, load_extended, located
 from pipelines.failures import job_errors
@@ -399,11 +398,7 @@ def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
-    for name, data in tokenizer_config.files(tokenizer.roles).items():
-        storage.write(join(job.directory, name), data)
-    storage.write(
-        join(job.directory, TOKENIZER), tokenizer.to_json(dialect="beam-bpe").encode("utf-8")
-    )
+    write_tokenizer(join(job.directory, TOKENIZER), tokenizer)
     counter("merges_trained").inc(len(training.merges))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
-from bpe.formats import companions, may_have
+from bpe.formats import companions, may_have, tokenizer_config
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.output.names import TOKENIZER
@@ -61,6 +61,23 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
         raise InputError(str(error)) from error
 
 
+def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
+    """Write a tokenizer.json, in the dialect where it needs that, and its roles beside it, first.
+
+    Those who load it in this process next are given this tokenizer, without its training.
+
+    Raises:
+        bpe.errors.TokenizerError: no tokenizer.json holds it.
+        OutputError: the file cannot be written.
+    """
+    text = _json(tokenizer)
+    for name, data in tokenizer_config.files(tokenizer.roles).items():
+        storage.write(join(path.rpartition("/")[0], name), data)
+    storage.write(path, text.encode("utf-8"))
+    if storage.is_local(path):
+        _keep(_key(Path(path), None), tokenizer.with_training(None))
+
+
 def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
     """A tokenizer of local files, again the last one where they hold the same.
 
@@ -68,14 +85,23 @@ def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
     """
     if path.suffix != ".json" or not path.is_file():
         return Tokenizer.load(path, pretokenizer=pretokenizer)
-    others = [*companions(path), *(one for one in may_have(path) if one.exists())]
-    digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
-    key = (pretokenizer, *(one.name for one in others), *digests)
+    key = _key(path, pretokenizer)
     if (found := _LAST.get(key)) is None:
         found = Tokenizer.load(path, pretokenizer=pretokenizer)
-        _LAST.clear()
-        _LAST[key] = found
+        _keep(key, found)
     return found
+
+
+def _key(path: Path, pretokenizer: str | None) -> tuple[Any, ...]:
+    """What says which tokenizer local files hold."""
+    others = [*companions(path), *(one for one in may_have(path) if one.exists())]
+    digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
+    return (pretokenizer, *(one.name for one in others), *digests)
+
+
+def _keep(key: tuple[Any, ...], tokenizer: Tokenizer) -> None:
+    _LAST.clear()
+    _LAST[key] = tokenizer
 
 
 def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:

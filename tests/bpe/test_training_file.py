@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bpe
+from bpe.byte_alphabet import to_text
 from bpe.errors import TokenizerFileError
-from bpe.training_report import Training
+from bpe.files import is_intact
+from bpe.training_report import TrainedMerge, Training
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +56,29 @@ def test_round_trip_of_everything(tmp_path: Path, model: bpe.models.Model) -> No
     assert fields["whole_words"][0]["token"].startswith("a@b.org")
     assert fields["counts"]["never_split"] == ["email"]
     assert fields["pruned"]["distinct_pretokens"] == 1
+
+
+_TEXT = st.one_of(st.text('}{,": left\\\né', max_size=20), st.just('}, {"left": '), st.just("}, {"))
+
+
+@given(pairs=st.lists(st.tuples(_TEXT, _TEXT), max_size=6), of_bytes=st.booleans())
+def test_each_merge_is_a_line(pairs: list[tuple[str, str]], of_bytes: bool) -> None:
+    training = trained().training
+    assert training is not None
+    merges = tuple(TrainedMerge(a.encode(), b.encode(), 7, 5) for a, b in pairs)
+    model = bpe.ByteLevel() if of_bytes else bpe.CharacterLevel(unknown="<unk>")
+    text = replace(training, model=model, merges=merges).to_json()
+    spell = to_text if of_bytes else bytes.decode
+    lines = [
+        "    "
+        + json.dumps(
+            {"left": spell(m.left), "right": spell(m.right), "count": 7, "tokens_left": 5},
+            ensure_ascii=False,
+        )
+        for m in merges
+    ]
+    assert text.endswith('"merges": [\n' + (",\n".join(lines) or "    ") + "\n  ]\n}\n")
+    assert is_intact(json.loads(text))
 
 
 def test_fields(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts, combine
+from pipelines.encode.tokenizer_files import load_tokenizer, write_tokenizer
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.output.lock import locked
 from pipelines.progress import NoProgress, SlotWriter
@@ -29,6 +30,24 @@ from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "model", [bpe.ByteLevel(), bpe.CharacterLevel(unknown="<unk>"), bpe.WordPiece(prefix="@@")]
+)
+def test_who_loads_what_was_written_gets_what_the_file_holds(
+    tmp_path: Path, model: bpe.models.Model
+) -> None:
+    counts = bpe.count_pretokens(["the cat sat on the mat"], special_tokens=("<|e|>",))
+    trained = bpe.train(counts, max_merges=9, model=model)
+    trained = trained.with_roles(bpe.Roles(eos="<|e|>", add_eos=True))
+    path = str(tmp_path / "tokenizer.json")
+    write_tokenizer(path, trained)
+    loaded = load_tokenizer(path)
+    assert loaded == bpe.Tokenizer.load(path)
+    assert loaded.training is None
+    bpe.train(counts, max_merges=8, model=model).save(path, dialect="beam-bpe")
+    assert load_tokenizer(path) == bpe.Tokenizer.load(path)
 
 
 @pytest.mark.parametrize("ties", bpe.TIES)
