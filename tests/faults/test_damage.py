@@ -125,7 +125,7 @@ def test_nothing_is_made_of_a_damaged_part(
     out = shutil.copytree(output(small, kind), tmp_path / kind)
     path = min(out.glob("data/*-00001-of-*"))
     damage(path, small)
-    uses = [("report", out)]
+    uses: list[tuple[str | Path, ...]] = [("report", out)]
     if kind == "ids":
         uses += [("decode", out), ("export", out, "--to", "bin", "--output", tmp_path / "bin")]
     for use in uses:
