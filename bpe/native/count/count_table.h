@@ -132,7 +132,7 @@ class CountTable {
   static bool same(const Entry& entry, const Key& key) {
     if (entry.high != key.high) return false;
     if (!key.is_long()) return entry.low == key.low;
-    return entry.hash == key.hash && std::memcmp(entry.data(), key.data(), key.size()) == 0;
+    return entry.hash == key.hash && equal_long(entry.data(), key.data(), key.size());
   }
 
   template <bool Ordered>

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -42,7 +43,7 @@ class RunCounter {
   int64_t add(const TextColumn& column, const std::vector<int64_t>& cut_out) {
     const std::lock_guard lock(mutex_);
     int64_t total = 0;
-    encoder_->encode(column, cut_out, {}, false, [&](Run& run) { total += add_row(run.ids); });
+    encoder_->encode(column, cut_out, {}, false, counting(total));
     return total;
   }
 
@@ -51,8 +52,7 @@ class RunCounter {
                      bool cut) {
     const std::lock_guard lock(mutex_);
     int64_t total = 0;
-    encoder_->encode_pieces(data, pieces, row_ends, cut, {}, false,
-                            [&](Run& run) { total += add_row(run.ids); });
+    encoder_->encode_pieces(data, pieces, row_ends, cut, {}, false, counting(total));
     return total;
   }
 
@@ -75,9 +75,16 @@ class RunCounter {
   }
 
  private:
-  // Counts the runs of a row, and empties it.
-  int64_t add_row(IdArray& ids) {
-    const std::span<const uint32_t> row = ids.row();
+  // Adds the runs of rows to a total, and leaves no ids of them.
+  FinishRow counting(int64_t& total) {
+    return [this, &total](std::span<const uint32_t> row, Merger&, std::optional<Dropout>&) {
+      total += add_row(row);
+      return size_t{0};
+    };
+  }
+
+  // Counts the runs of a row and returns how many they are.
+  int64_t add_row(std::span<const uint32_t> row) {
     if (const size_t most = row.size() * id_bytes_ + kBehind; most > keys_.size())
       keys_.resize(most);
     const uint8_t* const readable = keys_.data() + keys_.size();
@@ -102,7 +109,6 @@ class RunCounter {
     }
     batch.flush();
     cut.flush();
-    ids.drop(row.size());
     if (keys_.size() > kKeep) keys_ = {};
     return total;
   }

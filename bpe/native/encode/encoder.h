@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,13 +18,14 @@
 #include <vector>
 
 #include "encode/decoder.h"
+#include "encode/encoded_rows.h"
 #include "encode/marks.h"
 #include "encode/model.h"
 #include "encode/random.h"
 #include "encode/superwords.h"
 #include "encode/vocabulary.h"
+#include "encode/word_batch.h"
 #include "encode/word_encoder.h"
-#include "table/id_array.h"
 #include "text/scanner.h"
 #include "text/special.h"
 #include "text/text_column.h"
@@ -64,30 +64,17 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // A rate above 0 drops merges at random, with a seed for each row.
-  struct Noise {
-    double rate = 0;
-    std::span<const uint64_t> seeds;
-  };
-
   // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
+  // narrow: whether ids have 16 bits. finish: in place of what merges superwords.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
-                     const Noise& noise, bool narrow) const {
-    return encode(column, allowed, noise, narrow, finish_row());
-  }
-
-  // Called at the end of each row, whose ids still carry their marks; has to take these away.
-  using FinishRow = std::function<void(Run&)>;
-
-  EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
-                     const Noise& noise, bool narrow, const FinishRow& finish) const {
+                     const Noise& noise, bool narrow, FinishRow finish = {}) const {
     if (!pretokenizer_)
       throw std::invalid_argument("this tokenizer has no pre-tokenizer: encode pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
+    const Rows rows{column.rows(), column.bytes(), column.readable(), noise, narrow};
     return with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
-      return encode_rows(column.rows(), column.bytes(), noise, narrow, [&](size_t row, Run& run) {
-        encode_text(column[row], *cutter, scanner_of, run);
-        if (finish) finish(run);
+      return encode_rows(rows, std::move(finish), [&](size_t row, WordBatch& batch) {
+        encode_text(column[row], *cutter, scanner_of, batch);
       });
     });
   }
@@ -101,41 +88,28 @@ class Encoder {
   // `cut` says so, is cut here.
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise,
-                            bool narrow) const {
-    return encode_pieces(data, pieces, row_ends, cut, noise, narrow, finish_row());
-  }
-
-  EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
-                            std::span<const int64_t> row_ends, bool cut, const Noise& noise,
-                            bool narrow, const FinishRow& finish) const {
+                            bool narrow, FinishRow finish = {}) const {
     check_pieces(data, pieces, row_ends);
     if (cut && !pretokenizer_)
       throw std::invalid_argument("this tokenizer has no pre-tokenizer: cut pieces before");
-    const uint8_t* const readable = data.data() + data.size();
-    return encode_rows(row_ends.size(), data.size(), noise, narrow, [&](size_t row, Run& run) {
-      WordEncoder::Words words(words_, readable, run);
+    const Rows rows{row_ends.size(), data.size(), data.data() + data.size(), noise, narrow};
+    return encode_rows(rows, std::move(finish), [&](size_t row, WordBatch& batch) {
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
       const auto last = static_cast<size_t>(row_ends[row]);
       for (size_t piece = first; piece < last; ++piece) {
         const Bytes bytes(data.data() + pieces[3 * piece], data.data() + pieces[3 * piece + 1]);
-        int64_t id = pieces[3 * piece + 2];
-        const bool is_word = !cut || id == kWhole;
-        if (id == kWhole) id = words_.whole_token(bytes);  // kText where it is none
-        if (id == kText && is_word) {
-          if (!bytes.empty()) words.push(bytes.data(), bytes.data() + bytes.size());
-          continue;
-        }
-        words.flush();
-        if (id == kText) {
-          with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
-            encode_segment(bytes, readable, scanner_of, run);
-          });
-        } else {
-          run.ids.push_back(vocabulary().checked(id));
+        const int64_t id = pieces[3 * piece + 2];
+        if (id == kWhole) {
+          batch.push_whole(bytes.data(), bytes.data() + bytes.size());
+        } else if (id != kText) {
+          batch.push_token(vocabulary().checked(id));
+        } else if (cut) {
+          with_scanner(*pretokenizer_,
+                       [&](const auto& scanner_of) { encode_segment(bytes, scanner_of, batch); });
+        } else if (!bytes.empty()) {
+          batch.push(bytes.data(), bytes.data() + bytes.size());
         }
       }
-      words.flush();
-      if (finish) finish(run);
     });
   }
 
@@ -166,12 +140,9 @@ class Encoder {
     if (!superwords_ && is_marked_)
       throw std::invalid_argument("an encoder with marks alone only counts runs");
     if (!superwords_) return {};
-    return [this](Run& run) {
-      const std::span<uint32_t> row = run.ids.row();
-      Merger& merger = run.workspace.merger;
-      run.ids.drop(row.size() - (run.dropout
-                                     ? superwords_->merge_with_dropout(row, merger, *run.dropout)
-                                     : superwords_->merge(row, merger)));
+    return [this](std::span<uint32_t> row, Merger& merger, std::optional<Dropout>& dropout) {
+      return dropout ? superwords_->merge_with_dropout(row, merger, *dropout)
+                     : superwords_->merge(row, merger);
     };
   }
 
@@ -256,50 +227,57 @@ class Encoder {
       throw std::invalid_argument("pieces are left over after the last row");
   }
 
-  // Encodes each row, of so many bytes together, with encode_row(row, run).
+  // What is encoded: so many rows of so many bytes together, which lie before `readable`.
+  struct Rows {
+    size_t count, bytes;
+    const uint8_t* readable;
+    const Noise& noise;
+    bool narrow;
+  };
+
+  // Encodes each row with encode_row(row, batch).
   template <typename EncodeRow>
-  EncodedRows encode_rows(size_t rows, size_t bytes, const Noise& noise, bool narrow,
-                          EncodeRow encode_row) const {
-    if (narrow && vocabulary().size() > size_t{1} << 16)
+  EncodedRows encode_rows(const Rows& rows, FinishRow finish, EncodeRow encode_row) const {
+    if (rows.narrow && vocabulary().size() > size_t{1} << 16)
       throw std::invalid_argument("ids of this tokenizer do not fit 16 bits");
-    const bool is_noisy = noise.rate > 0;
+    const bool is_noisy = rows.noise.rate > 0;
     if (is_noisy && words_.model().kind == Model::Kind::word_piece)
       throw std::invalid_argument("WordPiece has no merges that could be dropped");
-    if (is_noisy && noise.seeds.size() != rows)
+    if (is_noisy && rows.noise.seeds.size() != rows.count)
       throw std::invalid_argument("there is not one seed for each row");
+    if (!finish) finish = finish_row();
     const Lease workspace(*this);
-    EncodedRows encoded(narrow);
-    encoded.offsets.reserve(rows + 1);
-    encoded.ids.expect(bytes + WordEncoder::kMostWritten);  // no id stands for less than a byte
-    Run run{*workspace, encoded.ids, encoded.cache_use, std::nullopt};
-    for (size_t row = 0; row < rows; ++row) {
-      if (is_noisy) run.dropout.emplace(noise.rate, noise.seeds[row]);
-      encoded.add([&] { encode_row(row, run); });
+    // No id stands for less than a byte, but an end of a word.
+    EncodedRows encoded{{rows.narrow, rows.bytes + WordBatch::kMostWritten}};
+    encoded.offsets.reserve(rows.count + 1);
+    WordBatch batch(words_, *workspace, rows.readable, rows.noise, finish, encoded);
+    for (size_t row = 0; row < rows.count; ++row) {
+      encode_row(row, batch);
+      batch.end_row();
     }
+    batch.flush();
     return encoded;
   }
 
   template <class MakeScanner>
   void encode_text(Bytes text, const Cutter& cutter, const MakeScanner& scanner_of,
-                   Run& run) const {
-    const uint8_t* const end = text.data() + text.size();
+                   WordBatch& batch) const {
     cutter.matcher.cut(
-        text.data(), end,
+        text.data(), text.data() + text.size(),
         [&](const uint8_t* from, const uint8_t* to) {
-          encode_segment({from, to}, end, scanner_of, run);
+          encode_segment({from, to}, scanner_of, batch);
         },
         [&](size_t which, const uint8_t*, const uint8_t*) {
-          run.ids.push_back(static_cast<uint32_t>(cutter.ids[which]));
+          batch.push_token(static_cast<uint32_t>(cutter.ids[which]));
         });
   }
 
   // Never inlined: with one caller alone, the compiler inlines the scanner here.
   template <class MakeScanner>
-  [[gnu::noinline]] void encode_segment(Bytes text, const uint8_t* readable,
-                                        const MakeScanner& scanner_of, Run& run) const {
-    WordEncoder::Words words(words_, readable, run);
+  [[gnu::noinline]] static void encode_segment(Bytes text, const MakeScanner& scanner_of,
+                                               WordBatch& batch) {
     auto scanner = scanner_of(text.data(), text.data() + text.size());
-    words.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
+    batch.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
   }
 
   bool is_marked_;

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "encode/encoded_rows.h"
 #include "encode/model.h"
 #include "encode/vocabulary.h"
-#include "table/id_array.h"
 #include "table/zeroed_array.h"
 #include "text/utf8.h"
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "table/flat_table.h"
@@ -58,7 +59,7 @@ class WordCache {
       : is_narrow_(ids <= size_t{1} << 16),
         entries_(std::clamp(std::bit_ceil(4 * words), kFewestEntries, kMostEntries / 2),
                  kMostEntries),
-        ring_(kFewestBytes) {}
+        ring_(kFewestBytes + kLine) {}
   WordCache(const WordCache&) = delete;
   WordCache& operator=(const WordCache&) = delete;
   ~WordCache() { CacheMemory::give_back(taken_); }
@@ -87,30 +88,36 @@ class WordCache {
     __builtin_prefetch(&entries_[(slot + 2 * kInLine) & mask]);
   }
 
-  // Starts to fetch what the ring holds of a word, once its entry is near.
-  void prefetch_ring(const Key& key) const {
-    const Entry& entry = entries_[slot_of(key)];
-    if (!entry.is_free()) __builtin_prefetch(&ring_[entry.place() % ring_.size()]);
+  // Where the ring holds the ids of a word, and behind those of a long word its bytes.
+  struct Place {
+    uint64_t at;
+    uint32_t ids;  // how many; 0 where the word is not known
+  };
+
+  // The place of a long word, which it starts to fetch.
+  Place find_long(const Key& key) {
+    Entry& entry = entries_[slot_of(key)];
+    if (entry.is_free()) return {0, 0};
+    entry.high |= kRecent;
+    __builtin_prefetch(&ring_[entry.place() % ring_size()]);
+    return {entry.place(), entry.ids[2]};
   }
 
   // Writes the ids of the words of `keys` to `out`, up to the first word that is not known or not
   // inline, and moves `out` behind them; it may write kMaxInline ids there. Returns how many words
-  // that are.
-  template <bool Narrow>
-  size_t find_inline(std::span<const Key> keys, uint32_t*& out) {
-    uint32_t* to = out;
-    const size_t number = entries_.find_while(keys, [&to](Entry& entry) {
-      if constexpr (Narrow) {
-        std::array<uint16_t, 8> ids;
-        std::memcpy(ids.data(), entry.ids.data(), sizeof ids);
-        for (size_t i = 0; i < ids.size(); ++i) to[i] = ids[i];
-      } else {
-        std::memcpy(to, entry.ids.data(), sizeof entry.ids);
-      }
+  // that are; `place` is that of the next one. Cached: uint16_t if this is narrow.
+  template <typename Cached, typename Id>
+  size_t find_inline(std::span<const Key> keys, Id*& out, Place& place) {
+    Id* to = out;
+    const size_t number = entries_.find_while(keys, [&](Entry& entry) {
+      copy_line<Cached>(entry.ids.data(), to);
       const uint64_t head = entry.high >> kHeadShift;
-      if (head <= kRecentHead) [[unlikely]] {  // not recent, or not here
-        if ((head & kMostCount) == 0) return false;
-        entry.high |= kRecent;  // written to once, not each time
+      if (head <= kRecentHead) [[unlikely]] {         // not recent, or not here
+        entry.high |= entry.is_free() ? 0 : kRecent;  // written to once, not each time
+        if ((head & kMostCount) == 0) {
+          place = {entry.place(), entry.ids[2]};
+          return false;
+        }
       }
       to += head & kMostCount;
       return true;
@@ -119,21 +126,19 @@ class WordCache {
     return number;
   }
 
-  // Appends the ids of a word that find_inline() did not find; false where it is not known.
-  bool find_in_ring(const Key& key, Bytes word, IdArray& out) {
-    Entry& entry = entries_[slot_of(key)];
-    if (entry.is_free() || entry.place() + ring_.size() < written_) return false;
-    const uint8_t* const ids = &ring_[entry.place() % ring_.size()];
-    const size_t count = entry.ids[2];
-    if (key.is_long() && std::memcmp(ids + count * id_size(), word.data(), word.size()) != 0)
+  // Appends the ids of a word; false where the ring does not hold them any more.
+  bool copy(const Place& place, const Key& key, Bytes word, IdArray& out) const {
+    if (place.ids == 0 || place.at + ring_size() < written_) return false;
+    const uint8_t* const ids = &ring_[place.at % ring_size()];
+    if (key.is_long() && !equal_long(ids + place.ids * id_size(), word.data(), word.size()))
       return false;
-    entry.high |= kRecent;
-    uint32_t* const to = out.reserve(count);
-    if (is_narrow_)
-      for (size_t i = 0; i < count; ++i) to[i] = narrow_id(ids + 2 * i);
+    if (!is_narrow_)
+      copy<uint32_t>(ids, place.ids, out.reserve<uint32_t>(place.ids + kSpare));
+    else if (out.is_narrow())
+      copy<uint16_t>(ids, place.ids, out.reserve<uint16_t>(place.ids + kSpare));
     else
-      std::memcpy(to, ids, 4 * count);
-    out.advance(count);
+      copy<uint16_t>(ids, place.ids, out.reserve<uint32_t>(place.ids + kSpare));
+    out.advance(place.ids);
     return true;
   }
 
@@ -154,7 +159,7 @@ class WordCache {
     } else {
       const size_t bytes = ids.size() * id_size();
       const uint64_t place = room_in_ring(bytes + (key.is_long() ? word.size() : 0));
-      uint8_t* const to = &ring_[place % ring_.size()];
+      uint8_t* const to = &ring_[place % ring_size()];
       write_ids(ids, to);
       if (key.is_long()) std::memcpy(to + bytes, word.data(), word.size());
       std::memcpy(entry.ids.data(), &place, sizeof place);
@@ -167,6 +172,8 @@ class WordCache {
   }
 
  private:
+  static constexpr size_t kLine = 16;  // bytes of ids that are copied at once
+  static constexpr size_t kSpare = kMaxInline;
   static constexpr size_t kFewestEntries = 1 << 12;
   static constexpr size_t kOwnEntries = 2 * kMostWords;    // 16 MiB
   static constexpr size_t kMostEntries = 4 * kOwnEntries;  // 64 MiB
@@ -209,11 +216,25 @@ class WordCache {
   }
 
   size_t id_size() const { return is_narrow_ ? 2 : 4; }
-  static uint32_t narrow_id(const uint8_t* from) {
-    uint16_t id;
-    std::memcpy(&id, from, sizeof id);
-    return id;
+  size_t ring_size() const { return ring_.size() - kLine; }
+
+  // Copies kLine bytes of ids.
+  template <typename Cached, typename Id>
+  static void copy_line(const void* from, Id* to) {
+    std::array<Cached, kLine / sizeof(Cached)> ids;
+    std::memcpy(ids.data(), from, sizeof ids);
+    if constexpr (std::is_same_v<Cached, Id>)
+      std::memcpy(to, ids.data(), sizeof ids);
+    else
+      for (size_t i = 0; i < ids.size(); ++i) to[i] = ids[i];
   }
+
+  template <typename Cached, typename Id>
+  static void copy(const uint8_t* from, size_t ids, Id* to) {
+    constexpr size_t kStep = kLine / sizeof(Cached);
+    for (size_t i = 0; i < ids; i += kStep) copy_line<Cached>(from + i * sizeof(Cached), to + i);
+  }
+
   void write_ids(std::span<const uint32_t> ids, uint8_t* to) const {
     if (!is_narrow_) {
       std::memcpy(to, ids.data(), ids.size_bytes());
@@ -277,13 +298,13 @@ class WordCache {
   // first byte that was ever written, and what is written together is never cut in two.
   uint64_t room_in_ring(size_t bytes) {
     // It can only grow before anything in it was overwritten.
-    if (size_t size = ring_.size(); written_ + bytes > size && written_ <= size &&
-                                    size < kMostBytes && may_take(size, size < kOwnBytes))
-      ring_.resize(2 * size);
-    const size_t left = ring_.size() - written_ % ring_.size();
+    if (size_t size = ring_size(); written_ + bytes > size && written_ <= size &&
+                                   size < kMostBytes && may_take(size, size < kOwnBytes))
+      ring_.resize(2 * size + kLine);
+    const size_t left = ring_size() - written_ % ring_size();
     const uint64_t place = bytes <= left ? written_ : written_ + left;
     written_ = place + bytes;
-    forgot_long_ |= written_ > ring_.size();
+    forgot_long_ |= written_ > ring_size();
     return place;
   }
 
@@ -291,7 +312,7 @@ class WordCache {
   bool is_narrow_;
   bool forgot_long_ = false;
   FlatTable<Entry> entries_;
-  std::vector<uint8_t> ring_;  // ids, and behind those of a long word its bytes
+  std::vector<uint8_t> ring_;  // ids, and behind those of a long word its bytes; kLine bytes more
   uint64_t written_ = 0;       // bytes, ever
   size_t taken_ = 0;           // of CacheMemory, in bytes
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "encode/characters.h"
+#include "encode/encoded_rows.h"
 #include "encode/listed_merges.h"
 #include "encode/marks.h"
 #include "encode/merge_table.h"
@@ -25,7 +25,6 @@
 #include "encode/vocabulary.h"
 #include "encode/word_cache.h"
 #include "encode/word_pieces.h"
-#include "table/id_array.h"
 
 namespace bpe {
 
@@ -37,14 +36,7 @@ struct Workspace {
   WordCache cache;
   bool knows_tokens = false;  // whether all words that are tokens, but for huge ones, were in it
   Merger merger;
-};
-
-// What encoding a row reads and writes.
-struct Run {
-  Workspace& workspace;
-  IdArray& ids;
-  CacheUse& cache_use;
-  std::optional<Dropout> dropout;
+  std::vector<uint32_t> symbols;  // of a word, then its ids
 };
 
 // Immutable once made.
@@ -117,142 +109,48 @@ class WordEncoder {
     return workspace;
   }
 
-  // Pre-tokens that are gathered before the first is asked for: the more, the longer its entry has
-  // to come. And how many ids are written past the last one, at most, while they are asked for.
-  static constexpr size_t kGathered = 128;
-  static constexpr size_t kMostWritten = kGathered * WordCache::kMaxInline;
-  // Where one word is new, others may be: so many words later, more entries are asked for.
-  static constexpr size_t kAhead = 2;
-
-  // Pre-tokens on their way to the cache: while some are gathered, the entries of the first ones
-  // come from memory.
-  class Words {
-   public:
-    // Pre-tokens, and the bytes behind them up to `readable`, may be read.
-    Words(const WordEncoder& encoder, const uint8_t* readable, Run& run)
-        : encoder_(encoder),
-          readable_(readable),
-          run_(run),
-          cache_(run.workspace.cache),
-          ids_(run.ids) {}
-
-    // [begin, end) is not empty.
-    void push(const uint8_t* begin, const uint8_t* end) {
-      gather(begin, end, size_);
-      if (++size_ == kGathered) flush();
+  // The ids of a pre-token, marked where it is one; they lie in the workspace. `may_be_token`: it
+  // is not sure that the pre-token as a whole is none.
+  std::span<const uint32_t> encode(Bytes word, bool may_be_token, Workspace& workspace) const {
+    std::vector<uint32_t>& symbols = workspace.symbols;
+    if (word_pieces_) {
+      word_pieces_->encode(word, symbols);
+      return symbols;
     }
-
-    // All that next(begin, end) gives, until it returns false.
-    template <typename Next>
-    void push_all(Next next) {
-      flush();
-      for (bool more = true; more; flush()) {
-        size_t size = 0;  // not size_, which would be stored and loaded for every piece
-        for (const uint8_t *begin, *end; size < kGathered && (more = next(begin, end)); ++size)
-          gather(begin, end, size);
-        size_ = size;
-      }
-    }
-
-    [[gnu::noinline]] void flush() {
-      run_.cache_use.asked += size_;
-      if (run_.dropout) {
-        run_.cache_use.misses += size_;
-        for (size_t i = 0; i < size_; ++i) encoder_.encode_with_dropout(word(i), run_);
-      } else {
-        for (size_t i = 0; i < long_; ++i) cache_.prefetch_ring(keys_[long_numbers_[i]]);
-        cache_.is_narrow() ? encode<true>() : encode<false>();
-      }
-      long_ = 0;
-      size_ = 0;
-    }
-
-   private:
-    using Key = WordCache::Key;
-
-    // Takes a pre-token as the one of this number.
-    [[gnu::always_inline]] void gather(const uint8_t* begin, const uint8_t* end, size_t number) {
-      keys_[number] = cache_.key(begin, static_cast<size_t>(end - begin), readable_);
-      begins_[number] = begin;
-      cache_.prefetch(keys_[number]);
-      if (keys_[number].is_long()) [[unlikely]]
-        long_numbers_[long_++] = static_cast<uint16_t>(number);
-    }
-
-    Bytes word(size_t number) const { return {begins_[number], keys_[number].size()}; }
-
-    template <bool Narrow>
-    void encode() {
-      for (size_t done = 0;; ++done) {
-        uint32_t* const begin = ids_.reserve((size_ - done) * WordCache::kMaxInline);
-        uint32_t* end = begin;
-        done += cache_.find_inline<Narrow>({keys_.data() + done, size_ - done}, end);
-        ids_.advance(static_cast<size_t>(end - begin));
-        if (done == size_) return;
-        encode_rare(done);
-      }
-    }
-
-    // A word that is not in the cache, is long, or has many ids.
-    void encode_rare(size_t number) {
-      const Key& key = keys_[number];
-      const Bytes word = this->word(number);
-      if (cache_.find_in_ring(key, word, ids_)) return;
-      ++run_.cache_use.misses;  // each word that is merged, exactly (tests/bpe/test_cache_use.py)
-      const bool may_be_token = word.size() > WordCache::kMaxBytes ||
-                                !run_.workspace.knows_tokens ||
-                                (key.is_long() && cache_.forgot_long());
-      if (number + kAhead < size_) cache_.prefetch_behind(keys_[number + kAhead]);
-      const size_t count = encoder_.encode_word(word, may_be_token, run_.workspace.merger, ids_);
-      encoder_.mark(ids_, count);
-      cache_.insert(key, word, {ids_.last(count), count});
-    }
-
-    const WordEncoder& encoder_;
-    const uint8_t* readable_;
-    Run& run_;
-    WordCache& cache_;
-    IdArray& ids_;
-    size_t size_ = 0;
-    size_t long_ = 0;  // of how many the key is long
-    std::array<Key, kGathered> keys_;
-    std::array<const uint8_t*, kGathered> begins_;
-    std::array<uint16_t, kGathered> long_numbers_;  // of those whose key is long
-  };
-
- private:
-  // Marks the id of a pre-token that became `count` ids, where that is one.
-  void mark(IdArray& ids, size_t count) const {
-    if (count == 1) ids.back() = marks_.marked(ids.back());
-  }
-
-  // Appends the ids of a pre-token; returns how many. `may_be_token`: it is not sure that the
-  // pre-token as a whole is none.
-  size_t encode_word(Bytes word, bool may_be_token, Merger& merger, IdArray& out) const {
-    if (word_pieces_) return word_pieces_->encode(word, out);
     if (whole_words_ && may_be_token) {
       const uint32_t id = find_whole(word);
       if (id != Vocabulary::kNone) {
-        out.push_back(id);
-        return 1;
+        symbols.assign(1, marks_.marked(id));
+        return symbols;
       }
     }
-    uint32_t* const symbols = out.reserve(symbols_.most(word.size()));
-    const size_t size =
-        characters_ ? characters_->write(word, symbols) : symbols_.write(word, symbols);
-    const size_t count = merger.merge(merges_, symbols, size);
-    out.advance(count);
-    return count;
+    resize(symbols, Symbols::most(word.size()));
+    const size_t size = characters_ ? characters_->write(word, symbols.data())
+                                    : symbols_.write(word, symbols.data());
+    return marked(symbols, workspace.merger.merge(merges_, symbols.data(), size));
   }
 
   // The same where merges are dropped at random: no word encodes as it did before.
-  void encode_with_dropout(Bytes word, Run& run) const {
-    uint32_t* const symbols = run.ids.reserve(symbols_.most(word.size()));
-    const size_t size = symbols_.write(word, symbols);
-    const size_t count = run.workspace.merger.merge_with_dropout(
-        merges_, symbols, size, [&] { return run.dropout->drops(); });
-    run.ids.advance(count);
-    mark(run.ids, count);
+  std::span<const uint32_t> encode_with_dropout(Bytes word, Dropout& dropout,
+                                                Workspace& workspace) const {
+    std::vector<uint32_t>& symbols = workspace.symbols;
+    resize(symbols, Symbols::most(word.size()));
+    const size_t size = symbols_.write(word, symbols.data());
+    return marked(symbols, workspace.merger.merge_with_dropout(merges_, symbols.data(), size,
+                                                               [&] { return dropout.drops(); }));
+  }
+
+ private:
+  // Memory for the symbols of a word; that of a huge word is given back with the next one.
+  static void resize(std::vector<uint32_t>& symbols, size_t size) {
+    constexpr size_t kKeep = size_t{1} << 20;
+    if (symbols.size() > std::max(size, kKeep)) symbols = {};
+    if (symbols.size() < size) symbols.resize(size);
+  }
+
+  std::span<const uint32_t> marked(std::vector<uint32_t>& ids, size_t count) const {
+    if (count == 1) ids[0] = marks_.marked(ids[0]);
+    return {ids.data(), count};
   }
 
   // The token that is a whole pre-token, or kNone.

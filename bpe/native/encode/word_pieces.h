@@ -11,7 +11,6 @@
 #include "encode/model.h"
 #include "encode/vocabulary.h"
 #include "table/hash.h"
-#include "table/id_array.h"
 #include "text/utf8.h"
 
 namespace bpe {
@@ -38,9 +37,9 @@ class WordPieces {
     }
   }
 
-  // Appends the ids of a word that is not empty; returns how many.
-  size_t encode(Bytes word, IdArray& out) const {
-    const size_t begin = out.size();
+  // The ids of a word that is not empty.
+  void encode(Bytes word, std::vector<uint32_t>& out) const {
+    out.clear();
     const uint8_t* p = word.data();
     const uint8_t* const end = p + word.size();
     uint32_t root = kFirst;
@@ -52,11 +51,7 @@ class WordPieces {
       p = match.end;
       root = kNext;
     }
-    if (!known) {
-      out.drop(out.size() - begin);
-      out.push_back(unknown_);
-    }
-    return out.size() - begin;
+    if (!known) out.assign(1, unknown_);
   }
 
  private:

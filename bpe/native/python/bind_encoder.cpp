@@ -47,7 +47,7 @@ Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Enco
   if (seeds) view.emplace(*seeds);
   EncodedRows rows = [&] {
     const Unlocked unlocked;
-    return encode(Encoder::Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
+    return encode(Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
   }();
   Unencodables unencodable;
   for (const auto& [row, found] : rows.unencodable) unencodable.emplace_back(row, found.text);
@@ -60,7 +60,7 @@ Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Enco
 Encoded encode(const Encoder& encoder, const TextColumn& column,
                const std::vector<int64_t>& allowed, bool narrow, double dropout,
                const std::optional<py::buffer>& seeds) {
-  return encode_rows(dropout, seeds, [&](const Encoder::Noise& noise) {
+  return encode_rows(dropout, seeds, [&](const Noise& noise) {
     return encoder.encode(column, allowed, noise, narrow);
   });
 }
@@ -71,7 +71,7 @@ Encoded encode_pieces(const Encoder& encoder, const py::buffer& data, const py::
   const View<uint8_t> text(data);
   const View<int64_t> triples(pieces);
   const View<int64_t> ends(row_ends);
-  return encode_rows(dropout, seeds, [&](const Encoder::Noise& noise) {
+  return encode_rows(dropout, seeds, [&](const Noise& noise) {
     return encoder.encode_pieces(span_of(text), span_of(triples), span_of(ends), cut, noise,
                                  narrow);
   });

@@ -58,6 +58,16 @@ inline uint64_t hash_long(const uint8_t* data, size_t size, const HashSeeds& see
   return fold_multiply(hash ^ seeds.first, seeds.second);
 }
 
+// Whether two strings of the same size, of at least 16 bytes, are equal.
+inline bool equal_long(const uint8_t* a, const uint8_t* b, size_t size) {
+  const auto differ = [&](size_t i) {
+    return (load_le64(a + i) ^ load_le64(b + i)) | (load_le64(a + i + 8) ^ load_le64(b + i + 8));
+  };
+  for (size_t i = 0; i < size - 16; i += 16)
+    if (differ(i)) return false;
+  return !differ(size - 16);
+}
+
 // The hash that says in which part of a counts directory a pre-token lies (hash % parts). It is
 // part of the file format and never changes: FNV-1a with 64 bits, whose low bits are weak, then
 // the 64-bit finaliser of MurmurHash3.

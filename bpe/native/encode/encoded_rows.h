@@ -1,0 +1,33 @@
+// What encoding a column of texts returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "table/id_array.h"
+
+namespace bpe {
+
+// What no token stands for, and no unknown token either: it ends the row that holds it.
+struct Unencodable {
+  std::string text;  // a character, a malformed byte or a whole pre-token
+};
+
+// How pre-tokens became ids: those that were asked of the cache, and those of them that it did not
+// know. What is encoded whole, without being asked for, is in neither; with dropout all are misses.
+struct CacheUse {
+  size_t asked = 0;
+  size_t misses = 0;
+};
+
+struct EncodedRows {
+  IdArray ids;
+  std::vector<int64_t> offsets{0};  // row i: ids [offsets[i], offsets[i + 1])
+  std::vector<std::pair<int64_t, Unencodable>> unencodable{};  // rows without ids, ascending
+  CacheUse cache_use{};
+};
+
+}  // namespace bpe
