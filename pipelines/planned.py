@@ -30,7 +30,7 @@ from pipelines.elements import Step, pack, unpack
 from pipelines.errors import ConfigError, OutputError
 from pipelines.formats import FILE_FORMATS
 from pipelines.local_runner import has_one_worker
-from pipelines.output.directory import decide, prepare, run_of
+from pipelines.output.directory import decide, prepare, run_of, write_files
 from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST
 from pipelines.progress import many, size_text
@@ -225,8 +225,7 @@ class CorpusRequest(Request):
             keep=planned.keep,
             outdated=outdated if self.keeps_parts else tuple,
         )
-        for name, data in planned.beside.items():
-            storage.write(join(directory, name), data)
+        write_files(directory, planned.beside)
         write_splits(directory, self.run, planned.splits)
         return list(planned.splits)
 

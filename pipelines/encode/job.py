@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import apache_beam as beam
@@ -54,7 +54,7 @@ from pipelines.encode.steps import (
     write_manifest,
     write_parts,
 )
-from pipelines.encode.tokenizer_files import load_tokenizer, loads, tokenizer_json
+from pipelines.encode.tokenizer_files import files_of, load_tokenizer, loads
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
@@ -88,7 +88,7 @@ from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
     from pipelines.progress import Progress
@@ -103,14 +103,14 @@ class EncodeRequest(CorpusRequest):
 
     Attributes:
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
-        tokenizer_json: the tokenizer itself, deflated, where workers may not see that file.
+        tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
         encoding: what the rows hold.
         then: ``export`` where the same command exports the corpus to the directory above.
     """
 
     encoding: EncodeSettings
     tokenizer: str
-    tokenizer_json: bytes = b""
+    tokenizer_files: Mapping[str, bytes] = field(default_factory=dict)
     then: Literal["export"] | None = None
     name = "encode"
     keeps_parts = True
@@ -131,23 +131,24 @@ class EncodeRequest(CorpusRequest):
                 token for a role.
             InputError: no tokenizer.json holds the tokenizer.
         """
-        sent = b""
+        sent: dict[str, bytes] = {}
         if encoding.mix:
             check_sources(inputs, encoding.shares)
         if not isinstance(tokenizer, str):
             encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
-            sent = zlib.compress(tokenizer_json(tokenizer, "the tokenizer").encode())
+            files = files_of(tokenizer, "the tokenizer")
+            sent = {name: zlib.compress(data) for name, data in files.items()}
         return cls(
             inputs=anywhere(inputs),
             tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
-            tokenizer_json=sent,
+            tokenizer_files=sent,
             output=replace(output, directory=storage.located(output.directory)),
             encoding=encoding,
         )
 
     def after_plan(self) -> EncodeRequest:
         """The request without the tokenizer, which then lies in the output directory."""
-        return replace(self, tokenizer_json=b"")
+        return replace(self, tokenizer_files={})
 
     def load(self) -> Tokenizer:
         """The tokenizer.
@@ -155,9 +156,10 @@ class EncodeRequest(CorpusRequest):
         Raises:
             InputError: it cannot be read.
         """
-        if not self.tokenizer_json:
+        if not self.tokenizer_files:
             return load_tokenizer(self.tokenizer)
-        return loads(zlib.decompress(self.tokenizer_json))
+        sent = self.tokenizer_files.items()
+        return loads({name: zlib.decompress(data) for name, data in sent})
 
     @property
     def shown(self) -> dict[str, str]:
@@ -186,9 +188,9 @@ class EncodeRequest(CorpusRequest):
         if encoding.carries:
             parts = _with_last(parts, inputs)
             splits = splits if shuffles else [replace(split, parts=parts) for split in splits]
-        text = tokenizer_json(tokenizer, self.tokenizer or "the tokenizer")
+        beside = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
-            *(tokenizer, text),
+            *(tokenizer, beside[TOKENIZER].decode()),
             reading=Reading.of(inputs, self.directory, keep=find_kept(files, encoding)),
             encoding=encoding,
             parts=parts,
@@ -209,7 +211,7 @@ class EncodeRequest(CorpusRequest):
                 then=self.then,
                 choosing=CHOOSING if encoding.mix else (),
             ),
-            beside={TOKENIZER: text.encode("utf-8")},
+            beside=beside,
             reads=tuple(file.path for file in files),
             not_applied=tokenizer.not_applied,
             passes=2 if encoding.mix else 1,
@@ -602,7 +604,7 @@ def encode(
             encoding=encoding,
         )
         request = replace(request, then=then)
-        planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_json=b"").plan()
+        planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_files={}).plan()
         for what in planned.not_applied:
             progress.log(f"encode: {tokenizer}: not applied: {what}")
         with run_job(

@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
@@ -16,6 +16,9 @@ from pipelines.errors import InputError
 from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
 from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # What helps where an encoded corpus has lost the tokenizer that lay in its directory.
 PUT_BACK = (
@@ -121,16 +124,26 @@ def _json(tokenizer: Tokenizer) -> str:
     return tokenizer.to_json(dialect="beam-bpe")
 
 
-def loads(data: bytes) -> Tokenizer:
-    """The tokenizer in the contents of a ``tokenizer.json``.
+def files_of(tokenizer: Tokenizer, path: str) -> dict[str, bytes]:
+    """The files of a tokenizer in a directory: ``tokenizer.json``, and those of its roles.
+
+    Raises:
+        InputError: no tokenizer.json holds it.
+    """
+    text = tokenizer_json(tokenizer, path)
+    return {**tokenizer_config.files(tokenizer.roles), TOKENIZER: text.encode("utf-8")}
+
+
+def loads(files: Mapping[str, bytes]) -> Tokenizer:
+    """The tokenizer in the contents of its files.
 
     Raises:
         InputError: there is none in it.
     """
     with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
-        path = Path(folder, TOKENIZER)
-        path.write_bytes(data)
-        return load_tokenizer(str(path))
+        for name, data in files.items():
+            Path(folder, name).write_bytes(data)
+        return load_tokenizer(str(Path(folder, TOKENIZER)))
 
 
 def sent_tokenizer(path: str, *, sha256: str) -> Tokenizer:

@@ -75,7 +75,7 @@ _LAST_FILE: dict[str, str] = {
 _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
-    "encoded": (PLAN, SPLITS, CHOSEN, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
+    "encoded": (PLAN, SPLITS, CHOSEN, *ROLES_FILES, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
     "export": (PLAN, *JOINED_EXPORTS, EXPORT_INDEX, EXPORT),
 }
 _COMMANDS = {
@@ -264,6 +264,19 @@ def refuse_earlier_layout(directory: str) -> None:
             f"(this release writes {PLAN_VERSION}): remove it and run the job again, or choose "
             "another directory"
         )
+
+
+def write_files(directory: str, files: Mapping[str, bytes]) -> None:
+    """Write files by name; with a ``tokenizer.json``, remove the roles of an earlier one.
+
+    Raises:
+        OutputError: one cannot be written or removed.
+    """
+    for name, data in files.items():
+        storage.write(join(directory, name), data)
+    if TOKENIZER in files:
+        for name in set(ROLES_FILES).difference(files):
+            storage.remove(join(directory, name))
 
 
 def training_failed(directory: str) -> bool:

@@ -41,10 +41,10 @@ from pipelines.encode.steps import (
     write_manifest,
     write_parts,
 )
-from pipelines.encode.tokenizer_files import tokenizer_json
+from pipelines.encode.tokenizer_files import files_of
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import several
-from pipelines.output.directory import plan_of_run, prepare
+from pipelines.output.directory import plan_of_run, prepare, write_files
 from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
 from pipelines.planned import absolute
 from pipelines.settings import (
@@ -54,7 +54,6 @@ from pipelines.settings import (
     OutputSettings,
     ParquetEncoding,
 )
-from pipelines.storage import join
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_tokenizer
 
 if TYPE_CHECKING:
@@ -196,10 +195,10 @@ def _prepare(
 ) -> bytes:
     """Prepare the directory, put the tokenizer into it, and say what the job is."""
     loaded = source.load() if source else the_tokenizer(tokenizer, "WriteTokenIds")
-    text = tokenizer_json(loaded, "the tokenizer")
+    files = files_of(loaded, "the tokenizer")
     directory = storage.located(output.directory)
     job = encode_job(
-        *(loaded, text),
+        *(loaded, files[TOKENIZER].decode()),
         reading=Reading(directory=directory, options=ReadOptions(keep=keep)),
         encoding=settings,
         parts=parts,
@@ -213,7 +212,7 @@ def _prepare(
         run=run,
     )
     prepare(output, plan)
-    storage.write(join(job.directory, TOKENIZER), text.encode("utf-8"))
+    write_files(job.directory, files)
     return pack(job)
 
 

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bpe._codec import decode
 from bpe.counts import Totals
-from pipelines import storage
 from pipelines.corpus.documents import KeptColumn
 from pipelines.drift import Gauge
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import EncodedManifest, encoded_of, folded, read_watched
 from pipelines.encode.steps import count_written, encode_split, tokenizer_of
 from pipelines.errors import ConfigError
+from pipelines.output.directory import write_files
 from pipelines.output.entries import Entry, write_folded
-from pipelines.output.names import TOKENIZER
 from pipelines.settings import EncodeSettings
-from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,12 +40,12 @@ class Encoding:
 
     Attributes:
         job: as in a batch; its number of parts means nothing.
-        text: the tokenizer, as JSON.
+        tokenizer: its files, by name.
         baseline: the counts that tell unseen pre-tokens, or None.
     """
 
     job: EncodeJob
-    text: str
+    tokenizer: Mapping[str, bytes]
     baseline: str | None = None
     name: ClassVar[str] = "encode"
     kind: ClassVar[Kind] = "encoded"
@@ -60,7 +58,7 @@ class Encoding:
 
     def begin(self, *, goes_on: bool) -> None:
         """Write the tokenizer, which may have been lost, and at first the manifest of no input."""
-        storage.write(join(self.directory, TOKENIZER), self.text.encode("utf-8"))
+        write_files(self.directory, self.tokenizer)
         if not goes_on:
             write_folded(self.directory, Entry(self.job.manifest(()).to_json(), ()))
 

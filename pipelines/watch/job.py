@@ -15,7 +15,7 @@ from pipelines.count.directory import read_counts_manifest
 from pipelines.count.steps import count_job
 from pipelines.drift import Series, trained_bytes_per_token
 from pipelines.encode.steps import check_tokens, encode_job, in_tokens
-from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
+from pipelines.encode.tokenizer_files import files_of, load_tokenizer
 from pipelines.errors import ConfigError, OutputError
 from pipelines.failures import job_errors
 from pipelines.output.directory import (
@@ -26,7 +26,7 @@ from pipelines.output.directory import (
 )
 from pipelines.output.entries import FOLDERS, WATCH, is_watched, read_folded, read_log, standing
 from pipelines.output.lock import locked
-from pipelines.output.names import MANIFEST, PLAN, Plan, json_bytes, read_plan
+from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes, read_plan
 from pipelines.output.state import complete
 from pipelines.progress import NoProgress
 from pipelines.run import check_job, options
@@ -108,7 +108,7 @@ def watch_encode(
         loaded = load_tokenizer(tokenizer)
         encoding = in_tokens(encoding, loaded.special_tokens, loaded.roles)
         check_tokens(loaded, encoding)
-        text = tokenizer_json(loaded, tokenizer)
+        files = files_of(loaded, tokenizer)
         output = replace(output, directory=storage.located(output.directory))
         directory = output.directory
         places = Places.of(inputs.patterns, output=directory, format_=inputs.format)
@@ -124,14 +124,14 @@ def watch_encode(
             handler = Encoding(
                 job=encode_job(
                     loaded,
-                    text,
+                    files[TOKENIZER].decode(),
                     reading=Reading.of(
                         inputs, directory, keep=settled_columns(first, encoding, then)
                     ),
                     encoding=encoding,
                     parts=0,
                 ),
-                text=text,
+                tokenizer=files,
                 baseline=None if drift.baseline is None else storage.located(drift.baseline),
             )
             task = _task(handler, inputs, places, watch)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import apache_beam as beam
 import pyarrow.parquet as pq
 import pytest
 from transformers import AutoTokenizer
 
 import bpe as library
+from pipelines.transforms.encoding import EncodeDocuments
+from pipelines.transforms.token_ids import WriteTokenIds
 from tests.cli.process import bpe
 
 if TYPE_CHECKING:
@@ -54,6 +57,35 @@ def test_roles_from_training_to_rows(folder: Path) -> None:
     assert (made["prepend_token"], made["append_token"]) == ("<s>", "</s>")
     bpe("verify", "ids", "--input", "corpus.jsonl", cwd=folder)
     bpe(*encode, *ends, "--output", "ids", "--resume", cwd=folder)
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        assert (folder / "ids" / name).read_bytes() == (folder / "model" / name).read_bytes()
+    beside = AutoTokenizer.from_pretrained(folder / "ids")
+    assert (beside.bos_token, beside.eos_token) == ("<s>", "</s>")
+    assert beside.chat_template == theirs.chat_template
+    # What an earlier tokenizer recorded does not stay behind, whether or not its ids are the same.
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        (folder / "model" / name).unlink()
+    named = ("--prepend-token", "<s>", "--append-token", "</s>", "--output", "ids")
+    bpe(*encode, *named, "--resume", cwd=folder)
+    assert library.Tokenizer.load(folder / "ids").roles == library.Roles()
+
+
+def test_a_watch_and_a_transform_write_the_roles(folder: Path) -> None:
+    bpe(*TRAIN, *ROLES, "--output", "model", cwd=folder)
+    (folder / "in").mkdir()
+    (folder / "in" / "corpus.jsonl").write_bytes((folder / "corpus.jsonl").read_bytes())
+    watch = ("encode", "--watch", "in/*", "--tokenizer", "model/tokenizer.json")
+    bpe(*watch, "--settle", "0", "--stop-idle", "0.1", "--output", "watched", cwd=folder)
+    tokenizer = library.Tokenizer.load(folder / "model")
+    with beam.Pipeline() as pipeline:
+        _ = (
+            pipeline
+            | beam.Create([{"id": "a", "text": "low"}])
+            | EncodeDocuments(tokenizer=tokenizer)
+            | WriteTokenIds(str(folder / "written"), tokenizer=tokenizer)
+        )
+    for name in ("watched", "written"):
+        assert library.Tokenizer.load(folder / name).roles == tokenizer.roles
 
 
 def test_a_job_with_roles(folder: Path) -> None:

@@ -16,7 +16,7 @@ from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.steps import count_job
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import encode_job
-from pipelines.encode.tokenizer_files import tokenizer_json
+from pipelines.encode.tokenizer_files import files_of
 from pipelines.failures import Failures
 from pipelines.output.entries import keyed_files, read_folded, read_log, standing
 from pipelines.output.names import PLAN, PROGRAM, RUN
@@ -111,15 +111,15 @@ class Encoding(Works):
         path = folder / "tokenizer.json"
         small_tokenizer(path)
         loaded = Tokenizer.load(path)
-        text = tokenizer_json(loaded, str(path))
+        files = files_of(loaded, str(path))
         job = encode_job(
             loaded,
-            text,
+            files["tokenizer.json"].decode(),
             reading=Reading(directory=self.out, options=ReadOptions()),
             encoding=EncodeSettings(),
             parts=0,
         )
-        return encoding.Encoding(job=job, text=text)
+        return encoding.Encoding(job=job, tokenizer=files)
 
     def documents(self) -> int:
         manifest = read_encoded(self.out)
