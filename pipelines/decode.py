@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
+from bpe.errors import EncodingError
 from pipelines import storage
 from pipelines.encode.joining import joined
 from pipelines.encode.manifest import read_encoded, watched_files
@@ -120,7 +121,7 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
                 for ids, tokens in _documents(path, source, layout, cut=cut):
                     for first in range(0, len(ids), DOCUMENTS):
                         some = slice(first, first + DOCUMENTS)
-                        stream.write(_lines(ids[some], tokens[some], tokenizer))
+                        stream.write(_lines(path, ids[some], tokens[some], tokenizer))
                     written.documents += len(ids)
         written.inputs.add(name)
         written.begun = None
@@ -136,8 +137,11 @@ def _documents(
         raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
 
 
-def _lines(ids: pa.StringArray, tokens: pa.ListArray, tokenizer: Tokenizer) -> bytes:
-    texts = tokenizer.decode_arrow(tokens)
+def _lines(path: str, ids: pa.StringArray, tokens: pa.ListArray, tokenizer: Tokenizer) -> bytes:
+    try:
+        texts = tokenizer.decode_arrow(tokens)
+    except EncodingError as error:
+        raise InputError(f"{path}: {error}: check it with bpe verify") from error
     return b"".join(
         json.dumps({"id": id_, "text": text.decode("utf-8", "replace")}, ensure_ascii=False).encode(
             "utf-8"

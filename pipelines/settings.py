@@ -105,8 +105,9 @@ class InputSettings:
             metavar="NAME",
             help=f"How files divide into documents. {documents_described()}; auto: by file "
             f"extension ({suffixes_described()}; all others text), without README and LICENSE "
-            "files; a directory or glob that mixes records and text is an error. Compressed files "
-            "(.jsonl.gz, .json.zst, .txt.bz2, .xz) are decompressed.",
+            "files; a directory or glob that mixes records and text is an error, and so are names "
+            "of records that are not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, "
+            ".json.zst, .txt.bz2, .xz) are decompressed.",
         ),
     )
     text_field: str | tuple[str, ...] = field(

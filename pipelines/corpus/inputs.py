@@ -54,6 +54,14 @@ COMPRESSION_SUFFIXES: dict[str, Compression] = {
     ".xz": "xz",
 }
 UNREADABLE_SUFFIXES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".z", ".br", ".lzma", ".sz")
+# Of files that hold records in a way that is not read.
+RECORD_SUFFIXES = (
+    *(".csv", ".tsv", ".psv", ".xls", ".xlsx", ".ods", ".avro", ".orc", ".arrow", ".feather"),
+    *(".tfrecord", ".tfrecords", ".msgpack", ".bson", ".jsonlines", ".warc", ".sqlite", ".sqlite3"),
+    *(".h5", ".hdf5", ".npy", ".npz", ".pkl", ".pickle"),
+)
+# What is put behind the name of a file to keep it beside another.
+_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|tmp|copy|part|[0-9][0-9-]*)|~)+\Z")
 MIN_SPLIT = 8 << 20  # bytes, unless a job says otherwise
 _REQUESTS = 32  # to a store at once
 BY_NAME = "by their names"
@@ -276,6 +284,12 @@ def input_file(
                 f"{path}: {suffix} files are not read: unpack it, or compress it as .gz, .zst, "
                 ".bz2 or .xz (or say `format` if it is plain text after all)"
             )
+        if records := _unread_records(name):
+            raise InputError(
+                f"{path}: the name says that it holds records ({records}), and such files are not "
+                "read: make JSON lines or Parquet of it, leave it out with a pattern, or say "
+                "`format` (text: the whole file is one document)"
+            )
         format_ = SUFFIXES.get(suffix, "text")
     else:
         format_ = asked
@@ -299,6 +313,17 @@ def _suffix(name: str) -> tuple[str, Compression]:
     stem, suffix = posixpath.splitext(name.lower())
     compression = COMPRESSION_SUFFIXES.get(suffix, "none")
     return (suffix if compression == "none" else posixpath.splitext(stem)[1]), compression
+
+
+def _unread_records(name: str) -> str:
+    """The suffix that says a file holds records, where these are not read; else empty."""
+    stem, last = posixpath.splitext(name.lower())
+    if last not in COMPRESSION_SUFFIXES:
+        stem += last
+    original = _BACKUP.sub("", stem)
+    suffix, _ = _suffix(original)
+    is_backup = original != stem and suffix in SUFFIXES
+    return suffix if is_backup or suffix in RECORD_SUFFIXES else ""
 
 
 def check_formats(pattern: str, names: Iterable[str]) -> None:

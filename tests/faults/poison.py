@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EVERY = 1000  # one record in so many is bad
-# Ten ways in which a line of JSON is no document, each with a piece of the reason that is given.
+# Eleven ways in which a line of JSON is no document, each with a piece of the reason that is given.
 BAD_LINES: tuple[tuple[bytes, str], ...] = (
     (b'{"text": "caf\xe9"}', "malformed UTF-8"),
     (b'{"text": "half a li', "not one JSON value"),
@@ -32,10 +32,11 @@ BAD_LINES: tuple[tuple[bytes, str], ...] = (
     (b'{"text": "raw \x00 byte"}', "not one JSON value"),
     (b'{"text": "deep", "more": ' + b"[" * 300 + b"]" * 300 + b"}", "nest more than"),
     (b'{"text": "one"} {"text": "two"}', "not one JSON value"),
+    (b'{"text": "one", "text": "two"}', "duplicate key 'text'"),
 )
 # Odd, and documents all the same.
 ODD_LINES: tuple[tuple[bytes, str], ...] = (
-    (rb'{"text": "first", "text": "the last of two equal keys"}', "the last of two equal keys"),
+    (rb'{"text": "one key", "Text": "another"}', "one key"),
     (b'{"text": "huge", "n": ' + b"9" * 5000 + b', "x": 1e99999}', "huge"),
     (rb'{"text": "escaped \u0000 byte"}', "escaped \0 byte"),
     (b'{"text": "", "nan": NaN}', ""),

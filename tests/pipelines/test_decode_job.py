@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import bpe
@@ -77,6 +80,26 @@ def test_damage_is_named(tmp_path: Path) -> None:
     other = bpe.train(bpe.count_pretokens(["aaaa"]), vocab_size=257)
     other.save(tmp_path / "ids" / "tokenizer.json")
     with pytest.raises(InputError, match="not the tokenizer of the manifest"):
+        jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
+
+
+def test_an_id_of_no_token_is_named_with_its_part(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["text"])
+    small_tokenizer(tmp_path / "t.json")
+    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
+    (part,) = (tmp_path / "ids").glob("data/train-*")
+    table = pq.read_table(part)
+    place = table.schema.get_field_index("input_ids")
+    ids = table.column(place).to_pylist()[0]
+    wrong = pa.array([[9999, *ids[1:]]], table.schema.field(place).type)
+    pq.write_table(table.set_column(place, table.schema.field(place), wrong), part)
+    manifest = tmp_path / "ids" / "manifest.json"
+    value = json.loads(manifest.read_bytes())
+    del value["checksum"]
+    data = part.read_bytes()
+    value["parts"][0].update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    manifest.write_text(json.dumps(value))
+    with pytest.raises(InputError, match=rf"{part.name}: .*9999.*: check it with bpe verify"):
         jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
 
 

@@ -42,8 +42,18 @@ def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None]
             return value
         return None
 
+    def unique(members: list[tuple[str, object]]) -> dict[str, object]:
+        if len({name for name, _ in members}) < len(members):
+            raise ValueError
+        return dict(members)
+
     try:
-        record = json.loads(line.decode("utf-8"), parse_int=Number, parse_float=Number)
+        record = json.loads(
+            line.decode("utf-8"),
+            parse_int=Number,
+            parse_float=Number,
+            object_pairs_hook=unique,
+        )
     except ValueError:
         return None
     if not isinstance(record, dict):
@@ -206,7 +216,7 @@ def test_escapes_become_utf8(path: Path, code_point: int) -> None:
 def test_good_and_undecided_lines_keep_their_order(path: Path) -> None:
     lines = []
     for i in range(100):
-        extra = {0: ', "n": NaN', 1: "", 2: ', "te\\u0078t": "t' + f'{i}"'}[i % 3]
+        extra = {0: ', "n": NaN', 1: "", 2: ', "k\\u0065y": "t' + f'{i}"'}[i % 3]
         lines.append(f'{{"text": "t{i}", "id": {i}{extra}}}\n')
         lines.append({0: "\n", 1: "bad\n", 2: ""}[i % 3])
     found = read_line(path, "".join(lines).encode())
@@ -250,9 +260,25 @@ def test_fields_can_have_any_name(path: Path) -> None:
         assert read_line(path, line, id_field=field, text_field="text").ids == ["right"]
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_duplicate_is_found_among_many_keys(path: Path, depth: int) -> None:
+    names = [f"key {i}" for i in range(3000)]
+    for last in ("another", "key 1500"):
+        members = ",".join(f'"{name}":{{"key 1":[{{"key 2":0}}]}}' for name in [*names, last])
+        inner = "{" + members + "}"
+        line = '{"text":"a","x":' + "[" * depth + inner + "]" * depth + "}"
+        found = read_line(path, line.encode())
+        assert found.texts == (["a"] if last == "another" else [])
+        assert all("duplicate key 'key 1500'" in bad.reason for bad in found.bad)
+        assert len(found.documents) + len(found.bad) == 1
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
+        (b'{"text":"a","text":"b"}', "duplicate key 'text' in one object"),
+        (b'{"text":"a","x":[{"n":1,"m":2,"n":1}]}', "duplicate key 'n' in one object"),
+        (b'{"text":"a","meta":{"k":1,"\\u006b":2}}', "duplicate key 'k'"),
         (b'{"text":"half', "not one JSON value"),
         (b'{"text":"a"}}', "not one JSON value"),
         (b'{"text":"a"}{"text":"b"}', "Extra data"),

@@ -278,7 +278,11 @@ def test_a_filesystem_that_nobody_knows_is_named(tmp_path: Path) -> None:
         ("a.pq", "parquet", "none"),
         ("a.txt.bz2", "text", "bz2"),
         ("a.xz", "text", "xz"),
-        ("a.jsonl.bak", "text", "none"),
+        ("a.txt.bak", "text", "none"),
+        ("a.1", "text", "none"),
+        ("a.csv.txt", "text", "none"),
+        ("package.json.html", "text", "none"),
+        ("csv", "text", "none"),
         ("jsonl", "text", "none"),
     ],
 )
@@ -303,6 +307,23 @@ def test_archives_and_packed_parquet_are_refused_with_a_remedy(tmp_path: Path, n
     with pytest.raises(InputError, match="unpack") as raised:
         find(tmp_path / name)
     assert name in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.csv", "A.TSV", "b/a.csv.gz", "a.avro", "a.jsonl.bak", "a.jsonl~", "a.parquet.old"),
+        *("a.jsonl.gz.bak", "a.jsonl.bak.gz", "a.json.2026-11-21", "a.csv.1", "a.jsonl.orig.bak"),
+    ],
+)
+def test_records_under_a_name_that_is_not_read_are_refused(tmp_path: Path, name: str) -> None:
+    make(tmp_path, name)
+    for pattern in (tmp_path / name, tmp_path):
+        with pytest.raises(InputError, match=r"holds records .*say `format`") as raised:
+            find(pattern)
+        assert name in str(raised.value)
+    (file,) = find(tmp_path / name, format_="text")
+    assert file.format == "text"
 
 
 def test_a_corpus_elsewhere_has_the_same_names(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 //
 // The JSON reader is strict and gives up easily: it accepts a line only where Python's json.loads
 // reads it the same way, and leaves every other line, good or bad, to be judged there. So it needs
-// no error messages, and what is exotic (an escaped key, half a surrogate pair, NaN) needs no code.
+// no error messages, and what is exotic (an escaped key, a duplicate one, half a surrogate pair,
+// NaN) needs no code.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -151,17 +153,19 @@ class JsonLine {
   };
   static constexpr size_t kMaxDepth = 200;
 
+  // `keys` is memory to work in, empty between lines.
   JsonLine(const uint8_t* begin, const uint8_t* end, const FieldName& text_field,
-           const FieldName& id_field)
-      : p_(begin), end_(end), names_{&text_field, &id_field} {}
+           const FieldName& id_field, std::vector<size_t>& keys)
+      : p_(begin), end_(end), names_{&text_field, &id_field}, keys_(keys) {
+    keys_.clear();
+  }
 
   bool blank() {
     skip_space();
     return p_ == end_;
   }
 
-  // Whether the line is an object that this reader understands; then text and id are set. Where a
-  // key occurs twice, the last one counts.
+  // Whether the line is an object that this reader understands; then text and id are set.
   bool read() {
     skip_space();
     if (!take('{')) return false;
@@ -196,13 +200,13 @@ class JsonLine {
 
   // The members of an object behind its brace; `paths`: the fields, as bits, that may be in it.
   bool members(unsigned paths) {
-    const size_t level = level_++;
+    const size_t level = level_++, first_key = keys_.size();
     if (level == kMaxDepth) return false;
     skip_space();
     if (!take('}')) {
       do {
         Value name, value;
-        if (!key(name) || name.escaped) return false;
+        if (!key(name)) return false;
         const std::string_view field(reinterpret_cast<const char*>(name.begin),
                                      static_cast<size_t>(name.end - name.begin));
         unsigned inside = 0, last = 0;  // the paths that lead on, and those that end here
@@ -226,6 +230,7 @@ class JsonLine {
       } while (take(','));
       if (!take('}')) return false;
     }
+    if (!distinct_keys(first_key)) return false;
     --level_;
     return true;
   }
@@ -259,6 +264,7 @@ class JsonLine {
   // An array or object, whatever is in it; without recursion, for a hostile line has no depth.
   bool nested() {
     std::array<uint8_t, kMaxDepth> closers;
+    std::array<size_t, kMaxDepth> first_keys;
     size_t depth = 0;
     Value ignored;
     for (;;) {
@@ -267,6 +273,7 @@ class JsonLine {
       if (*p_ == '{' || *p_ == '[') {
         if (depth + level_ == kMaxDepth) return false;
         const uint8_t closer = *p_++ == '{' ? '}' : ']';
+        first_keys[depth] = keys_.size();
         closers[depth++] = closer;
         skip_space();
         if (p_ == end_) return false;
@@ -280,6 +287,7 @@ class JsonLine {
       for (;;) {  // behind a value, or before the end of an empty bracket
         skip_space();
         if (take(closers[depth - 1])) {
+          if (!distinct_keys(first_keys[depth - 1])) return false;
           if (--depth == 0) return true;
         } else if (take(',')) {
           if (closers[depth - 1] == '}' && !key(ignored)) return false;
@@ -291,11 +299,23 @@ class JsonLine {
     }
   }
 
+  // A key without escapes, whose hash is kept until its object ends.
   bool key(Value& key) {
     skip_space();
-    if (!string(key)) return false;
+    if (!string(key) || key.escaped) return false;
+    keys_.push_back(std::hash<std::string_view>{}(
+        {reinterpret_cast<const char*>(key.begin), static_cast<size_t>(key.end - key.begin)}));
     skip_space();
     return take(':');
+  }
+
+  // Whether the keys of an object that ends, from number `first` on, differ for sure; forgets them.
+  bool distinct_keys(size_t first) {
+    const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(first);
+    std::sort(begin, keys_.end());
+    const bool distinct = std::adjacent_find(begin, keys_.end()) == keys_.end();
+    keys_.erase(begin, keys_.end());
+    return distinct;
   }
 
   bool digits() {
@@ -386,6 +406,7 @@ class JsonLine {
   const uint8_t* end_;
   std::array<const FieldName*, 2> names_;  // of the text, and of the id
   std::array<Value, 2> whole_, inner_;     // found by the whole name, and where its dots lead
+  std::vector<size_t>& keys_;              // hashes of the keys of the objects around this place
   size_t level_ = 0;                       // objects around this place that are read by members
 };
 
@@ -409,6 +430,7 @@ inline JsonLines read_json_lines(std::string_view data, int64_t place, std::stri
   JsonLines rows;
   rows.text.reserve(data.size());
   const FieldName text_name(text_field), id_name(id_field);
+  std::vector<size_t> keys;
   const auto* begin = reinterpret_cast<const uint8_t*>(data.data());
   const auto append = [](std::vector<uint8_t>& out, const JsonLine::Value& value) {
     if (value.escaped)
@@ -417,7 +439,7 @@ inline JsonLines read_json_lines(std::string_view data, int64_t place, std::stri
       out.insert(out.end(), value.begin, value.end);
   };
   for_each_line(begin, begin + data.size(), [&](const uint8_t* p, const uint8_t* stop) {
-    JsonLine line(p, stop, text_name, id_name);
+    JsonLine line(p, stop, text_name, id_name, keys);
     if (line.blank()) return;
     const size_t row = rows.places.size();
     rows.places.push_back(place + (p - begin));

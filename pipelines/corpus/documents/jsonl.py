@@ -1,8 +1,8 @@
 """JSON lines: each line an object, its text in one field.
 
-What a line says is what Python's ``json.loads`` says: the last of two equal keys counts, escapes
-become characters, ``NaN`` is let pass where it does not matter. Three differences: integers may
-have any number of digits, brackets nest at most `MAX_DEPTH` deep, and a byte order mark at the
+What a line says is what Python's ``json.loads`` says: escapes become characters, ``NaN`` is let
+pass where it does not matter. Four differences: a duplicate key in an object is an error, integers
+may have any number of digits, brackets nest at most `MAX_DEPTH` deep, and a byte order mark at the
 start of the file is skipped. Lines of white space are no records.
 
 The core reads the lines it is sure of; ``json.loads`` judges the others, one at a time.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,9 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
     if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         raise ValueError(f"brackets nest more than {MAX_DEPTH} deep: flatten the record")
     try:
-        record = json.loads(text, parse_int=Digits, parse_float=Digits)
+        record = json.loads(
+            text, parse_int=Digits, parse_float=Digits, object_pairs_hook=_without_duplicates
+        )
     except json.JSONDecodeError as error:
         if text.strip()[-1:] in ("{", "["):
             raise ValueError(
@@ -99,6 +102,23 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
     if isinstance(record, dict):
         return JsonDocument(_text(record, options.text_field), _id(record, options))
     raise ValueError(f"{kind_of(record)} where an object was expected")
+
+
+def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of these members.
+
+    Raises:
+        ValueError: two have the same key.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        times = Counter(name for name, _ in members)
+        name = next(name for name, number in times.items() if number > 1)
+        raise ValueError(
+            f"duplicate key {name!r:.80} in one object: nobody can say which value counts: rename "
+            "or remove one"
+        )
+    return found
 
 
 def _text(record: dict[str, Any], field: str) -> str:
