@@ -41,7 +41,11 @@ class PatternTable:
             ValueError: they do not fit together.
         """
 
-def scan(pretokenizer: str | PatternTable, data: Readable, portable: bool = False) -> Buffer:
+def scan(
+    pretokenizer: str | PatternTable | list[str | PatternTable],
+    data: Readable,
+    portable: bool = False,
+) -> Buffer:
     """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets.
 
     ``portable``: without vector instructions, as where there are none; the result is the same.
@@ -314,7 +318,10 @@ class Counter:
     """Counts pre-tokens in a hash table. Threads may share one; they take turns."""
 
     def __init__(
-        self, pretokenizer: str | PatternTable, special_tokens: list[bytes], track_order: bool
+        self,
+        pretokenizer: str | PatternTable | list[str | PatternTable],
+        special_tokens: list[bytes],
+        track_order: bool,
     ) -> None: ...
     def add(self, column: TextColumn, places: Readable | None = None, whole: Readable = b"") -> int:
         """Count texts; neighbours of one place are parts of one document.
@@ -408,7 +415,7 @@ class Encoder:
         token_offsets: Readable,
         merges: Readable,
         special_ids: list[int],
-        pretokenizer: str | PatternTable,
+        pretokenizer: str | PatternTable | list[str | PatternTable],
         ignore_merges: bool,
         model: str,
         affix: str,

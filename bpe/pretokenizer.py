@@ -211,14 +211,16 @@ class Pretokenizer:
         return self.native != "" and not self.never_split
 
     @property
-    def native(self) -> str | PatternTable:
-        """What the core cuts by, a name or a table, between what is never split.
+    def native(self) -> str | list[str | PatternTable]:
+        """What the core cuts by, names and tables, between what is never split.
 
-        Empty if Python cuts: for several patterns, and for one that no table can say.
+        Empty if Python cuts: where no table can say one of the patterns.
         """
-        if isinstance(self.pattern, str):
-            return pattern_table(self.pattern) or ""
-        return self.name or ""
+        if self.name is not None:
+            return self.name
+        several = isinstance(self.pattern, tuple)
+        steps = [_native_step(pattern, named=several) for pattern in self.patterns]
+        return [step for step in steps if step] if all(steps) else ""
 
     @property
     def lossless(self) -> bool:
@@ -302,17 +304,22 @@ class Pretokenizer:
         return [data[begin:end] for begin, end in self.spans(data)]
 
     def _cut(self, text: bytes) -> list[tuple[int, int]]:
-        if self.name is not None:
-            return _scanned(self.name, text)
+        if native := self.native:
+            return _scanned(native, text)
         search = TimedSearch(len(text))
-        if isinstance(self.pattern, str):
-            return _isolated(self.pattern, text, search)
+        several = isinstance(self.pattern, tuple)
         spans = [(0, len(text))] if text else []
-        for step in self.pattern or ():
+        for pattern in self.patterns:
+            step = _native_step(pattern, named=several)
             spans = [
                 span
                 for begin, end in spans
-                for span in _shifted(_cut_once(step, text[begin:end], search), begin)
+                for span in _shifted(
+                    _scanned(step, text[begin:end])
+                    if step
+                    else _isolated(pattern, text[begin:end], search),
+                    begin,
+                )
             ]
         return spans
 
@@ -350,7 +357,14 @@ def _one_spelling(
     return (pattern[0], None) if pattern[0] in PRETOKENIZERS else (None, pattern[0])
 
 
-def _scanned(pretokenizer: str | PatternTable, text: bytes) -> list[tuple[int, int]]:
+def _native_step(pattern: str, *, named: bool) -> str | PatternTable | None:
+    """What the core cuts by for one pattern, which may be a name if ``named``; None if nothing."""
+    return pattern if named and pattern in PRETOKENIZERS else pattern_table(pattern)
+
+
+def _scanned(
+    pretokenizer: str | PatternTable | list[str | PatternTable], text: bytes
+) -> list[tuple[int, int]]:
     flat = memoryview(scan(pretokenizer, text)).cast("q").tolist()
     return list(zip(flat[::2], flat[1::2], strict=True))
 
@@ -359,15 +373,8 @@ def _shifted(spans: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
     return [(begin + by, end + by) for begin, end in spans] if by else spans
 
 
-def _cut_once(step: str, text: bytes, search: TimedSearch) -> list[tuple[int, int]]:
-    """The pieces of one of several patterns, as byte offsets."""
-    return _scanned(step, text) if step in PRETOKENIZERS else _isolated(step, text, search)
-
-
 def _isolated(pattern: str, text: bytes, search: TimedSearch) -> list[tuple[int, int]]:
-    """The matches and the text between them, as byte offsets."""
-    if table := pattern_table(pattern):
-        return _scanned(table, text)
+    """The matches of ``regex`` and the text between them, as byte offsets."""
 
     def cut(characters: str) -> Iterator[tuple[int, int]]:
         def find(*, timeout: float) -> array[int]:

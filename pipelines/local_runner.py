@@ -45,7 +45,7 @@ def refuse_worker_processes(made: PipelineOptions) -> None:
         raise ConfigError(
             "`beam_args` --direct_running_mode=multi_processing: Beam's local runner hangs when "
             "one of its worker processes dies. Leave the option out: threads encode and count on "
-            "all cores (`workers`), but with a `pattern` of your own on one"
+            "all cores (`workers`), but with a `pattern` that the core cannot run on one"
         )
 
 

@@ -288,8 +288,8 @@ class PretokenSettings:
             several=True,
             metavar="REGEX",
             help="Regular expression to use instead of --pretokenizer, in the syntax of the regex "
-            "package; repeatable: expressions and names are applied in order. Several, and "
-            "expressions that need backtracking, such as backreferences, are many times slower.",
+            "package; repeatable: expressions and names are applied in order. Expressions that "
+            "need backtracking, such as backreferences, are many times slower.",
         ),
     )
     normalizer: tuple[str, ...] = field(

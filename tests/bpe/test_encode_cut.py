@@ -74,6 +74,18 @@ def test_cut_then_normalized_then_cut(
     assert rows == [expected, [], None, expected]
 
 
+@pytest.mark.parametrize("last", ["gpt2", r"\s+$|\S+|\s", r"(?<=a)\d"])
+@given(text=mixed, special=st.sampled_from([[], SPECIAL]))
+@examples(40)
+def test_several_patterns(last: str, text: bytes, special: list[str]) -> None:
+    tokenizer = prepared(name=None, pattern=(r"\d", "words", last))
+    expected = by_definition(tokenizer, text, special)
+    assert tokenizer.encode(text, allowed_special=special) == expected
+    column = pa.array([text, b"", None, text], pa.binary())
+    rows = tokenizer.encode_arrow(column, allowed_special=special).to_pylist()
+    assert rows == [expected, [], None, expected]
+
+
 @given(text=mixed)
 @examples(60)
 def test_normalized_text_encodes_as_if_it_had_been_given(text: bytes) -> None:

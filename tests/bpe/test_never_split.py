@@ -31,6 +31,8 @@ WAYS: list[dict[str, Any]] = [
     {"pattern": r"\w+|\S", "never_split": ("email",), "normalizer": ("lowercase",)},
     {"pattern": ("words", r"\d", r"[aeiou]+")},
     {"pattern": (r"\p{L}+", "bert"), "never_split": ("url",)},
+    {"pattern": (r"\d{1,3}", "[\u3040-\u30ff]+", "gpt2")},
+    {"pattern": ("gpt2", r"(?<=a)b", r"\s+$", "spaces")},
 ]
 
 PARTS = [
@@ -175,7 +177,8 @@ def test_a_pattern_that_looks_around_itself_is_refused() -> None:
 def test_patterns_apply_one_after_the_other() -> None:
     cut = Pretokenizer(pattern=("words", r"\d", "gpt2"))
     assert cut.split("ab12 it's") == [b"ab", b"1", b"2", b"it", b"'s"]
-    assert (cut.is_native, cut.lossless) == (False, False)
+    assert (cut.is_native, cut.lossless) == (True, False)
+    assert not Pretokenizer(pattern=("words", r"(?<=b)\d")).is_native
     assert Pretokenizer(pattern=(r"\d", "none")).lossless
 
 

@@ -29,7 +29,7 @@ Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data, bo
   if (!chosen) throw std::invalid_argument("name a pre-tokenizer");
   const View<uint8_t> text(data);
   const Unlocked unlocked;
-  if (const auto* name = std::get_if<NamedPattern>(&*chosen); name && portable)
+  if (const auto* name = std::get_if<NamedPattern>(&chosen->front()); name && portable)
     return with_pattern(*name, [&](auto pattern) {
       using Portable = Scanner<typename decltype(pattern)::type, PortableBlock>;
       return Buffer(spans_of(Portable(text.begin(), text.end()), text));

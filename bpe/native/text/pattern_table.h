@@ -1,6 +1,7 @@
 // A regular expression as a table of steps, made by bpe/pattern_table.py.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,6 +47,23 @@ class PatternTable {
         throw std::invalid_argument("a pattern table goes on behind the end of the text");
       steps_.push_back(static_cast<uint32_t>((step >> 1) * width) << 1 | (step & 1));
     }
+    for (size_t byte = 0; byte < 0x80; ++byte) begins_[byte] = steps_[width + symbols_[byte]] != 0;
+    begins_['\n'] |= steps_[2 * width - 2] != 0;
+  }
+
+  // The first character of [p, end) that a match may begin with.
+  const uint8_t* skip(const uint8_t* p, const uint8_t* end) const {
+    while (p != end) {
+      if (*p < 0x80) {
+        if (begins_[*p]) break;
+        ++p;
+      } else {
+        const auto [symbol, size] = look(p, end);
+        if (steps_[width_ + symbol] != 0) break;
+        p += size;
+      }
+    }
+    return p;
   }
 
   // Where the match that begins at p ends (p < end), or null if none does. Matches are not empty.
@@ -56,10 +74,9 @@ class PatternTable {
       size_t symbol = width_ - 1;
       const uint8_t* next = p;
       if (p != end) {
-        const auto [code_point, size] = decode_utf8(p, end);
-        symbol = symbols_[code_point == kMalformed ? 0xDC00u | *p : code_point];
+        const auto [of_p, size] = look(p, end);
         next = p + size;
-        if (*p == '\n' && next == end) symbol = width_ - 2;
+        symbol = *p == '\n' && next == end ? width_ - 2 : of_p;
       }
       const uint32_t step = steps_[row + symbol];
       if (step & 1) found = p;
@@ -70,6 +87,16 @@ class PatternTable {
   }
 
  private:
+  struct Symbol {
+    size_t number;
+    uint32_t size;  // of the character in bytes
+  };
+  Symbol look(const uint8_t* p, const uint8_t* end) const {
+    const auto [code_point, size] = decode_utf8(p, end);
+    return {symbols_[code_point == kMalformed ? 0xDC00u | *p : code_point], size};
+  }
+
+  std::array<bool, 0x80> begins_;  // whether a match may begin with this character of ASCII
   std::vector<uint8_t> symbols_;
   std::vector<uint32_t> steps_;  // as given, with the first step of the next state for its number
   size_t width_;
@@ -87,7 +114,7 @@ class TableScanner {
     begin = at_;
     if (!match_end_) {
       const uint8_t* p = at_;
-      while (p != end_ && !(match_end_ = table_->match_end(p, end_)))
+      while ((p = table_->skip(p, end_)) != end_ && !(match_end_ = table_->match_end(p, end_)))
         p += decode_utf8(p, end_).size;
       if (p != at_) {  // the text before the match
         end = at_ = p;

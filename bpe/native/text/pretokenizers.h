@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "table/names.h"
 #include "text/pattern_table.h"
@@ -27,8 +28,11 @@ using Patterns = std::tuple<Gpt2, Cl100k, O200k, Llama3, Qwen2, Words, Spaces, B
 // The number of a pattern in the list.
 enum class NamedPattern : uint8_t {};
 
-// How texts are cut: by a pattern of the list, or by one that somebody gave.
-using Pretokenizer = std::variant<NamedPattern, std::shared_ptr<const PatternTable>>;
+// A pattern of the list, or one that somebody gave.
+using CutPattern = std::variant<NamedPattern, std::shared_ptr<const PatternTable>>;
+
+// How texts are cut: by these patterns, each of which cuts the pieces of the one before.
+using Pretokenizer = std::vector<CutPattern>;
 
 inline constexpr auto kPretokenizerNames = []<size_t... I>(std::index_sequence<I...>) {
   return std::array{std::tuple_element_t<I, Patterns>::kName...};

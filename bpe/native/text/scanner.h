@@ -4,8 +4,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "text/ascii.h"
 #include "text/pretokenizers.h"
@@ -59,18 +62,65 @@ class Scanner {
   Positions64 ends_ = 0;  // of pre-tokens, from window_ on
 };
 
-// Calls f with what makes the scanner of a text, [begin, end): a functor of one type for each
-// pattern of the list, and of one for all tables.
+// Calls f with what makes the scanner of a text, [begin, end), by one pattern: a functor of one
+// type for each pattern of the list, and of one for all tables.
 template <class F>
-decltype(auto) with_scanner(const Pretokenizer& pretokenizer, F&& f) {
-  if (const auto* table = std::get_if<std::shared_ptr<const PatternTable>>(&pretokenizer))
+decltype(auto) with_pattern_scanner(const CutPattern& pattern, F&& f) {
+  if (const auto* table = std::get_if<std::shared_ptr<const PatternTable>>(&pattern))
     return std::forward<F>(f)([&table = **table](const uint8_t* begin, const uint8_t* end) {
       return TableScanner(table, begin, end);
     });
-  return with_pattern(std::get<NamedPattern>(pretokenizer), [&](auto pattern) {
+  return with_pattern(std::get<NamedPattern>(pattern), [&](auto named) {
     return std::forward<F>(f)([](const uint8_t* begin, const uint8_t* end) {
-      return Scanner<typename decltype(pattern)::type>(begin, end);
+      return Scanner<typename decltype(named)::type>(begin, end);
     });
+  });
+}
+
+// The pre-tokens of [begin, end) by several patterns, each of which cuts the pieces of the one
+// before. A piece is a text of its own to the next pattern.
+class StepsScanner {
+ public:
+  StepsScanner(std::span<const CutPattern> patterns, const uint8_t* begin, const uint8_t* end)
+      : patterns_(patterns) {
+    levels_.reserve(patterns.size());
+    enter(begin, end);
+  }
+
+  bool next(const uint8_t*& begin, const uint8_t*& end) {
+    while (!levels_.empty()) {
+      if (!std::visit([&](auto& scanner) { return scanner.next(begin, end); }, levels_.back()))
+        levels_.pop_back();
+      else if (levels_.size() == patterns_.size())
+        return true;
+      else
+        enter(begin, end);
+    }
+    return false;
+  }
+
+ private:
+  template <class... Pattern>
+  static std::variant<TableScanner, Scanner<Pattern>...> any_of(const std::tuple<Pattern...>*);
+  using AnyScanner = decltype(any_of(static_cast<Patterns*>(nullptr)));
+
+  void enter(const uint8_t* begin, const uint8_t* end) {
+    with_pattern_scanner(patterns_[levels_.size()], [&](const auto& scanner_of) {
+      levels_.emplace_back(scanner_of(begin, end));
+    });
+  }
+
+  std::span<const CutPattern> patterns_;
+  std::vector<AnyScanner> levels_;  // of the text, of a piece of it, of a piece of that, …
+};
+
+// As with_pattern_scanner, by one or more patterns.
+template <class F>
+decltype(auto) with_scanner(const Pretokenizer& pretokenizer, F&& f) {
+  if (pretokenizer.size() == 1)
+    return with_pattern_scanner(pretokenizer.front(), std::forward<F>(f));
+  return std::forward<F>(f)([&pretokenizer](const uint8_t* begin, const uint8_t* end) {
+    return StepsScanner(pretokenizer, begin, end);
   });
 }
 
