@@ -1,0 +1,10 @@
+"""One way to do work, to start it again, and to prove it done.
+
+A job is a sequence of stages. A stage has units; a worker makes each unit: its files, and last a
+record of them.
+
+- `record`: what was made of a unit, and whether its files are still the same.
+- `directory`: whose output directory it is, and the plan in it.
+- `stage`: what a stage is (`Stage`), and making one unit of it.
+- `beam`: stages as steps of a pipeline; `job`: running them for a command.
+"""

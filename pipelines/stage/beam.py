@@ -1,0 +1,116 @@
+"""Stages as steps of a pipeline: each waits for the fold of the one before.
+
+Elements are descriptors of units and their records. The graph has the same size for any number of
+units: nothing but the stages themselves is in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+
+from pipelines.elements import Step, pack, unpack
+from pipelines.metrics import counter
+from pipelines.planned import dealt
+from pipelines.progress import SlotWriter
+from pipelines.stage.stage import in_order, make_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pipelines.failures import Failures
+    from pipelines.stage.job import StagedJob
+    from pipelines.stage.stage import Stage, Unit
+
+
+class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
+    """A job, for ``p | ...``: plan, make and fold each stage, write the manifest.
+
+    Args:
+        job: whose stages they are.
+        failures: where its errors are reported.
+    """
+
+    def __init__(self, job: StagedJob, failures: Failures) -> None:
+        super().__init__()
+        self._job = job
+        self._failures = failures
+
+    def display_data(self) -> dict[str, Any]:
+        """What a runner's web UI shows."""
+        return dict(self._job.shown)
+
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[str]:
+        """Return a PCollection of one: the name of the output directory."""
+        job, failures = self._job, self._failures
+        start = begin | "Start" >> beam.Create([None], reshuffle=False)
+        # So that Beam's own functions alone open a worker's connections: where the worker lacks
+        # this package, Flink would wait three minutes for them and not say why.
+        ready = dealt("Connect", start) | "Plan" >> beam.ParDo(Step(failures, _planned, job))
+        for number, stage in enumerate(job.stages):
+            last = number == len(job.stages) - 1
+            ready = ready | f"{stage.name.capitalize()}" >> _RunStage(stage, failures, last=last)
+        return ready | "Finish" >> beam.ParDo(Step(failures, _finished, job))
+
+
+class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
+    """Yields one None when all units of a stage are made and folded."""
+
+    def __init__(self, stage: Stage, failures: Failures, *, last: bool) -> None:
+        super().__init__()
+        self._stage = stage
+        self._failures = failures
+        self._last = last
+
+    def expand(self, ready: beam.PCollection[None]) -> beam.PCollection[None]:
+        stage, failures = self._stage, self._failures
+        units = ready | "Units" >> beam.ParDo(Step(failures, _units, stage)).with_output_types(
+            bytes
+        )
+        made = dealt("Deal", units) | "Make" >> beam.ParDo(
+            Step(failures, _made, stage, failures, self._last)
+        ).with_output_types(bytes)
+        # A stage without units is folded too: the token that began it is among what is gathered.
+        begun = ready | "Begun" >> beam.Map(lambda _: b"").with_output_types(bytes)
+        return (
+            (begun, made)
+            | "Together" >> beam.Flatten()
+            | "Gather" >> beam.Map(lambda record: (None, record))
+            | "Wait" >> beam.GroupByKey()
+            | "Fold" >> beam.ParDo(Step(failures, _folded, stage))
+        )
+
+
+def _planned(_: None, job: StagedJob) -> Iterator[None]:
+    """One None where there is work; nothing where an earlier run has done all of it."""
+    if job.begin():
+        yield None
+
+
+def _units(_: None, stage: Stage) -> Iterator[bytes]:
+    yield from map(pack, stage.units())
+
+
+def _made(element: bytes, stage: Stage, failures: Failures, last: bool) -> Iterator[bytes]:
+    unit: Unit = unpack(element)
+    with SlotWriter(stage.counters_path if last else None, unit.number) as slot:
+        record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
+        documents = record.totals.get("documents", 0)
+        if resumed:
+            slot.keep(documents=documents, bytes=unit.bytes)
+    if last:
+        counter("units_resumed" if resumed else "units_made").inc()
+        counter("documents_kept" if resumed else "documents_read").inc(documents)
+        counter("bytes_kept" if resumed else "bytes_read").inc(unit.bytes)
+    yield pack(record)
+
+
+def _folded(element: tuple[None, Iterable[bytes]], stage: Stage) -> Iterator[None]:
+    stage.fold(in_order(stage, (unpack(record) for record in element[1] if record)))
+    yield None
+
+
+def _finished(_: None, job: StagedJob) -> Iterator[str]:
+    job.finish()
+    yield job.directory

@@ -1,0 +1,179 @@
+"""Records: what was made of a unit of work, the only proof that it is finished.
+
+A record is written after the files it names, as ``records/UNIT.json``. When a job is complete, all
+records stand in ``records.parquet``, whose SHA-256 stands in the manifest, and the loose ones go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bpe._codec import decode, encode
+from pipelines import storage
+from pipelines.errors import InputError, VerificationError
+from pipelines.storage import Written, join, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RECORDS = "records"
+RECORDS_FILE = "records.parquet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFile:
+    """A file below the output directory: its name, size in bytes, SHA-256 (hex), rows and ids."""
+
+    file: str
+    bytes: int
+    sha256: str
+    rows: int = 0
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a name that leads out of the directory.
+
+        Raises:
+            ValueError: it does.
+        """
+        if not self.file or {"", ".", ".."} & set(self.file.split("/")):
+            raise ValueError(f"a file is {self.file!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What was made of a unit.
+
+    Attributes:
+        unit: its name, unique in its stage.
+        fingerprint: SHA-256 (hex) of everything that the contents of its files depend on.
+        files: in order.
+        totals: numbers, by name, or lists of numbers.
+    """
+
+    unit: str
+    fingerprint: str
+    files: tuple[StoredFile, ...]
+    totals: Mapping[str, Any]
+
+
+def write_record(directory: str, record: Record) -> None:
+    """Write the record of a unit, whose files are complete.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    data = json.dumps(encode(record), separators=(",", ":")).encode()
+    storage.write(join(directory, RECORDS, f"{record.unit}.json"), data)
+
+
+def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
+    """The record of a unit whose files are all there and intact; None where it must be made.
+
+    Every file is read in full.
+
+    Args:
+        directory: that holds the files, and the folder of records.
+        unit: its name.
+        fingerprint: that the record must have.
+    """
+    try:
+        record = decode(Record, json.loads(storage.read(join(directory, RECORDS, f"{unit}.json"))))
+    except (InputError, ValueError, RecursionError):
+        return None
+    if record.unit != unit or record.fingerprint != fingerprint:
+        return None
+    try:
+        for file in record.files:
+            check_file(directory, file)
+    except (InputError, VerificationError):
+        return None
+    return record
+
+
+def check_file(directory: str, file: StoredFile) -> None:
+    """Refuse a file that is not what its record says.
+
+    Raises:
+        VerificationError: it is missing, or has another size or SHA-256.
+    """
+    path = join(directory, file.file)
+    if not storage.exists(path):
+        raise VerificationError(f"{path} is missing: make it again with `resume`")
+    found = storage.digest(path)
+    for what, stated, now in (
+        ("bytes", file.bytes, found.bytes),
+        ("SHA-256", file.sha256, found.sha256),
+    ):
+        if stated != now:
+            raise VerificationError(
+                f"{path}: {what} {now}, its record says {stated}: the file was changed or damaged: "
+                "make it again with `resume`"
+            )
+
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("unit", pa.string()),
+        pa.field("fingerprint", pa.string()),
+        pa.field("files", pa.string()),
+        pa.field("totals", pa.string()),
+    ]
+)
+
+
+def write_records(directory: str, records: Sequence[Record]) -> Written:
+    """Write ``records.parquet``: a row a record, files and totals as JSON.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    rows = [
+        {
+            "unit": record.unit,
+            "fingerprint": record.fingerprint,
+            "files": json.dumps(encode(record.files)),
+            "totals": json.dumps(encode(record.totals)),
+        }
+        for record in records
+    ]
+    with replacing(join(directory, RECORDS_FILE)) as sink:
+        pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink, compression="zstd")
+    return sink.written()
+
+
+def read_records(directory: str, sha256: str) -> list[Record]:
+    """The records in ``records.parquet``.
+
+    Args:
+        directory: that holds it.
+        sha256: that the manifest states of it.
+
+    Raises:
+        InputError: it cannot be read, or is another file.
+    """
+    path = join(directory, RECORDS_FILE)
+    data = storage.read(path)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise InputError(
+            f"{path}: its SHA-256 is not the one in the manifest: the file was changed or damaged: "
+            "make it again with `resume`"
+        )
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+        return [
+            decode(
+                Record,
+                {**row, "files": json.loads(row["files"]), "totals": json.loads(row["totals"])},
+            )
+            for row in table.to_pylist()
+        ]
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not the records of a job: {error}") from error

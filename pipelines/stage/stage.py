@@ -1,0 +1,135 @@
+"""A stage of a job, without Beam: its units, making one, folding what was made.
+
+`make` is the only step that a worker does; `fold` runs once, when all units of the stage are made,
+and leaves in the work directory what later stages must know. Stages are small and picklable: what
+grows with the corpus is read from files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pipelines.errors import InputError
+from pipelines.stage.record import Record, finished, write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pipelines.progress import SlotWriter
+    from pipelines.stage.record import StoredFile
+
+WORK = ".work"  # below the output directory: what stages leave for later ones, until all is done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A piece of work.
+
+    Attributes:
+        name: unique in its stage, and the same in every run of the job.
+        fingerprint: SHA-256 (hex) of everything that what is made of it depends on.
+        number: in the order of its stage.
+        bytes: of input, for progress.
+    """
+
+    name: str
+    fingerprint: str
+    number: int
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What `Stage.make` made: files, and numbers for `Stage.fold`."""
+
+    files: tuple[StoredFile, ...]
+    totals: dict[str, Any]
+
+
+class Stage(Protocol):
+    """A stage of a job."""
+
+    @property
+    def name(self) -> str:
+        """A verb, such as ``measure``: the label of its step."""
+        ...
+
+    @property
+    def directory(self) -> str:
+        """Where the files and records of its units lie."""
+        ...
+
+    @property
+    def counters_path(self) -> str | None:
+        """The file of progress slots on this machine; None where nobody watches."""
+        ...
+
+    def units(self) -> Iterable[Unit]:
+        """The units, in order; asked once, in a worker, when earlier stages are folded."""
+        ...
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Make the files of a unit; a pure function but for these.
+
+        Args:
+            unit: one of `units`.
+            slot: told how far it is.
+            stopped: asked between blocks, whether nobody needs the result any more.
+
+        Raises:
+            JobError: it cannot be made; the class says why.
+            StoppedError: nobody needs the result any more.
+        """
+        ...
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Take in the records of all units, in order.
+
+        Raises:
+            JobError: they contradict each other; the class says how.
+        """
+        ...
+
+
+def make_unit(
+    stage: Stage, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]
+) -> tuple[Record, bool]:
+    """The record of a unit, and whether an earlier run had made it.
+
+    Raises:
+        JobError: as `Stage.make`.
+    """
+    record = finished(stage.directory, unit.name, fingerprint=unit.fingerprint)
+    if record is not None:
+        return record, True
+    made = stage.make(unit, slot=slot, stopped=stopped)
+    record = Record(
+        unit=unit.name, fingerprint=unit.fingerprint, files=made.files, totals=made.totals
+    )
+    write_record(stage.directory, record)
+    return record, False
+
+
+def in_order(stage: Stage, records: Iterable[Record]) -> list[Record]:
+    """One record for each unit of a stage, in the order of its units.
+
+    A runner may make a unit more than once: it makes the same.
+
+    Raises:
+        InputError: a unit has no record, or a record is of no unit.
+    """
+    found = {record.unit: record for record in records}
+    ordered = []
+    for unit in stage.units():
+        record = found.pop(unit.name, None)
+        if record is None or record.fingerprint != unit.fingerprint:
+            raise InputError(
+                f"{stage.name}: the unit {unit.name} was not made: run the job again with `resume`"
+            )
+        ordered.append(record)
+    if found:
+        raise InputError(
+            f"{stage.name}: {min(found)} is no unit of this job: run it again with `overwrite`"
+        )
+    return ordered
