@@ -29,6 +29,7 @@ Group = Literal[
     "Input",
     "Text",
     "Vocabulary",
+    "Documents",
     "Rows",
     "Output",
     "Watching",

@@ -53,7 +53,7 @@ MAX_PACK = 1 << 20
 MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
 MAX_SEED = (1 << 63) - 1
-ExportFormat = Literal["bin", "megatron", "mds", "litdata"]
+ExportFormat = Literal["parquet", "bin", "megatron", "mds", "litdata"]
 EXPORT_FORMATS: tuple[str, ...] = get_args(ExportFormat)
 BinHeader = Literal["none", "llm.c"]
 BIN_HEADERS: tuple[str, ...] = get_args(BinHeader)
@@ -1250,10 +1250,10 @@ class EncodeSettings(RowSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings:
-    """In which format token ids are written; what its bytes depend on, beside the ids.
+    """Which documents become rows of which shape, in which order and format.
 
     Raises:
-        ConfigError: a value is out of range, or the format has no such option.
+        ConfigError: a value is out of range, or two exclude each other.
     """
 
     to: ExportFormat = field(
@@ -1261,18 +1261,141 @@ class ExportSettings:
             group="Output",
             choices=EXPORT_FORMATS,
             metavar="FORMAT",
-            help="Format of the files. bin: ids and nothing else (nanoGPT, llm.c); megatron: .bin "
-            "with .idx (Megatron-LM, NeMo); mds: MosaicML's StreamingDataset; litdata: chunks for "
-            "litdata's TokensLoader (LitGPT).",
+            help="Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); "
+            "megatron: .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's "
+            "StreamingDataset; litdata: chunks for litdata's TokensLoader (LitGPT).",
         )
     )
-    validation: bool = field(
-        default=False,
+    validation: float = field(
+        default=0.0,
+        metadata=option(
+            group="Documents",
+            kind="share",
+            metavar="SHARE",
+            default_is="none",
+            help="Hold out this share of the documents, such as 0.5%, for validation: those with a "
+            "small `key`. They go to files of their own, and are never training rows.",
+        ),
+    )
+    mix: tuple[str, ...] = field(
+        default=(),
+        metadata=option(
+            group="Documents",
+            several=True,
+            metavar="NAME=SHARE",
+            default_is="all documents",
+            help="Take training documents so that this share of all tokens, such as 70% or 1/3, is "
+            "of the source NAME; repeatable. The shares add up to 100%. A hash of the document's "
+            "`key` orders those of each source, and the first are taken.",
+        ),
+    )
+    token_budget: int | None = field(
+        default=None,
+        metadata=option(
+            group="Documents",
+            kind="integer",
+            minimum=1,
+            metavar="N",
+            default_is="all documents; with --mix, the most for which none repeats",
+            help="Take N training tokens, such as 10B. A source that has fewer than its share is "
+            "taken several times. With several sources, --mix gives the shares.",
+        ),
+    )
+    mix_seed: int = field(
+        default=0,
+        metadata=option(
+            group="Documents",
+            kind="integer",
+            minimum=0,
+            maximum=MAX_SEED,
+            metavar="SEED",
+            advanced=True,
+            help="With --mix or --token-budget: another seed takes other documents.",
+        ),
+    )
+    shuffle: int | None = field(
+        default=None,
+        metadata=option(
+            group="Documents",
+            kind="integer",
+            minimum=0,
+            maximum=MAX_SEED,
+            metavar="SEED",
+            default_is="the order of the sources",
+            help="Shuffle the documents, before they are packed. The same seed gives the same "
+            "order. Until the job ends, the ids lie in temporary files below DIR/.work.",
+        ),
+    )
+    pack: int | None = field(
+        default=None,
         metadata=option(
             group="Rows",
-            kind="flag",
-            help="Export the documents that bpe encode --validation held out, instead of the "
-            "others.",
+            kind="integer",
+            minimum=1,
+            maximum=MAX_PACK,
+            metavar="N",
+            default_is="a row a document",
+            help="Fill rows of N ids with consecutive documents. At most one row for training and "
+            "one for validation is shorter.",
+        ),
+    )
+    packing: Packing = field(
+        default="concatenate",
+        metadata=option(
+            group="Rows",
+            choices=PACKINGS,
+            metavar="RULE",
+            advanced=True,
+            help="With --pack: concatenate: consecutive documents, cut where a row ends; best-fit: "
+            "cut only documents longer than a row, and put each into the row that it fills best. "
+            "Any of these rows may be short; --pack-remainder pad fills them.",
+        ),
+    )
+    pack_remainder: Literal["keep", "drop", "pad"] = field(
+        default="keep",
+        metadata=option(
+            group="Rows",
+            choices=("keep", "drop", "pad"),
+            metavar="RULE",
+            advanced=True,
+            help="What to do with the ids that do not fill the last row. keep: write a shorter "
+            "row; drop: leave them out, and count them in the manifest; pad: fill the row with "
+            "--pad-token.",
+        ),
+    )
+    pad_token: str | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            metavar="TOKEN",
+            default_is="the role pad of the tokenizer's tokenizer_config.json",
+            advanced=True,
+            help="With --pack-remainder pad: special token, or role, that fills the row.",
+        ),
+    )
+    max_tokens: int | None = field(
+        default=None,
+        metadata=option(
+            group="Rows",
+            kind="integer",
+            minimum=1,
+            maximum=MAX_ROW_TOKENS,
+            metavar="N",
+            help="Split longer documents into chunks of N ids; chunk_index numbers them from 0.",
+        ),
+    )
+    add_column: tuple[AddedColumn, ...] = field(
+        default=(),
+        metadata=option(
+            group="Rows",
+            several=True,
+            choices=ADDED_COLUMNS,
+            metavar="NAME",
+            advanced=True,
+            help="With --pack and --to parquet: column to add, for attention that ends at "
+            "documents; repeatable. document_ids: for each id, the number of its document in the "
+            "row; position_ids: its position in the document, from 0 in each row; cu_seqlens: "
+            "where in the row documents begin, and the length of the row.",
         ),
     )
     header: BinHeader = field(
@@ -1281,17 +1404,9 @@ class ExportSettings:
             group="Output",
             choices=BIN_HEADERS,
             metavar="NAME",
+            advanced=True,
             help="With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the "
             "number of ids.",
-        ),
-    )
-    one_file: bool = field(
-        default=False,
-        metadata=option(
-            group="Output",
-            kind="flag",
-            help="With --to bin and megatron: join the parts, in their order, in train.bin (and "
-            "train.idx), or validation.bin.",
         ),
     )
     with_id: bool = field(
@@ -1299,6 +1414,7 @@ class ExportSettings:
         metadata=option(
             group="Output",
             kind="flag",
+            advanced=True,
             help="With --to mds: also write the column id, the id of the document.",
         ),
     )
@@ -1316,6 +1432,18 @@ class ExportSettings:
             "file of its own.",
         ),
     )
+    parquet_encoding: ParquetEncoding = field(
+        default="byte-stream-split",
+        metadata=option(
+            group="Output",
+            choices=PARQUET_ENCODINGS,
+            metavar="NAME",
+            advanced=True,
+            help="With --to parquet: how the ids are stored. byte-stream-split: faster to write "
+            "and to read, and smaller for most text. plain: for readers older than those in "
+            "docs/rows.md.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         check_declared(self)
@@ -1323,14 +1451,64 @@ class ExportSettings:
             default = type(self).__dataclass_fields__[name].default
             if getattr(self, name) != default and self.to not in formats:
                 raise ConfigError(f"`{name}` goes with `to` {' or '.join(formats)}, not {self.to}")
+        if self.pack is not None and self.max_tokens is not None:
+            raise ConfigError(
+                "`pack` and `max_tokens` exclude each other: packed rows have one length, "
+                "whatever documents they are of: choose one"
+            )
+        for name, default in _OF_PACK.items():
+            if self.pack is None and getattr(self, name) != default:
+                raise ConfigError(f"`{name}` goes with `pack` N: other rows are of one document")
+        if self.best_fit and self.pack_remainder == "drop":
+            raise ConfigError(
+                "`pack_remainder` drop does not work with `packing` best-fit, where any row may be "
+                "short: use keep or pad"
+            )
+        if self.pad_token is not None and self.pack_remainder != "pad":
+            raise ConfigError("`pad_token` goes with `pack_remainder` pad: nothing else is padded")
+        if self.with_id and self.pack is not None:
+            raise ConfigError(
+                "`with_id` does not work with `pack`, where a row is of several documents: leave "
+                "one out"
+            )
+        if len(set(self.add_column)) < len(self.add_column):
+            raise ConfigError("`add_column`: a column is named twice: once is enough")
+        share = self.validation
+        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share < 1:
+            raise ConfigError(
+                f"`validation` {share!r}: give a share from 0 to below 1, such as 0.005 or 0.5%"
+            )
+        parse_shares(self.mix)
+
+    @property
+    def best_fit(self) -> bool:
+        """Whether documents are put into the rows that they fill best."""
+        return self.packing == "best-fit"
+
+    @property
+    def joins(self) -> bool:
+        """Whether a row may begin in one document and end in another, anywhere."""
+        return self.pack is not None and not self.best_fit
+
+    @property
+    def chooses(self) -> bool:
+        """Whether some training documents may be left out, or taken more than once."""
+        return bool(self.mix) or self.token_budget is not None
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """The share of each source of the mix, by name, from 0 to 1; empty where there is none."""
+        return parse_shares(self.mix)
 
 
 _OF_FORMATS = {
     "header": ("bin",),
-    "one_file": ("bin", "megatron"),
     "with_id": ("mds",),
     "shard_size": ("mds", "litdata"),
+    "parquet_encoding": ("parquet",),
+    "add_column": ("parquet",),
 }
+_OF_PACK = {"packing": "concatenate", "pack_remainder": "keep", "pad_token": None, "add_column": ()}
 
 
 def _watching(default: Any, help_: str, **declaration: Any) -> Any:

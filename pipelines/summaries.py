@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bpe.training_report import MixedSource
     from pipelines.corpus.inputs import PassedOver
     from pipelines.corpus.mix import Mix
+    from pipelines.export.choose import Taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,29 +197,51 @@ class EncodeSummary(_Summary):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSummary(_Summary):
-    """Token ids that were written in another format.
+    """Training data that was made of ids.
 
     Attributes:
         output: the directory.
-        encoded: that of the encoded corpus.
+        sources: the directories of ids, by name.
         format: of the files.
         rows: that were written.
-        tokens: ids in them.
-        parts: of the encoded corpus.
-        resumed_parts: of these, how many an earlier run had finished.
+        tokens: ids of documents in them.
+        validation_documents: those held out; None where none was asked for.
+        validation_tokens: their ids; None likewise.
+        padding_tokens: ids of the pad token that fill rows; they are none of the ``tokens``.
+        dropped_tokens: ids that are in no row.
+        dropped_documents: documents of which nothing is in a row.
+        row_length: ids of a full packed row; None where rows are not packed.
+        taken: what was taken of each source for training.
         files: that hold rows.
         output_bytes: their size.
+        made_units: units of work that this run did.
+        resumed_units: units that an earlier run had done.
+        warnings: what the user may not have meant.
     """
 
     output: str
-    encoded: str
+    sources: Mapping[str, str]
     format: str
     rows: int
     tokens: int
-    parts: int
-    resumed_parts: int
+    validation_documents: int | None
+    validation_tokens: int | None
+    padding_tokens: int
+    dropped_tokens: int
+    dropped_documents: int
+    row_length: int | None
+    taken: tuple[Taken, ...]
     files: int
     output_bytes: int
+    made_units: int
+    resumed_units: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def fill(self) -> float | None:
+        """The share of the packed rows that ids of documents fill; None where there are none."""
+        size = self.rows * (self.row_length or 0)
+        return self.tokens / size if size else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,33 @@
-"""The formats by their names."""
+"""The formats, by name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.export.flat import FlatFormat
-from pipelines.export.litdata import LitdataFormat
-from pipelines.export.mds import MdsFormat
-from pipelines.export.megatron import MegatronFormat
+from pipelines.export.flat import FlatPart
+from pipelines.export.litdata import LitdataPart, litdata_index
+from pipelines.export.mds import MdsPart, mds_index
+from pipelines.export.megatron import MegatronPart
+from pipelines.export.parquet import ParquetComparison, ParquetPart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
 
-    from pipelines.export.format import Format
+    from pipelines.export.format import PartWriter
+    from pipelines.export.rows import RowLayout
+    from pipelines.settings import ExportFormat
+    from pipelines.stage.record import StoredFile
 
-FORMATS: Mapping[str, Format] = {
-    "bin": FlatFormat(),
-    "megatron": MegatronFormat(),
-    "mds": MdsFormat(),
-    "litdata": LitdataFormat(),
+PARTS: dict[ExportFormat, type[PartWriter]] = {
+    "parquet": ParquetPart,
+    "bin": FlatPart,
+    "megatron": MegatronPart,
+    "mds": MdsPart,
+    "litdata": LitdataPart,
 }
+COMPARISONS: dict[ExportFormat, type[PartWriter]] = {**PARTS, "parquet": ParquetComparison}
+INDEXES: dict[ExportFormat, Callable[[Sequence[StoredFile], RowLayout, str], bytes]] = {
+    "mds": mds_index,
+    "litdata": litdata_index,
+}
+"""Of the formats that have one: the contents of ``index.json``."""

@@ -1,276 +1,350 @@
-"""The job of exporting an encoded corpus: its plan, its pipeline, and what `bpe export` runs.
+"""``bpe export``: ids to training data, as stages of one job.
 
-A part is an element: it is read and written inside one step. The names of its files follow from
-its own name, so a bundle that is run again writes the same files again.
+measure → choose (where a budget takes some documents) → exchange, merge (where they are shuffled)
+→ make. The graph carries the plan, but no list of files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import apache_beam as beam
-
+from bpe._codec import encode
 from pipelines import storage
-from pipelines.elements import Step, pack, unpack
-from pipelines.encode.manifest import read_encoded
-from pipelines.errors import InputError
-from pipelines.export.format import ExportJob
-from pipelines.export.manifest import Encoded, read_export
-from pipelines.export.steps import (
-    LAYOUT,
-    PartToExport,
-    check_settings,
-    chosen_parts,
-    encoded_by,
-    export_part,
-    finish_export,
-    kept_part,
-    remove_leftovers,
+from pipelines.errors import InputError, VerificationError
+from pipelines.export.choose import Choose, Measure, read_selection
+from pipelines.export.exchange import FAN_IN, Exchange, Merge
+from pipelines.export.formats import INDEXES
+from pipelines.export.make import Make
+from pipelines.export.manifest import HalfTotals, manifest_of, read_export
+from pipelines.export.megatron import check_megatron
+from pipelines.export.plan import (
+    PINS,
+    ExportPlan,
+    glued,
+    parse_sources,
+    plan_export,
+    spans,
+    write_pins,
 )
-from pipelines.failures import Failures, job_errors
-from pipelines.metrics import counter
-from pipelines.option import changed
-from pipelines.output.directory import plan_of_run, prepare, run_of
+from pipelines.export.rows import RowLayout
+from pipelines.failures import job_errors
 from pipelines.output.names import (
-    ENCODED,
-    EXPORT,
+    DATA,
+    EXPORT_INDEX,
     MANIFEST,
+    ROLES_FILES,
+    TOKENIZER,
+    TRAIN,
     VALIDATION,
-    Plan,
-    parse_part,
-    read_plan,
+    fingerprint,
+    manifest_bytes,
 )
-from pipelines.output.state import complete
-from pipelines.planned import Planned, Request, run_job
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import metric, options
-from pipelines.settings import ExportSettings, OutputSettings
+from pipelines.stage.directory import Names, decide, plan_file, prepare
+from pipelines.stage.job import StagedJob, run_stages
+from pipelines.stage.record import (
+    RECORDS,
+    StoredFile,
+    check_file,
+    read_records,
+    write_record,
+    write_records,
+)
+from pipelines.stage.stage import WORK
 from pipelines.storage import join
 from pipelines.summaries import ExportSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pipelines.encode.manifest import EncodedManifest
-    from pipelines.export.steps import DonePart
+    from pipelines.export.manifest import ExportManifest
     from pipelines.progress import Progress
-    from pipelines.settings import Execution
+    from pipelines.settings import Execution, ExportSettings, OutputSettings
+    from pipelines.stage.record import Record
+    from pipelines.stage.stage import Stage
 
-
-# Folders of an export by the command that encodes.
-BESIDE = (ENCODED, VALIDATION)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedExport(Planned):
-    """An export, planned; ``parts`` are the work."""
-
-    parts: tuple[PartToExport, ...]
-
-    @property
-    def pieces(self) -> int:
-        """In how many pieces the work is done."""
-        return max(len(self.parts), 1)
-
-    @property
-    def size(self) -> int:
-        """Bytes of Parquet that are read."""
-        return sum(one.part.bytes for one in self.parts)
+NAMES = Names(
+    files=frozenset({TOKENIZER, *ROLES_FILES, PINS, EXPORT_INDEX}),
+    folders=frozenset({DATA, VALIDATION}),
+    pattern=r"(train|validation)-[0-9]{5}-of-[0-9]{5}(\.[0-9]{5})?\.(bin|idx|mds)",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportRequest(Request):
-    """What an export carries in its graph: no parts and no files.
+class MakeAndFold(Make):
+    """`Make`, whose fold writes the index, the records and the manifest."""
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Write all files but the parts; the manifest is last."""
+        index = []
+        for name, contents in index_files(self.plan.header, self.plan.layout, records).items():
+            written = storage.write(join(self.output, name), contents)
+            index.append(StoredFile(file=name, bytes=written.bytes, sha256=written.sha256))
+        stored = write_records(self.output, records)
+        halves = {half: half_totals(records, half) for half in (TRAIN, VALIDATION)}
+        value = {
+            "kind": "export",
+            "version": 2,
+            **self.plan.header,
+            "taken": encode(read_selection(self.work, self.plan).taken),
+            "training": encode(halves[TRAIN]),
+            "validation": encode(halves[VALIDATION]),
+            "index": [encode(one) for one in index],
+            "records": encode(
+                StoredFile(file="records.parquet", bytes=stored.bytes, sha256=stored.sha256)
+            ),
+        }
+        manifest = manifest_of(value, join(self.output, MANIFEST))
+        storage.write(join(self.output, MANIFEST), manifest_bytes(encode(manifest)))
+
+
+def index_files(
+    header: Mapping[str, Any], layout: RowLayout, records: Sequence[Record]
+) -> dict[str, bytes]:
+    """The files that list others, by name; none for most formats.
+
+    Args:
+        header: of the plan.
+        layout: of the rows.
+        records: of all units.
+    """
+    found = {}
+    of_format = INDEXES.get(layout.settings.to)
+    for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
+        files = [file for record in records for file in files_of(record, half)]
+        if of_format is not None and (files or half == TRAIN):
+            found[name] = of_format(files, layout, fingerprint(header))
+    return found
+
+
+def files_of(record: Record, half: str) -> list[StoredFile]:
+    """The files of a unit that hold rows of a half."""
+    counts = record.totals["files"]
+    first = 0 if half == TRAIN else counts.get(TRAIN, 0)
+    return list(record.files[first : first + counts.get(half, 0)])
+
+
+def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
+    """Sums over the units."""
+    of_half = [record.totals["halves"].get(half, {}) for record in records]
+    files = [file for record in records for file in files_of(record, half)]
+    names = [one.name for one in fields(HalfTotals) if one.name not in ("files", "bytes")]
+    return HalfTotals(
+        **{name: sum(totals.get(name, 0) for totals in of_half) for name in names},
+        files=len(files),
+        bytes=sum(file.bytes for file in files),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob(StagedJob):
+    """An export.
 
     Attributes:
-        source: the directory of the encoded corpus.
-        encoded: what its manifest says of it.
-        parts: how many it has.
-        settings: the format.
-        encoding: as in `Plan`.
+        plan: what it is.
+        output: the directory, and what may be done with what is in it.
+        fan_in: how many files a unit of a shuffle may read.
     """
 
-    source: str
-    encoded: Encoded
-    parts: int
-    settings: ExportSettings
-    encoding: str = ""
+    plan: ExportPlan
+    output: OutputSettings
+    fan_in: int = FAN_IN
     name = "export"
-    last_file = EXPORT
 
-    @classmethod
-    def of(
-        cls,
-        manifest: EncodedManifest,
-        *,
-        source: str,
-        output: OutputSettings,
-        to: ExportSettings,
-        encoding: str = "",
-    ) -> ExportRequest:
-        """A request that means the same in every process, whatever its working directory.
-
-        Args:
-            manifest: of the encoded corpus.
-            source: its directory.
-            output: where the files go.
-            to: the format.
-            encoding: as in `Plan`.
-
-        Raises:
-            ConfigError: a filesystem cannot be used here.
-        """
-        return cls(
-            source=storage.located(source),
-            encoded=encoded_by(manifest),
-            parts=len(chosen_parts(manifest, to)),
-            settings=to,
-            encoding=encoding,
-            output=OutputSettings(
-                directory=storage.located(output.directory),
-                overwrite=output.overwrite,
-                resume=output.resume,
-            ),
-        )
+    @property
+    def work(self) -> str:
+        """Where stages leave what later ones need."""
+        return join(self.directory, WORK)
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it, beside the output."""
-        return {"encoded": self.source, "to": self.settings.to}
+        """What a runner's web UI shows of it."""
+        sources = ", ".join(f"{one.name}={one.directory}" for one in self.plan.sources)
+        return {"output": self.directory, "sources": sources, "to": self.plan.settings.to}
 
     @property
-    def job(self) -> ExportJob:
-        """What workers must know."""
-        return ExportJob(
-            source=self.source,
-            directory=self.directory,
-            encoded=self.encoded,
-            settings=self.settings,
+    def stages(self) -> tuple[Stage, ...]:
+        """In order."""
+        return stages(
+            self.plan,
+            output=self.directory,
+            work=self.work,
             run=self.run,
+            fan_in=self.fan_in,
+            last=MakeAndFold,
             counters_path=self.counters_path,
         )
 
-    def plan(self) -> PlannedExport:
-        """Read the manifest and plan the job; nothing is written.
+    @property
+    def plan_file(self) -> dict[str, Any]:
+        """The contents of the plan in the directory."""
+        return plan_file(self.name, self.run, {"kind": self.name, **self.plan.header})
 
-        Raises:
-            InputError: there is no complete corpus, or it is another by now.
-            ConfigError: the format cannot hold it.
-        """
-        manifest = read_encoded(self.source)
-        if encoded_by(manifest) != self.encoded:
-            raise InputError(
-                f"{join(self.source, MANIFEST)} was written anew since this command read it: "
-                "another job is at work there; export again when it is done"
-            )
-        parts = chosen_parts(manifest, self.settings)
-        check_settings(self.job, parts)
-        names = (parse_part(part.file) for part in parts)
-        is_inside = self.source == join(self.directory, ENCODED)  # it was encoded to be exported
-        return PlannedExport(
-            plan=Plan(
-                kind="export",
-                parts=tuple(sorted({name.parts for name in names if name is not None})),
-                settings=plan_settings(self.settings, self.encoded.manifest_sha256),
-                inputs={"parts": len(parts), "bytes": sum(part.bytes for part in parts)},
-                run=self.run,
-                encoding=self.encoding,
-            ),
-            reads=() if is_inside else tuple(join(self.source, part.file) for part in parts),
-            keep=BESIDE if is_inside or self.encoding else (),
-            parts=tuple(PartToExport(number=n, part=part) for n, part in enumerate(parts)),
-        )
+    @property
+    def reads(self) -> list[str]:
+        """The directories of the sources."""
+        return [source.directory for source in self.plan.sources]
 
-    def begin(self) -> list[PartToExport] | None:
-        """Plan the job, prepare its directory, and return its parts; None if it is complete.
+    def begin(self) -> bool:
+        """Pin the parts and prepare the directory; False where an earlier run has done all.
 
         Raises:
             JobError: the job cannot be done; the class says why.
         """
-        planned = self.plan()
-        if run_of(self.directory) != self.run:
-            if self.output.resume and self._is_complete(planned):
-                return None
-            prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
-        return list(planned.parts)
-
-    def _is_complete(self, planned: PlannedExport) -> bool:
-        """Whether an earlier run of the same job has done everything, by names and sizes."""
-        if planned.plan.differences(read_plan(self.directory)):
+        action = decide(self.output, self.plan_file, names=NAMES, reads=self.reads)
+        if action == "own" and storage.exists(join(self.directory, PINS)):
+            return True
+        sources = {source.name: source.directory for source in self.plan.sources}
+        plan, pins, _ = plan_export(sources, self.plan.settings, unit_tokens=self.plan.unit_tokens)
+        if plan != self.plan:
+            raise InputError(
+                f"{', '.join(self.reads)}: the ids changed since this command read their manifest: "
+                "another job is at work there; export again when it is done"
+            )
+        if action == "resume" and self._is_complete():
+            self._clean()
             return False
+        earlier = self._earlier_records() if action == "resume" else []
+        prepare(self.output, self.plan_file, names=NAMES, reads=self.reads)
+        for record in earlier:
+            write_record(self.directory, record)
+        write_pins(self.directory, pins)
+        for name in (*ROLES_FILES, TOKENIZER):
+            data = storage.read_if_there(join(self.reads[0], name))
+            if data is not None:
+                storage.write(join(self.directory, name), data)
+        return True
+
+    def _is_complete(self) -> bool:
+        """Whether every file of a complete export is intact; all of them are read."""
         try:
             manifest = read_export(self.directory)
-        except InputError:
+            if manifest.header != self.plan.header:
+                return False
+            check_export(self.directory, manifest)
+        except (InputError, VerificationError):
             return False
-        remove_leftovers(self.directory, manifest)
-        sizes = {entry.name: entry.size for entry in storage.entries(self.directory)}
-        return all(sizes.get(one.file) == one.bytes for one in manifest.listed)
+        return True
 
-    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
-        """Write the files of the parts."""
-        return (
-            planned.splits
-            | "Deal parts" >> beam.Reshuffle()
-            | "Export parts"
-            >> beam.ParDo(Step(failures, _exported, self, failures)).with_output_types(bytes)
-        )
+    def _earlier_records(self) -> list[Record]:
+        """The records of a complete export of which something is damaged."""
+        try:
+            manifest = read_export(self.directory)
+            return read_records(self.directory, manifest.records.sha256)
+        except InputError:
+            return []
 
-    def finish(self, results: Iterable[DonePart]) -> dict[str, Any]:
-        """Write the index and ``export.json``; errors of `finish_export`."""
-        return finish_export(results, self.job, parts=self.parts)
+    def finish(self) -> None:
+        """Remove what only the stages needed: the manifest is written."""
+        self._clean()
 
-    def result(self) -> dict[str, Any]:
-        """What ``export.json`` holds."""
-        return read_export(self.directory).to_json()
+    def _clean(self) -> None:
+        for folder in (WORK, RECORDS):
+            storage.remove_tree(join(self.directory, folder))
 
 
-def plan_settings(settings: ExportSettings, manifest: object) -> dict[str, Any]:
-    """What a plan says of an export.
+def stages(
+    plan: ExportPlan,
+    *,
+    output: str,
+    work: str,
+    run: str,
+    fan_in: int,
+    last: Callable[..., Stage],
+    counters_path: str | None,
+) -> tuple[Stage, ...]:
+    """The stages of an export, or of its verification.
 
     Args:
-        settings: the format.
-        manifest: the fingerprint of the manifest of the encoded corpus.
+        plan: of the export.
+        output: its directory.
+        work: where stages leave what later ones need.
+        run: the id of the run.
+        fan_in: how many files a unit of a shuffle may read.
+        last: the class of the last stage.
+        counters_path: the file of progress slots, for the last stage.
     """
-    return {"layout": LAYOUT, "manifest": manifest, **changed(settings)}
+    found: list[Stage] = [Measure(plan=plan, output=output, work=work, run=run)]
+    if plan.settings.chooses:
+        found.append(Choose(plan=plan, output=output, work=work, run=run))
+    if plan.settings.shuffle is not None:
+        found += (
+            kind(plan=plan, output=output, work=work, run=run, fan_in=fan_in)
+            for kind in (Exchange, Merge)
+        )
+    found.append(
+        last(
+            plan=plan,
+            output=output,
+            work=work,
+            run=run,
+            fan_in=fan_in,
+            counters_path=counters_path,
+        )
+    )
+    return tuple(found)
 
 
-def _exported(element: bytes, request: ExportRequest, failures: Failures) -> Iterator[bytes]:
-    piece: PartToExport = unpack(element)
-    plan_of_run(request.directory, request.run)  # of another job by now: this one ends
-    done = kept_part(piece, request.job)
-    if done is None:
-        done = export_part(piece, request.job, stopped=failures.stopped)
-        counter("parts_written").inc()
-        counter("documents_read").inc(done.documents)
-        counter("bytes_read").inc(piece.part.bytes)
-        counter("tokens_written").inc(done.part.tokens)
-    else:
-        counter("parts_resumed").inc()
-        counter("documents_kept").inc(done.documents)
-        counter("bytes_kept").inc(piece.part.bytes)
-    yield pack(done)
+def check_export(directory: str, manifest: ExportManifest) -> None:
+    """Compare all files of an export with its records.
+
+    Raises:
+        VerificationError: one is missing or differs.
+        InputError: the records cannot be read.
+    """
+    records = read_records(directory, manifest.records.sha256)
+    for record in records:
+        for file in record.files:
+            check_file(directory, file)
+    check_index(directory, manifest, records)
+    tokenizer = storage.digest(join(directory, TOKENIZER))
+    if tokenizer.sha256 != manifest.tokenizer.sha256:
+        raise InputError(f"{join(directory, TOKENIZER)} is not the tokenizer of the manifest")
+
+
+def check_index(directory: str, manifest: ExportManifest, records: Sequence[Record]) -> None:
+    """Compare the files that list others with what the records give.
+
+    Raises:
+        VerificationError: one is missing or differs.
+    """
+    for file in manifest.index:
+        check_file(directory, file)
+    layout = RowLayout(settings=manifest.settings, id_type=manifest.id_type)
+    made = index_files(manifest.header, layout, records)
+    stated = {file.file: file.sha256 for file in manifest.index}
+    if {name: hashlib.sha256(data).hexdigest() for name, data in made.items()} != stated:
+        raise VerificationError(
+            f"{directory}: the index does not list the files that the records name: export again "
+            "with `overwrite`"
+        )
 
 
 def export(
     *,
-    directory: str,
+    sources: Sequence[str],
     output: OutputSettings,
     settings: ExportSettings,
     execution: Execution,
     progress: Progress | None = None,
-    encoding: str = "",
+    unit_tokens: int | None = None,
+    fan_in: int = FAN_IN,
 ) -> ExportSummary:
-    """Write the token ids of an encoded corpus in a format that trainers read.
+    """Make training data of ids.
 
     Args:
-        directory: that holds the corpus.
+        sources: ``NAME=DIR`` or ``DIR`` of each directory of ids.
         output: where the files go.
-        settings: the format.
+        settings: which documents, in rows of which shape, and in which format.
         execution: where the work is done.
         progress: told how far it is.
-        encoding: as in `Plan`.
+        unit_tokens: as in `ExportPlan`; None for the default.
+        fan_in: as in `ExportJob`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -279,36 +353,53 @@ def export(
     progress = progress or NoProgress()
     with job_errors():
         options(execution)
-        complete(directory, "encoded")
-        source = read_encoded(directory)
-        if not source.parts:
-            raise InputError(f"{directory}: no file was encoded yet: there is nothing to export")
-        request = ExportRequest.of(
-            source, source=directory, output=output, to=settings, encoding=encoding
+        named = parse_sources(sources)
+        plan, pins, tokenizer = plan_export(named, settings, unit_tokens=unit_tokens)
+        if settings.to == "megatron":
+            check_megatron(plan.vocab_size, plan.id_type)
+        warning = glued(named, settings, tokenizer)
+        job = ExportJob(
+            directory=storage.located(output.directory),
+            run=uuid.uuid4().hex,
+            plan=plan,
+            output=output,
+            fan_in=fan_in,
         )
-        planned = request.plan()
-        progress.log(
-            f"export: {many(len(planned.parts), 'part')}, {size_text(planned.size)} of Parquet"
+        decide(output, job.plan_file, names=NAMES, reads=job.reads)
+        size = sum(pin.bytes for pin in pins)
+        progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
+        found = spans(pins, plan.unit_tokens)
+        result = run_stages(
+            job,
+            execution=execution,
+            progress=progress,
+            reads=job.reads,
+            pieces=len(found),
+            size=size,
         )
-        with run_job(request.started(), planned, execution=execution, progress=progress) as result:
-            manifest = read_export(request.directory)
-    written, resumed = metric(result, "parts_written"), metric(result, "parts_resumed")
-    if output.resume and not written:
-        resumed = len(manifest.parts)
+        manifest = read_export(job.directory)
+    made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
+    halves = manifest.halves
     return ExportSummary(
-        output=request.directory,
-        encoded=request.source,
+        output=job.directory,
+        sources={source.name: source.directory for source in plan.sources},
         format=settings.to,
-        documents=manifest.totals.documents,
-        bytes=sum(one.part.text_bytes for one in planned.parts),
-        rows=manifest.totals.rows,
-        tokens=manifest.totals.tokens,
-        failures=source.totals.failures,
-        formats=source.formats,
-        parts=len(manifest.parts),
-        # A runner that starts a job again finds the parts of its own first try, too.
-        resumed_parts=resumed if output.resume else 0,
-        files=len(manifest.files),
-        output_bytes=manifest.totals.bytes,
+        documents=sum(half.documents for half in halves),
+        bytes=0,
+        failures=0,
+        rows=sum(half.rows for half in halves),
+        tokens=sum(half.tokens for half in halves),
+        validation_documents=manifest.validation.documents if settings.validation else None,
+        validation_tokens=manifest.validation.tokens if settings.validation else None,
+        padding_tokens=sum(half.padding for half in halves),
+        dropped_tokens=sum(half.dropped_tokens for half in halves),
+        dropped_documents=sum(half.dropped_documents for half in halves),
+        row_length=settings.pack,
+        taken=manifest.taken,
+        files=sum(half.files for half in halves),
+        resumed_units=resumed if output.resume else 0,
+        made_units=made,
+        output_bytes=sum(half.bytes for half in manifest.halves),
+        warnings=(warning,) if warning else (),
         seconds=time.monotonic() - began,
     )

@@ -1,7 +1,8 @@
-"""``export.json``: what an export holds, written last."""
+"""``manifest.json`` of an export, written last: its plan, totals, and where its records are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,83 +10,61 @@ from bpe._codec import decode, encode
 from bpe.files import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output.names import EXPORT, read_manifest_object
+from pipelines.export.choose import Taken
+from pipelines.option import changed
+from pipelines.output.names import MANIFEST, read_manifest_object
 from pipelines.settings import ExportSettings
+from pipelines.stage.record import StoredFile
 from pipelines.storage import join
 
 KIND = "export"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportedFile:
-    """A file of an export, and how many rows and ids it holds."""
+class PinnedSource:
+    """A source as the plan has it, but for where it lies."""
 
-    file: str
-    rows: int
-    tokens: int
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportedPart:
-    """What was made of a part of the encoded corpus.
-
-    Attributes:
-        source: the part, below the directory of the corpus.
-        source_sha256: of that file (hex).
-        rows: in it.
-        tokens: ids in it.
-        files: that hold its rows, in order; none where it has no ids, or where all parts were
-            joined in one file.
-    """
-
-    source: str
-    source_sha256: str
-    rows: int
-    tokens: int
-    files: tuple[ExportedFile, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexFile:
-    """A file that lists the others: its name, size in bytes and SHA-256 (hex)."""
-
-    file: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encoded:
-    """The encoded corpus that was exported.
-
-    Attributes:
-        manifest_sha256: of its manifest, as JSON with sorted keys and no spaces (hex).
-        tokenizer_sha256: of its ``tokenizer.json`` (hex).
-        vocab_size: one more than the greatest id there may be.
-        id_type: ``uint16`` or ``uint32``.
-        chunked: whether a row is a chunk of a document.
-        packed: whether a row holds several documents.
-    """
-
-    manifest_sha256: str
-    tokenizer_sha256: str
-    vocab_size: int
-    id_type: str
-    chunked: bool
-    packed: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportTotals:
-    """Sums over all parts: documents that the corpus says it holds, rows, ids, bytes of files."""
-
+    name: str
+    files: int
     documents: int
-    rows: int
     tokens: int
-    bytes: int
+    pins: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile:
+    """``tokenizer.json``: SHA-256 (hex), and one more than the greatest id."""
+
+    sha256: str
+    vocab_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfTotals:
+    """Sums over the parts of training or of validation.
+
+    Attributes:
+        documents: that were taken, as often as they were.
+        rows: of them.
+        tokens: ids of documents in these rows.
+        padding: ids of the pad token that fill rows; none of the ``tokens``.
+        dropped_tokens: ids that are in no row.
+        dropped_documents: documents of which nothing is in a row.
+        cut: documents longer than a row (best-fit packing), or cut off by a row that was dropped.
+        files: that hold rows.
+        bytes: of these.
+    """
+
+    documents: int = 0
+    rows: int = 0
+    tokens: int = 0
+    padding: int = 0
+    dropped_tokens: int = 0
+    dropped_documents: int = 0
+    cut: int = 0
+    files: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,32 +74,47 @@ class ExportManifest:
     Attributes:
         kind: `KIND`.
         version: `VERSION`.
-        encoded: what was exported.
-        settings: in which format.
-        totals: sums over the parts.
+        layout: of the bytes of parts.
+        sources: in order.
+        tokenizer: whose ids they are.
+        id_type: ``uint16`` or ``uint32``.
+        columns: that pass through: types by name.
+        unit_tokens: as in the plan.
+        settings: what was exported.
+        taken: what was taken of each source for training.
+        training: totals.
+        validation: totals of the documents held out.
         index: the files that list the others.
-        joined: the files that hold all parts, where they were joined.
-        parts: in the order of the corpus.
+        records: the file of the records.
     """
 
     kind: str = KIND
     version: int = VERSION
-    encoded: Encoded
+    layout: int
+    sources: tuple[PinnedSource, ...]
+    tokenizer: TokenizerFile
+    id_type: str
+    columns: Mapping[str, str]
+    unit_tokens: int
     settings: ExportSettings
-    totals: ExportTotals
-    index: tuple[IndexFile, ...]
-    joined: tuple[ExportedFile, ...]
-    parts: tuple[ExportedPart, ...]
+    taken: tuple[Taken, ...]
+    training: HalfTotals
+    validation: HalfTotals
+    index: tuple[StoredFile, ...]
+    records: StoredFile
 
     @property
-    def files(self) -> tuple[ExportedFile, ...]:
-        """All files that hold rows."""
-        return (*self.joined, *(file for part in self.parts for file in part.files))
+    def header(self) -> dict[str, Any]:
+        """That of the plan (`ExportPlan.header`)."""
+        value = encode(self)
+        names = ("layout", "sources", "tokenizer", "id_type", "columns", "unit_tokens")
+        settings = {"to": self.settings.to, **changed(self.settings)}
+        return {**{name: value[name] for name in names}, "settings": settings}
 
     @property
-    def listed(self) -> tuple[ExportedFile | IndexFile, ...]:
-        """All files but ``export.json`` itself."""
-        return (*self.files, *self.index)
+    def halves(self) -> tuple[HalfTotals, HalfTotals]:
+        """The totals of training and of validation."""
+        return self.training, self.validation
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
@@ -133,25 +127,29 @@ def read_export(directory: str) -> ExportManifest:
     Raises:
         InputError: there is none, or something in it is missing or of the wrong type.
     """
-    path = join(storage.located(directory), EXPORT)
+    path = join(storage.located(directory), MANIFEST)
     value = read_manifest_object(path)
     kind, version = value.get("kind"), value.get("version")
     if (kind, version) != (KIND, VERSION):
         raise InputError(
             f"{path}: kind {kind!r}, version {version!r}: this release reads {KIND!r} of version "
-            f"{VERSION}: export the corpus again"
+            f"{VERSION}: export the ids again"
         )
-    value.pop(CHECKSUM, None)
+    return manifest_of(value, path)
+
+
+def manifest_of(value: Mapping[str, Any], path: str) -> ExportManifest:
+    """The manifest in JSON values.
+
+    Args:
+        value: the values.
+        path: of their file, for errors.
+
+    Raises:
+        InputError: something in it is missing or of the wrong type.
+    """
+    fields = {name: one for name, one in value.items() if name != CHECKSUM}
     try:
-        manifest = decode(ExportManifest, value)
-        _check_names(manifest)
+        return decode(ExportManifest, fields)
     except ValueError as error:
-        raise InputError(f"{path}: damaged: {error}: export the corpus again") from error
-    return manifest
-
-
-def _check_names(manifest: ExportManifest) -> None:
-    """Refuse names that lead out of the directory."""
-    for one in manifest.listed:
-        if "/" in one.file or one.file in ("", ".", ".."):
-            raise ValueError(f"a file is {one.file!r}")
+        raise InputError(f"{path}: damaged: {error}: export the ids again") from error

@@ -1,30 +1,518 @@
-"""Rows on their way from Parquet to a format, and back."""
+"""Documents become rows: a row a document, chunks of them, or packed rows.
+
+Rows depend on the documents and their order alone, not on the blocks in which they come.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bpe._native import best_fit
+from pipelines.errors import RecordError
+from pipelines.export.columns import LIST, added_columns
+from pipelines.settings import MAX_PACK
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-    import pyarrow as pa
+    from pipelines.settings import ExportSettings
 
-    from pipelines.encode.rows import Ids, Numbers
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
+
+ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
+CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
+NUMBER, OFFSET, LENGTH = "number", "offset", "length"
+# Best-fit packing puts the documents in order among these, which end with the document that takes
+# them past one of the limits: more give fuller rows, and take more memory.
+WINDOW_IDS = 1 << 24
+WINDOW_DOCUMENTS = 1 << 19
+MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
-    """Consecutive rows of a part.
+class RowLayout:
+    """What the rows of an export look like.
 
     Attributes:
-        ids: of all of them, one behind the other.
-        lengths: ids in each; None where a format has no borders.
-        begins: whether a row begins a document (a later chunk of one does not); None: all do.
-        names: ids of the documents, where they are asked for.
+        settings: how documents become rows.
+        id_type: ``uint16`` or ``uint32``.
+        kept: the columns that pass through.
+        pad: the id that fills packed rows, or None.
     """
 
-    ids: Ids
-    lengths: Numbers | None
-    begins: npt.NDArray[np.bool_] | None = None
-    names: pa.StringArray | None = None
+    settings: ExportSettings
+    id_type: str
+    kept: tuple[pa.Field, ...] = ()
+    pad: int | None = None
+
+    @property
+    def describes(self) -> bool:
+        """Whether packed rows say which documents they are of; Parquet alone has a place for it."""
+        return self.settings.to == "parquet" or self.settings.pack is None
+
+    @property
+    def piece(self) -> list[pa.Field]:
+        """What is said of a document, or of each piece of one in a packed row."""
+        return [*document_columns(self.settings), *self.kept]
+
+    @property
+    def ids_type(self) -> pa.DataType:
+        """Of the column ``input_ids``."""
+        # Without levels of definition, ids are read 1.3 times as fast. Older readers want "plain".
+        nullable = self.settings.parquet_encoding == "plain"
+        return pa.list_(pa.field("element", pa.type_for_alias(self.id_type), nullable=nullable))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of a row. Formats other than Parquet read some of them."""
+        described = self.piece
+        if self.settings.pack is not None:
+            pieces = pa.field(DOCUMENTS, pa.list_(pa.struct(described)))
+            described = [pieces] if self.describes else []
+        added = [pa.field(name, LIST) for name in self.settings.add_column]
+        ids = [pa.field(INPUT_IDS, self.ids_type), pa.field(NUM_TOKENS, pa.uint32())]
+        return pa.schema([*described, *ids, *added])
+
+
+def document_columns(settings: ExportSettings) -> list[pa.Field]:
+    """What is said of a document; of each piece of one where rows are packed."""
+    columns = [pa.field(ID, pa.string())]
+    if settings.pack is not None:
+        if settings.best_fit:
+            columns += [pa.field(NUMBER, pa.uint64())]
+        columns += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
+    elif settings.max_tokens is not None:
+        columns += [pa.field(CHUNK_INDEX, pa.uint32())]
+    return columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """What is in no row.
+
+    Attributes:
+        tokens: ids.
+        documents: documents of which nothing is in a row.
+        cut: documents of which only the beginning is; one at most.
+    """
+
+    tokens: int = 0
+    documents: int = 0
+    cut: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """Consecutive documents, or pieces of them, in columns of equal length.
+
+    Attributes:
+        ids: of the documents.
+        kept: the columns that pass through.
+        input_ids: the token ids of each, lists of the layout's type of ids.
+        begins: where in its document each piece begins, in ids; None: all are whole documents.
+    """
+
+    ids: pa.StringArray
+    kept: tuple[pa.Array, ...]
+    input_ids: pa.ListArray
+    begins: Numbers | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def lengths(self) -> Numbers:
+        """How many ids each has."""
+        lengths: Numbers = np.diff(self.input_ids.offsets.to_numpy()).astype(np.int64)
+        return lengths
+
+    def slice(self, begin: int, end: int) -> Documents:
+        """Those from number ``begin`` to before ``end``; nothing is copied."""
+        size = end - begin
+        return Documents(
+            ids=self.ids.slice(begin, size),
+            kept=tuple(column.slice(begin, size) for column in self.kept),
+            input_ids=self.input_ids.slice(begin, size),
+            begins=None if self.begins is None else self.begins[begin:end],
+        )
+
+    def cut(self, begin: int, size: int) -> Documents:
+        """The ``size`` ids from number ``begin`` on, and the empty documents among them."""
+        values, offsets = flat(self.input_ids)
+        places = np.clip(offsets, begin, begin + size)
+        base = np.zeros(len(self), np.int64) if self.begins is None else self.begins
+        return replace(
+            self,
+            input_ids=lists_of(
+                pa.array(values[begin : begin + size]), places - begin, self.input_ids.type
+            ),
+            begins=base + places[:-1] - offsets[:-1],
+        )
+
+
+class RowMaker(Protocol):
+    """Makes the rows of consecutive documents, which come in any portions.
+
+    Attributes:
+        dropped: what is in no row, known when `finish` was called.
+        left: the ids that are in no row, likewise.
+        cut: documents that are longer than a row, where only these are cut.
+    """
+
+    dropped: Dropped
+    left: Ids
+    cut: int
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        """The rows that are complete with the documents that come next.
+
+        Raises:
+            RecordError: no row can hold what belongs into it.
+        """
+        ...
+
+    def finish(self) -> pa.RecordBatch:
+        """The rows that are left when the documents end."""
+        ...
+
+
+def row_maker(layout: RowLayout) -> RowMaker:
+    """What makes rows of this layout."""
+    if layout.settings.best_fit:
+        return _BestFitRows(layout)
+    if layout.settings.pack is not None:
+        return _JoinedRows(layout, layout.settings.pack)
+    return _DocumentRows(layout)
+
+
+class _DocumentRows:
+    """A row for each document, or for each chunk of one."""
+
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+        self.dropped = Dropped()
+        self.left: Ids = np.zeros(0, np.uint32)
+        self.cut = 0
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        size, columns = self._layout.settings.max_tokens, _columns(self._layout, documents)
+        if size is None:
+            return _batch(self._layout, columns, documents.input_ids)
+        values, offsets = flat(documents.input_ids)
+        chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one would lose it
+        document, index = numbered(chunks)
+        begins = offsets[document] + index * size
+        rows = lists_of(pa.array(values), np.append(begins, offsets[-1]), documents.input_ids.type)
+        columns = _taken(columns, document) | {CHUNK_INDEX: pa.array(index, pa.uint32())}
+        return _batch(self._layout, columns, rows)
+
+    def finish(self) -> pa.RecordBatch:
+        return _no_rows(self._layout)
+
+
+class _JoinedRows:
+    """Rows of one length, cut out of the joined documents.
+
+    An empty document stands in the row in which the one before it ends. So the last row is held
+    back even when it is full: what comes next may belong to it.
+    """
+
+    def __init__(self, layout: RowLayout, size: int) -> None:
+        self._layout = layout
+        self._size = size
+        # Of the row that is held back:
+        self._values: list[Ids] = []
+        self._pieces: list[pa.StructArray] = []
+        self._held = 0  # ids
+        self._held_pieces = 0
+        self.dropped = Dropped()
+        self.left: Ids = np.zeros(0, np.uint32)
+        self.cut = 0
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        size = self._size
+        values, offsets = flat(documents.input_ids)
+        starts, ends = self._held + offsets[:-1], self._held + offsets[1:]
+        # Rows are counted from the one held back.
+        first = np.where(ends > starts, starts // size, np.maximum(-(-starts // size) - 1, 0))
+        last = np.maximum((ends - 1) // size, first)
+        document, number = numbered(last - first + 1)
+        row = first[document] + number
+        begin = np.maximum(row * size, starts[document])
+        end = np.minimum((row + 1) * size, ends[document])
+        self._check_documents(row, documents, document)
+        pieces = self._described(documents, document, begin - starts[document], end - begin)
+        complete = max(-(-(self._held + len(values)) // size) - 1, 0)
+        taken = int(np.searchsorted(row, complete))
+        if not complete:
+            self._hold(values, pieces)
+            return _no_rows(self._layout)
+        bounds = np.searchsorted(row, np.arange(complete + 1))
+        bounds[1:] += self._held_pieces
+        cut = complete * size - self._held
+        rows = self._rows(
+            np.concatenate([*self._values, values[:cut]]) if self._values else values[:cut],
+            pa.concat_arrays([*self._pieces, pieces.slice(0, taken)]),
+            bounds,
+        )
+        self._values, self._pieces, self._held, self._held_pieces = [], [], 0, 0
+        self._hold(values[cut:].copy(), pieces.slice(taken))
+        return rows
+
+    def finish(self) -> pa.RecordBatch:
+        if not self._held_pieces:
+            return _no_rows(self._layout)
+        pieces = pa.concat_arrays(self._pieces)
+        if self._held == self._size or self._layout.settings.pack_remainder != "drop":
+            bounds = np.array([0, self._held_pieces])
+            return self._rows(np.concatenate(self._values), pieces, bounds)
+        cut = int(pieces.field(OFFSET)[0].as_py() > 0)
+        self.dropped = Dropped(tokens=self._held, documents=len(pieces) - cut, cut=cut)
+        self.left = np.concatenate(self._values)
+        return _no_rows(self._layout)
+
+    def _described(
+        self, documents: Documents, document: Numbers, begin: Numbers, size: Numbers
+    ) -> pa.StructArray:
+        """Pieces of the documents of these numbers, as the column ``documents`` has them."""
+        if documents.begins is not None:
+            begin = begin + documents.begins[document]
+        columns = _taken(_columns(self._layout, documents), document)
+        columns[OFFSET] = pa.array(begin, pa.uint64())
+        columns[LENGTH] = pa.array(size, pa.uint64())
+        return _pieces(self._layout, columns)
+
+    def _hold(self, values: Ids, pieces: pa.StructArray) -> None:
+        self._values.append(values)
+        self._pieces.append(pieces)
+        self._held += len(values)
+        self._held_pieces += len(pieces)
+
+    def _check_documents(self, row: Numbers, documents: Documents, document: Numbers) -> None:
+        counts = np.bincount(row) if len(row) else np.zeros(1, np.int64)
+        counts[:1] += self._held_pieces
+        if (over := np.flatnonzero(counts > MAX_ROW_DOCUMENTS)).size:
+            place = document[np.searchsorted(row, over[0], side="right") - 1]
+            raise RecordError(
+                f"document {documents.ids[place].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
+                "documents, empty ones among them, fall into one packed row: leave empty documents "
+                "out of the corpus, or encode with `append_token`, which gives each an id"
+            )
+
+    def _rows(self, values: Ids, pieces: pa.StructArray, bounds: Numbers) -> pa.RecordBatch:
+        rows = len(bounds) - 1
+        ends = np.minimum(self._size * np.arange(rows + 1), len(values))
+        return _packed(self._layout, values, pieces, bounds, np.diff(ends))
+
+
+class _BestFitRows:
+    """Packed rows of which none ends within a document that would fit a row.
+
+    Documents are put into rows a window at a time (`WINDOW_IDS`, `WINDOW_DOCUMENTS`). A document
+    longer than a row is cut into full rows and what is left; this and all shorter documents go
+    into rows by best fit (`bpe.reference.pack`). An empty document goes where the one before it
+    ends. Within a window, the rows are in the order of the first document of each, and the
+    documents of a row in their own order: in the column ``number``.
+    """
+
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+        self._size = layout.settings.pack or 0
+        self._held: list[Documents] = []
+        self._held_ids = self._held_documents = 0
+        self._first = 0  # the number of the first document held
+        self.dropped = Dropped()
+        self.left: Ids = np.zeros(0, np.uint32)
+        self.cut = 0
+
+    def add(self, documents: Documents) -> pa.RecordBatch:
+        made = []
+        while len(documents.ids):
+            ends = np.cumsum(documents.lengths)
+            full = int(np.searchsorted(ends, WINDOW_IDS - self._held_ids)) + 1
+            taken = min(full, WINDOW_DOCUMENTS - self._held_documents, len(ends))
+            self._held.append(documents.slice(0, taken))
+            self._held_ids += int(ends[taken - 1])
+            self._held_documents += taken
+            documents = documents.slice(taken, len(ends))
+            if self._held_ids >= WINDOW_IDS or self._held_documents >= WINDOW_DOCUMENTS:
+                made.append(self._window())
+        return _joined(self._layout, made)
+
+    def finish(self) -> pa.RecordBatch:
+        return self._window() if self._held else _no_rows(self._layout)
+
+    def _window(self) -> pa.RecordBatch:
+        """The rows of the documents that are held."""
+        held, size = self._held, self._size
+        documents = Documents(
+            ids=pa.concat_arrays([one.ids for one in held]),
+            kept=tuple(
+                pa.concat_arrays(columns)
+                for columns in zip(*(one.kept for one in held), strict=True)
+            ),
+            input_ids=pa.concat_arrays([one.input_ids for one in held]),
+        )
+        values, offsets = flat(documents.input_ids)
+        lengths = np.diff(offsets)
+        self.cut += int((lengths > size).sum())
+        document, chunk = numbered(np.maximum(-(-lengths // size), 1))
+        begin = chunk * size
+        length = np.minimum(lengths[document] - begin, size)
+        row = _fitted(length, size)
+        # Rows in the order of their first documents; of those that one document fills, its own.
+        order = np.lexsort((chunk, document, row))
+        changes = np.flatnonzero(np.diff(row[order])) + 1
+        begins = order[np.append(0, changes)]  # of each row, its first piece
+        rank = np.empty(len(begins), np.int64)
+        rank[np.lexsort((chunk[begins], document[begins]))] = np.arange(len(begins))
+        row = rank[row]
+        order = np.lexsort((chunk, document, row))
+        document, begin, length, row = (one[order] for one in (document, begin, length, row))
+        columns = _taken(_columns(self._layout, documents), document)
+        columns[NUMBER] = pa.array(self._first + document, pa.uint64())
+        columns[OFFSET] = pa.array(begin, pa.uint64())
+        columns[LENGTH] = pa.array(length, pa.uint64())
+        bounds = np.searchsorted(row, np.arange(len(begins) + 1))
+        piece, place = numbered(length)
+        rows = _packed(
+            self._layout,
+            values[(offsets[document] + begin)[piece] + place],
+            _pieces(self._layout, columns),
+            bounds,
+            np.diff(np.append(0, np.cumsum(length))[bounds]),
+        )
+        self._first += len(lengths)
+        self._held, self._held_ids, self._held_documents = [], 0, 0
+        return rows
+
+
+def _fitted(lengths: Numbers, size: int) -> Numbers:
+    """The row of each piece of a window, which has the pieces of its documents in their order."""
+    filled = np.flatnonzero(lengths)
+    if not filled.size:
+        return np.zeros(len(lengths), np.int64)
+    found = pa.py_buffer(best_fit(pa.py_buffer(lengths[filled]), size))
+    rows: Numbers = np.frombuffer(found, np.int64)
+    # An empty piece goes where the one before it is; at the beginning, with the first other.
+    before = np.maximum(np.searchsorted(filled, np.arange(len(lengths)), side="right") - 1, 0)
+    fitted: Numbers = rows[before]
+    return fitted
+
+
+def _joined(layout: RowLayout, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    table = pa.Table.from_batches(batches, layout.schema).combine_chunks()
+    return table.to_batches()[0] if len(table) else _no_rows(layout)
+
+
+def _pieces(layout: RowLayout, columns: dict[str, pa.Array]) -> pa.StructArray:
+    """Pieces of documents out of what is said of each, by name."""
+    fields = [one for one in layout.piece if one.name in columns]
+    return pa.StructArray.from_arrays([columns[one.name] for one in fields], fields=fields)
+
+
+def _packed(
+    layout: RowLayout, values: Ids, pieces: pa.StructArray, bounds: Numbers, lengths: Numbers
+) -> pa.RecordBatch:
+    """Packed rows, filled up where there is a pad token.
+
+    Args:
+        layout: of the rows.
+        values: the ids of all rows.
+        pieces: of documents.
+        bounds: where among the pieces each row begins and the last one ends.
+        lengths: ids of each row.
+    """
+    size, sizes = layout.settings.pack or 0, lengths
+    if layout.pad is not None and (lengths < size).any():
+        sizes = np.full(len(lengths), size)
+        row, place = numbered(lengths)
+        padded = np.full(len(lengths) * size, layout.pad, values.dtype)
+        padded[row * size + place] = values
+        values = padded
+    columns: dict[str, pa.Array] = {NUM_TOKENS: pa.array(lengths, pa.uint32())}
+    if layout.describes:
+        kind = layout.schema.field(DOCUMENTS).type
+        columns[DOCUMENTS] = pa.ListArray.from_arrays(
+            pa.array(bounds, pa.int32()), pieces, type=kind
+        )
+        columns |= added_columns(
+            layout.settings.add_column,
+            lengths=pieces.field(LENGTH).to_numpy().astype(np.int64),
+            bounds=bounds - bounds[0],
+            sizes=sizes,
+        )
+    rows = lists_of(pa.array(values), np.append(0, np.cumsum(sizes)), layout.ids_type)
+    return _batch(layout, columns, rows)
+
+
+def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
+    """The ids of all lists, and where in them each list begins and the last one ends."""
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    return lists.flatten().to_numpy(), offsets - offsets[0]
+
+
+def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids, Numbers, Ids]:
+    """The ids of documents, where in them each row begins and the last one ends; and the padding.
+
+    Args:
+        input_ids: of rows.
+        num_tokens: how many ids of each are of documents; those behind them are padding.
+    """
+    values, bounds = flat(input_ids)
+    sizes, lengths = np.diff(bounds), num_tokens.to_numpy().astype(np.int64)
+    if np.array_equal(sizes, lengths):
+        return values, bounds, values[:0]
+    of_documents = np.arange(len(values)) < np.repeat(bounds[:-1] + lengths, sizes)
+    ends = np.cumsum(np.minimum(sizes, lengths))
+    return values[of_documents], np.append(0, ends), values[~of_documents]
+
+
+def lists_of(values: pa.Array, offsets: Numbers, kind: pa.DataType) -> pa.ListArray:
+    """The lists that `flat` gives ``values`` and ``offsets`` of, of the type ``kind``."""
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=kind)
+
+
+def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
+    """Which thing each of ``counts`` copies is of, and its number among the copies of it.
+
+    >>> [numbers.tolist() for numbers in numbered(np.array([2, 1]))]
+    [[0, 0, 1], [0, 1, 0]]
+    """
+    of = np.repeat(np.arange(len(counts)), counts)
+    begins = np.cumsum(counts) - counts
+    return of, np.arange(len(of)) - begins[of]
+
+
+def _columns(layout: RowLayout, documents: Documents) -> dict[str, pa.Array]:
+    """What all rows of a document say of it, by name."""
+    if not layout.describes:
+        return {}
+    kept = zip((field.name for field in layout.kept), documents.kept, strict=True)
+    return {ID: documents.ids, **dict(kept)}
+
+
+def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:
+    of = pa.array(rows)
+    return {name: column.take(of) for name, column in columns.items()}
+
+
+def _batch(
+    layout: RowLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
+) -> pa.RecordBatch:
+    """Rows of the layout: the ids, ``columns`` by name; the lengths of the ids, if not given."""
+    schema = layout.schema
+    values, offsets = flat(input_ids)
+    ids = lists_of(pa.array(values), offsets, layout.ids_type)
+    columns = {NUM_TOKENS: pa.array(np.diff(offsets), pa.uint32()), **columns, INPUT_IDS: ids}
+    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
+
+
+def _no_rows(layout: RowLayout) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=layout.schema)

@@ -1,100 +1,92 @@
-"""Files of many samples behind a table of their offsets, as MDS and litdata have them.
-
-The offsets come first, so the lengths of all rows are read before the rows themselves: a file is
-written in one pass, whatever its size.
-"""
+"""Files of many samples after a table of their offsets, as MDS and litdata have them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from pipelines.export.rows import Rows
+from pipelines.export.format import PartWriter, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pipelines.export.rows import Numbers
+    from pipelines.stage.record import StoredFile
 
-    from pipelines.encode.rows import Numbers
 
+class ShardedPart(PartWriter):
+    """Files of at most a size, as many as a part needs; a file is held in memory until written.
 
-@dataclass(frozen=True, kw_only=True)
-class Shard:
-    """Rows that share a file.
-
-    Attributes:
-        number: of the file, within its part.
-        rows: how many.
-        tokens: ids in them.
-        offsets: where in the file each begins, and the last one ends.
+    A row that is larger than the size has a file of its own.
     """
 
-    number: int
-    rows: int
-    tokens: int
-    offsets: Numbers
+    ending: str
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held: list[pa.RecordBatch] = []
+        self._used = self._head
+        self._shards = 0
 
-def cut(sizes: Numbers, lengths: Numbers, *, head: int, limit: int) -> Iterator[Shard]:
-    """Cut the rows of a part, which has ids, into files, each as large as it may be.
+    @property
+    def _head(self) -> int:
+        """Bytes of a file without samples: one offset, and what the format puts first."""
+        return 4 + len(self.first_bytes(0))
 
-    Rows without ids share the file of others: no file is without ids. Offsets fit 32 bits: a row
-    has at most `pipelines.settings.MAX_ROW_TOKENS` ids.
+    @abstractmethod
+    def first_bytes(self, rows: int) -> bytes:
+        """What stands before the table of offsets, and between it and the samples, together."""
 
-    Args:
-        sizes: bytes of each row.
-        lengths: ids in each row.
-        head: bytes before the samples, beside 4 for the table and 4 for each sample.
-        limit: bytes of a file; a row that is larger has a file of its own.
-    """
-    with_ids = np.flatnonzero(lengths)
-    ends = np.cumsum(sizes + 4)  # with its entry in the table
-    first = number = 0
-    while first < len(sizes):
-        before = int(ends[first - 1]) if first else 0
-        after = int(np.searchsorted(ends, before + limit - head - 4, side="right"))
-        needed = int(with_ids[np.searchsorted(with_ids, first)]) + 1
-        after = max(after, needed)
-        after = after if after <= with_ids[-1] else len(sizes)
-        rows = after - first
-        begin = head + 4 + 4 * rows
-        offsets = begin + np.append(0, np.cumsum(sizes[first:after]))
-        tokens = int(lengths[first:after].sum())
-        yield Shard(number=number, rows=rows, tokens=tokens, offsets=offsets)
-        first, number = after, number + 1
+    @abstractmethod
+    def sizes(self, rows: Rows) -> Numbers:
+        """Bytes of each sample."""
 
+    @abstractmethod
+    def write_shard(self, sink: Any, rows: Rows, offsets: Numbers) -> None:
+        """Write a file.
 
-class RowStream:
-    """Rows that come in portions of one size, taken in portions of another."""
-
-    def __init__(self, portions: Iterator[Rows]) -> None:
-        self._portions = portions
-        self._left: Rows | None = None
-
-    def take(self, rows: int) -> Iterator[Rows]:
-        """The next ``rows`` rows.
-
-        Raises:
-            ValueError: there are fewer.
+        Args:
+            sink: the file.
+            rows: in it.
+            offsets: where each sample begins and the last one ends, from the first one's begin.
         """
-        while rows:
-            some = self._left if self._left is not None else next(self._portions, None)
-            if some is None or some.lengths is None:
-                raise ValueError("there are fewer rows than its footer says")
-            count = min(rows, len(some.lengths))
-            self._left = None if count == len(some.lengths) else _slice(some, count, None)
-            yield _slice(some, 0, count)
-            rows -= count
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Append rows; write files that are full."""
+        limit = self.layout.settings.shard_size
+        ends = np.cumsum(self.sizes(Rows.of(batch)) + 4)  # with its entry in the table
+        begin = before = 0
+        while begin < len(batch):
+            room = limit - self._used
+            end = int(np.searchsorted(ends, before + room, side="right"))
+            if end == begin and self._used == self._head:
+                end = begin + 1
+            if end > begin:
+                self._held.append(batch.slice(begin, end - begin))
+                self._used += int(ends[end - 1]) - before
+                begin, before = end, int(ends[end - 1])
+            if begin < len(batch):
+                self._write()
+
+    def finish(self) -> None:
+        """Write the last file."""
+        if self._held:
+            self._write()
+
+    def _write(self) -> None:
+        table = pa.Table.from_batches(self._held).combine_chunks()
+        rows = Rows.of(table.to_batches()[0])
+        name = f"{self.name}.{self._shards:05d}.{self.ending}"
+        offsets = np.append(0, np.cumsum(self.sizes(rows)))
+        with self.outputs.file(name) as sink:
+            self.write_shard(sink, rows, offsets)
+        self.outputs.add(name, sink, rows=len(rows.lengths), tokens=len(rows.ids))
+        self._held, self._used = [], self._head
+        self._shards += 1
 
 
-def _slice(rows: Rows, first: int, last: int | None) -> Rows:
-    lengths = rows.lengths if rows.lengths is not None else np.zeros(0, np.int64)
-    begin = int(lengths[:first].sum())
-    chosen = lengths[first:last]
-    return Rows(
-        ids=rows.ids[begin : begin + int(chosen.sum())],
-        lengths=chosen,
-        begins=None if rows.begins is None else rows.begins[first:last],
-        names=None if rows.names is None else rows.names[first:last],
-    )
+def base_name(file: StoredFile) -> str:
+    """The name of a file in its folder, as the index beside it has it."""
+    return PurePosixPath(file.file).name

@@ -1,106 +1,222 @@
-"""The rows of a part of an encoded corpus, by row groups."""
+"""Reading the pinned parts of a source: blocks of documents, a row group at a time."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from pipelines.encode.parts import open_part
-from pipelines.encode.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, flat
+from pipelines import storage
 from pipelines.errors import InputError, StoppedError
-from pipelines.export.rows import Rows
+from pipelines.export.rows import ID, INPUT_IDS, NUM_TOKENS, Documents
+from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pipelines.encode.manifest import Part
-    from pipelines.encode.rows import Numbers
-    from pipelines.progress import SlotWriter
+    from typing_extensions import Self
+
+    from pipelines.export.numbers import Hashes
+    from pipelines.export.plan import ExportPlan, Pin
+    from pipelines.export.rows import Numbers
+
+KEY = "key"
+_IN_MEMORY = 256 << 20  # a part of at most so many bytes is read once, hashed, and parsed
 
 
-class PartSource:
-    """A part, opened: its rows, and what must be known of them before.
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Documents of a part: their keys, ids in each, and the row of the first one."""
+
+    first: int
+    keys: Hashes
+    tokens: Numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Consecutive documents of a part: their keys, and the row of the first one."""
+
+    first: int
+    keys: Hashes
+    documents: Documents
+
+    def rows(self) -> Numbers:
+        """The row of each, from 0."""
+        return self.first + np.arange(len(self.keys))
+
+    def where(self, mask: Any) -> Documents:
+        """The documents that a mask of booleans selects."""
+        if mask.all():
+            return self.documents
+        rows = pa.array(np.flatnonzero(mask))
+        return Documents(
+            ids=self.documents.ids.take(rows),
+            kept=tuple(column.take(rows) for column in self.documents.kept),
+            input_ids=self.documents.input_ids.take(rows),
+        )
+
+
+def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> Iterator[Sizes]:
+    """How many tokens each document of a part has; no ids are read.
+
+    Raises:
+        InputError: the part is missing, has another size, or is damaged.
+        StoppedError: nobody needs the result any more.
+    """
+    first = 0
+    with _Part(plan, pin, verify=False) as part:
+        for table in part.tables([KEY, NUM_TOKENS], stopped):
+            tokens = table[NUM_TOKENS].to_numpy().astype(np.int64)
+            yield Sizes(first=first, keys=table[KEY].to_numpy(), tokens=tokens)
+            first += len(table)
+    _check_documents(plan, pin, first)
+
+
+def read_blocks(
+    plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool], verify: bool = True
+) -> Iterator[Block]:
+    """The documents of a part.
 
     Args:
-        file: the part.
-        path: where it is, for messages.
-        part: what the manifest of the corpus says of it; padding is among its tokens here.
-        with_id: whether the ids of documents are read too.
-        slot: told how much is read.
+        plan: of the export.
+        pin: the part.
         stopped: asked between row groups, whether nobody needs the result any more.
+        verify: whether the part must be read in full, and have the SHA-256 of its pin. Without,
+            only the pages that are read are checked.
+
+    Raises:
+        InputError: the part is missing, was changed, or is damaged.
+        StoppedError: nobody needs the result any more.
     """
+    first = 0
+    with _Part(plan, pin, verify=verify) as part:
+        names = set(part.schema.names)
+        kept = [column.name for column in plan.columns if column.name in names]
+        for table in part.tables([ID, *kept, KEY, INPUT_IDS], stopped):
+            columns = tuple(
+                _one(table[column.name])
+                if column.name in kept
+                else pa.nulls(len(table), column.type)
+                for column in plan.columns
+            )
+            documents = Documents(
+                ids=_one(table[ID]), kept=columns, input_ids=_one(table[INPUT_IDS])
+            )
+            yield Block(first=first, keys=table[KEY].to_numpy(), documents=documents)
+            first += len(table)
+    _check_documents(plan, pin, first)
 
-    def __init__(
-        self,
-        file: Any,
-        *,
-        path: str,
-        part: Part,
-        with_id: bool = False,
-        slot: SlotWriter | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.part = part
-        self._path = path
-        self._with_id = with_id
-        self._slot = slot
-        self._stopped = stopped
+
+class _Part:
+    """A pinned part, opened; every page that is read is checked against its checksum."""
+
+    def __init__(self, plan: ExportPlan, pin: Pin, *, verify: bool) -> None:
+        self._pin = pin
+        source = plan.sources[pin.source]
+        self._path = join(source.directory, pin.file)
+        self._name = f"{self._path} (source {source.name})"
+        self._verify = verify
+
+    def __enter__(self) -> Self:
         try:
-            self._file = open_part(file)
-        except (pa.ArrowException, OSError) as error:
-            raise self._damaged(error) from error
+            self._file = storage.open_binary(self._path)
+        except InputError as error:
+            raise InputError(
+                f"{error}: it was there when the export began: put it back, or begin again with "
+                "`overwrite`"
+            ) from error
+        try:
+            self._check_size(self._file.size())
+            source: Any = self._file
+            if self._verify and self._pin.bytes <= _IN_MEMORY:
+                data = self._read_all()
+                source = pa.BufferReader(data)
+                self._check_digest(hashlib.sha256(data).hexdigest())
+            elif self._verify:
+                self._check_digest(storage.digest(self._path).sha256)
+            with _damage(self._name):
+                self._parquet = pq.ParquetFile(source, page_checksum_verification=True)
+        except BaseException:
+            self._file.close()
+            raise
+        return self
 
-    def rows(self) -> Iterator[Rows]:
-        """All rows, a row group at a time.
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._file.close()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the part."""
+        return self._parquet.schema_arrow
+
+    def tables(self, columns: Sequence[str], stopped: Callable[[], bool]) -> Iterator[pa.Table]:
+        """These columns, a row group at a time.
 
         Raises:
-            InputError: the part is damaged.
+            InputError: the part is damaged, or has no such column.
             StoppedError: nobody needs the result any more.
         """
-        names = set(self._file.schema_arrow.names)
-        chunked = CHUNK_INDEX in names
-        columns = [INPUT_IDS, *([CHUNK_INDEX] if chunked else []), *([ID] if self._with_id else [])]
-        documents, size, groups = 0, self.part.bytes, self._file.metadata.num_row_groups
-        for group in range(groups):
-            if self._stopped():
-                raise StoppedError
-            table = self._read(group, columns)
-            ids, offsets = flat(table[INPUT_IDS].combine_chunks())
-            begins = table[CHUNK_INDEX].to_numpy() == 0 if chunked else None
-            yield Rows(
-                ids=ids,
-                lengths=np.diff(offsets),
-                begins=begins,
-                names=table[ID].combine_chunks() if self._with_id else None,
+        names = self._parquet.schema_arrow.names
+        if missing := [name for name in columns if name not in names]:
+            raise InputError(
+                f"{self._name}: there is no column {missing[0]!r} (its columns: "
+                f"{', '.join(names)}): encode the corpus again with this release"
             )
-            documents += len(table) if begins is None else int(begins.sum())
-            if self._slot is not None:
-                self._slot.update(documents=documents, bytes=size * (group + 1) // groups)
+        for group in range(self._parquet.metadata.num_row_groups):
+            if stopped():
+                raise StoppedError
+            with _damage(self._name):
+                table = self._parquet.read_row_group(
+                    group, columns=list(columns), use_threads=False
+                )
+            if table[columns[-1]].null_count:
+                raise InputError(f"{self._name}: row group {group} holds nulls: damaged")
+            yield table
 
-    def lengths(self) -> Numbers:
-        """How many ids each row has; 8 bytes a row in memory."""
-        if self.part.padding:  # which is not in the column, and makes all rows of one length
-            return np.full(self.part.rows, self.part.tokens // self.part.rows)
-        return self._of_all(NUM_TOKENS, lambda column: column.to_numpy().astype(np.int64))
+    def _read_all(self) -> Any:
+        with storage.reading(self._path):
+            return self._file.read_buffer(self._pin.bytes)
 
-    def name_lengths(self) -> Numbers:
-        """How many bytes the id of each row's document has."""
-        return self._of_all(ID, lambda column: pc.binary_length(column).to_numpy().astype(np.int64))
+    def _check_size(self, size: int) -> None:
+        if size != self._pin.bytes:
+            raise self._changed(f"it has {size:,} bytes, not {self._pin.bytes:,}")
 
-    def _of_all(self, column: str, values: Callable[[pa.ChunkedArray], Numbers]) -> Numbers:
-        groups = range(self._file.metadata.num_row_groups)
-        found = [values(self._read(group, [column])[column]) for group in groups]
-        return np.concatenate([np.zeros(0, np.int64), *found])
+    def _check_digest(self, sha256: str) -> None:
+        if sha256 != self._pin.sha256:
+            raise self._changed(f"its SHA-256 is {sha256}, not {self._pin.sha256}")
 
-    def _read(self, group: int, columns: list[str]) -> pa.Table:
-        try:
-            return self._file.read_row_group(group, columns=columns)
-        except (pa.ArrowException, OSError) as error:
-            raise self._damaged(error) from error
+    def _changed(self, how: str) -> InputError:
+        return InputError(
+            f"{self._name} was changed since the export began, or is damaged: {how}: check it with "
+            "bpe verify, or begin again with `overwrite`"
+        )
 
-    def _damaged(self, error: Exception) -> InputError:
+
+@contextlib.contextmanager
+def _damage(name: str) -> Iterator[None]:
+    """Name the part in errors of Arrow."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
-        return InputError(f"{self._path}: damaged: {said}: check it with bpe verify")
+        raise InputError(f"{name}: damaged: {said}: check it with bpe verify") from error
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """The column of a row group as one array; one chunk is not copied."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _check_documents(plan: ExportPlan, pin: Pin, documents: int) -> None:
+    if documents != pin.documents:
+        path = join(plan.sources[pin.source].directory, pin.file)
+        raise InputError(
+            f"{path}: it holds {documents:,} documents, its manifest says {pin.documents:,}: check "
+            "it with bpe verify"
+        )

@@ -1,0 +1,424 @@
+"""Which documents an export takes, and how many tokens they have; no ids are read.
+
+Documents whose ``key`` is below a limit are held out for validation. Of the rest, a source with a
+budget takes whole epochs, and in a last, partial one the documents with the smallest hashes. The
+first pass over keys and sizes makes a histogram of tokens by hash, which finds the bin in which the
+budget ends; the second sorts the documents of this bin alone, so the result is exact to a document.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bpe._codec import decode, encode
+from pipelines import storage
+from pipelines.errors import ConfigError
+from pipelines.export.numbers import choice_hashes, held_out, range_of
+from pipelines.export.plan import read_pins, spans
+from pipelines.export.source import read_sizes
+from pipelines.output.names import fingerprint, json_bytes
+from pipelines.stage.stage import Made, Unit
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from pipelines.export.numbers import Hashes
+    from pipelines.export.plan import ExportPlan, Pin, Span
+    from pipelines.export.rows import Numbers
+    from pipelines.progress import SlotWriter
+    from pipelines.stage.record import Record
+
+BINS = 1 << 10  # of the histogram
+MEASURED = "measured.json"
+CHOSEN = "chosen.json"
+
+
+class Count(NamedTuple):
+    """Documents, and the tokens in them."""
+
+    documents: int = 0
+    tokens: int = 0
+
+    def plus(self, documents: int, tokens: int) -> Count:
+        """The sum."""
+        return Count(self.documents + documents, self.tokens + tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """The last document of a partial epoch: its hash, the number of its part, its row there."""
+
+    hash: int
+    file: int
+    row: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What is taken of a source for training.
+
+    Attributes:
+        name: of the source.
+        share: of the budget, as a fraction such as ``7/10``; empty without a budget.
+        asked: tokens; all it has, without a budget.
+        available_documents: those that are not held out.
+        available_tokens: in them.
+        epochs: how often all of them are taken.
+        documents: that are taken, counted as often as they are.
+        tokens: in these.
+        limit: where the partial epoch ends; None: there is none.
+    """
+
+    name: str
+    share: str
+    asked: int
+    available_documents: int
+    available_tokens: int
+    epochs: int
+    documents: int
+    tokens: int
+    limit: Limit | None = None
+
+    @property
+    def all_epochs(self) -> range:
+        """The numbers of its epochs; a partial one is last."""
+        return range(self.epochs + (self.limit is not None))
+
+    def is_partial(self, epoch: int) -> bool:
+        """Whether only some documents are taken in this epoch."""
+        return epoch >= self.epochs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Says of each document in which half it is, and in which epochs it is taken.
+
+    Attributes:
+        plan: of the export.
+        taken: of each source, what is taken.
+    """
+
+    plan: ExportPlan
+    taken: tuple[Taken, ...]
+
+    def validation(self, keys: Hashes) -> npt.NDArray[np.bool_]:
+        """For each document, whether it is held out."""
+        return held_out(keys, self.plan.validation)
+
+    def training(
+        self, keys: Hashes, *, file: int, rows: Numbers, source: int, epoch: int
+    ) -> npt.NDArray[np.bool_]:
+        """For each document of a part, whether an epoch takes it.
+
+        Args:
+            keys: of the documents.
+            file: the number of the part, over all sources.
+            rows: of the documents in the part.
+            source: its number.
+            epoch: of the source.
+        """
+        mask = ~self.validation(keys)
+        taken = self.taken[source]
+        if not taken.is_partial(epoch):
+            return mask
+        limit = taken.limit
+        if limit is None:
+            return np.zeros(len(keys), bool)
+        hashes = self.hashes(keys, source)
+        last = np.uint64(limit.hash)
+        before = hashes < last
+        equal = (hashes == last) & (
+            (file < limit.file) | ((file == limit.file) & (rows <= limit.row))
+        )
+        chosen: npt.NDArray[np.bool_] = mask & (before | equal)
+        return chosen
+
+    def hashes(self, keys: Hashes, source: int) -> Hashes:
+        """The order in which the documents of a source are chosen."""
+        name = self.plan.sources[source].name
+        return choice_hashes(keys, source=name, seed=self.plan.settings.mix_seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pass:
+    """A pass over keys and sizes: a unit is a span of parts.
+
+    Attributes:
+        plan: of the export.
+        output: the directory of the export, which has the pins.
+        work: where records and results go.
+        run: the id of the run.
+        counters_path: None: nobody watches this pass.
+    """
+
+    plan: ExportPlan
+    output: str
+    work: str
+    run: str
+    counters_path: str | None = None
+
+    @property
+    def directory(self) -> str:
+        """Where the records lie."""
+        return self.work
+
+    def pins(self) -> list[Pin]:
+        """The pinned parts of all sources."""
+        return read_pins(self.output, self.run)
+
+    def spans(self) -> list[Span]:
+        """The units of the pass."""
+        return spans(self.pins(), self.plan.unit_tokens)
+
+    def _units(self, name: str, *more: Any) -> Iterator[Unit]:
+        for number in range(len(self.spans())):
+            yield Unit(
+                name=f"{name}-{number:05d}",
+                fingerprint=fingerprint([self.plan.fingerprint, name, number, *more]),
+                number=number,
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Pass):
+    """The first pass: documents and tokens of each half, and of training by hash."""
+
+    name: str = "measure"
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a span."""
+        return self._units(self.name)
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+        """Count the documents and tokens of a span."""
+        plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
+        selection = Selection(plan=plan, taken=())
+        halves = [Count(), Count()]
+        histogram = np.zeros(BINS, np.int64)
+        for number in range(span.first, span.first + span.files):
+            for sizes in read_sizes(plan, pins[number], stopped=stopped):
+                mask = selection.validation(sizes.keys)
+                for half, of_half in enumerate((~mask, mask)):
+                    halves[half] = halves[half].plus(
+                        int(of_half.sum()), int(sizes.tokens[of_half].sum())
+                    )
+                if plan.settings.chooses:
+                    bins = range_of(selection.hashes(sizes.keys[~mask], span.source), BINS)
+                    histogram += np.bincount(bins, sizes.tokens[~mask], BINS).astype(np.int64)
+        totals: dict[str, Any] = {"halves": [list(half) for half in halves]}
+        if plan.settings.chooses:
+            totals["histogram"] = histogram.tolist()
+        return Made(files=(), totals=totals)
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Say what is taken of each source, but for where its partial epoch ends.
+
+        Raises:
+            ConfigError: a source has no training tokens.
+        """
+        plan, found = self.plan, self.spans()
+        available = [Count()] * len(plan.sources)
+        histograms = np.zeros((len(plan.sources), BINS), np.int64)
+        for span, record in zip(found, records, strict=True):
+            training = record.totals["halves"][0]
+            available[span.source] = available[span.source].plus(*training)
+            if plan.settings.chooses:
+                histograms[span.source] += record.totals["histogram"]
+        taken = _asked(plan, available)
+        bins = [
+            int(np.searchsorted(np.cumsum(histograms[number]), _rest(one)))
+            for number, one in enumerate(taken)
+        ]
+        halves = [record.totals["halves"] for record in records]
+        value = {"taken": encode(taken), "bins": bins, "halves": halves}
+        storage.write(join(self.work, MEASURED), json_bytes(value))
+        if not plan.settings.chooses:
+            write_chosen(self.work, taken, [])
+
+
+def _rest(taken: Taken) -> int:
+    """How many tokens of a source are taken in its partial epoch."""
+    return taken.asked - taken.epochs * taken.available_tokens
+
+
+def _asked(plan: ExportPlan, available: Sequence[Count]) -> list[Taken]:
+    """What is asked of each source.
+
+    Raises:
+        ConfigError: it has no training tokens.
+    """
+    settings = plan.settings
+    shares = settings.shares or {plan.sources[0].name: Fraction(1)}
+    if not settings.chooses:
+        return [
+            Taken(
+                name=source.name,
+                share="",
+                asked=count.tokens,
+                available_documents=count.documents,
+                available_tokens=count.tokens,
+                epochs=1,
+                documents=count.documents,
+                tokens=count.tokens,
+            )
+            for source, count in zip(plan.sources, available, strict=True)
+        ]
+    for source, count in zip(plan.sources, available, strict=True):
+        if not count.tokens:
+            raise ConfigError(
+                f"the source {source.name} ({source.directory}) has no training tokens to take: "
+                "leave it out"
+            )
+    budget = settings.token_budget
+    if budget is None:
+        counts = zip(plan.sources, available, strict=True)
+        budget = min(int(count.tokens / shares[source.name]) for source, count in counts)
+    asked = [int(budget * shares[source.name]) for source in plan.sources]
+    return [
+        Taken(
+            name=source.name,
+            share=str(shares[source.name]),
+            asked=tokens,
+            available_documents=count.documents,
+            available_tokens=count.tokens,
+            epochs=tokens // count.tokens,
+            documents=count.documents * (tokens // count.tokens),
+            tokens=count.tokens * (tokens // count.tokens),
+        )
+        for source, count, tokens in zip(plan.sources, available, asked, strict=True)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choose(Pass):
+    """The second pass: the documents in the bin in which a partial epoch ends."""
+
+    name: str = "choose"
+
+    def _measured(self) -> tuple[list[Taken], list[int]]:
+        value = json.loads(storage.read(join(self.work, MEASURED)))
+        return [decode(Taken, one) for one in value["taken"]], value["bins"]
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a span."""
+        return self._units(self.name)
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+        """Count the documents below the bin of a span, and list those in it."""
+        plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
+        taken, bins = self._measured()
+        below = Count()
+        listed: list[tuple[int, int, int, int]] = []
+        selection = Selection(plan=plan, taken=())
+        files = range(span.first, span.first + span.files) if _rest(taken[span.source]) else ()
+        for number in files:
+            for sizes in read_sizes(plan, pins[number], stopped=stopped):
+                training = np.flatnonzero(~selection.validation(sizes.keys))
+                hashes = selection.hashes(sizes.keys[training], span.source)
+                tokens = sizes.tokens[training]
+                of = range_of(hashes, BINS)
+                under, inside = of < bins[span.source], of == bins[span.source]
+                below = below.plus(int(under.sum()), int(tokens[under].sum()))
+                rows = (sizes.first + training[inside]).tolist()
+                files_ = [number] * len(rows)
+                listed += zip(
+                    hashes[inside].tolist(), files_, rows, tokens[inside].tolist(), strict=True
+                )
+        return Made(files=(), totals={"below": list(below), "listed": listed})
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Find where each partial epoch ends, and what each span has of it."""
+        taken, _ = self._measured()
+        found = self.spans()
+        partial = [Count(*record.totals["below"]) for record in records]
+        for source, one in enumerate(taken):
+            if not (rest := _rest(one)):
+                continue
+            of_source = [number for number, span in enumerate(found) if span.source == source]
+            listed = sorted(
+                (*document, number)
+                for number in of_source
+                for document in map(tuple, records[number].totals["listed"])
+            )
+            tokens = sum(partial[number].tokens for number in of_source)
+            for hash_, file, row, size, number in listed:
+                if tokens >= rest:
+                    break
+                tokens += size
+                partial[number] = partial[number].plus(1, size)
+                taken[source] = replace(one, limit=Limit(hash=hash_, file=file, row=row))
+            documents = sum(partial[number].documents for number in of_source)
+            taken[source] = replace(
+                taken[source], documents=one.documents + documents, tokens=one.tokens + tokens
+            )
+        write_chosen(self.work, taken, partial)
+
+
+def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) -> None:
+    """Store what is taken of each source, and what each span has of partial epochs."""
+    value = {"taken": encode(taken), "partial": [list(count) for count in partial]}
+    storage.write(join(work, CHOSEN), json_bytes(value))
+
+
+def read_selection(work: str, plan: ExportPlan) -> Selection:
+    """What was chosen, once `Measure` and `Choose` are folded.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    value = json.loads(storage.read(join(work, CHOSEN)))
+    return Selection(plan=plan, taken=tuple(decode(Taken, one) for one in value["taken"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanEpoch:
+    """What of a span is in a half: of training, in one epoch of its source."""
+
+    validation: bool
+    source: int
+    epoch: int
+    span: int
+    documents: int
+    tokens: int
+
+
+def span_epochs(work: str, plan: ExportPlan, found: Sequence[Span]) -> list[SpanEpoch]:
+    """Both halves, span by span, in the order of an export that is not shuffled.
+
+    Args:
+        work: where the passes left their results.
+        plan: of the export.
+        found: all spans.
+    """
+    selection = read_selection(work, plan)
+    halves = json.loads(storage.read(join(work, MEASURED)))["halves"]
+    partial = json.loads(storage.read(join(work, CHOSEN)))["partial"]
+    ordered = []
+    for validation in (False, True):
+        for source, taken in enumerate(selection.taken):
+            for epoch in [0] if validation else taken.all_epochs:
+                for number, span in enumerate(found):
+                    if span.source != source:
+                        continue
+                    count = halves[number][validation]
+                    if not validation and taken.is_partial(epoch):
+                        count = partial[number]
+                    ordered.append(
+                        SpanEpoch(
+                            validation=validation,
+                            source=source,
+                            epoch=epoch,
+                            span=number,
+                            documents=count[0],
+                            tokens=count[1],
+                        )
+                    )
+    return ordered

@@ -1,0 +1,341 @@
+"""A shuffle through files, in bounded memory.
+
+Every document that is taken has a hash of 64 bits: of the seed, its source, epoch, part and row.
+The shuffled order is the order of these hashes; ties go by source, epoch, part and row. Buckets are
+equal ranges of hashes, as many as the tokens need. A span writes its documents into one file, by
+bucket; a bucket reads its documents in the files of all spans, and sorts them.
+
+Of more than `FAN_IN` files, groups are merged first: a merged file holds a few buckets of up to
+`FAN_IN` spans, so that a bucket never reads more files than that.
+
+A bucket has a head, its first 1/64, which is stored apart: a packed row that begins in the bucket
+before it reads on into this bucket without reading all of it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines import storage
+from pipelines.errors import StoppedError
+from pipelines.export.choose import Count, Pass, read_selection, span_epochs
+from pipelines.export.numbers import range_of, shuffle_hashes
+from pipelines.export.plan import read_pins, spans
+from pipelines.export.rows import ID, INPUT_IDS, Documents
+from pipelines.export.source import read_blocks
+from pipelines.export.spill import SpillWriter, read_segment
+from pipelines.output.names import fingerprint, json_bytes
+from pipelines.stage.record import StoredFile
+from pipelines.stage.stage import Made, Unit
+from pipelines.storage import join, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from pipelines.export.numbers import Hashes
+    from pipelines.export.plan import ExportPlan
+    from pipelines.export.rows import Numbers
+    from pipelines.export.source import Block
+    from pipelines.progress import SlotWriter
+    from pipelines.stage.record import Record
+
+FAN_IN = 256
+BUCKETS = "buckets.json"
+MAX_BUCKETS = 1 << 16
+_HEAD = 64  # a bucket's head is one part of so many
+_PORTION_IDS = 1 << 20  # documents of a bucket are handed out by so many ids,
+_PORTION_DOCUMENTS = 1 << 14  # or so many documents
+_HASH, _EPOCH, _FILE, _ROW = "hash", "epoch", "file", "row"
+_PLACE = "place"  # twice the number of the bucket, and one more but in its head
+_KEEP = "keep."  # before the names of columns that pass through: none is that of another
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buckets:
+    """How the documents of both halves are dealt to buckets.
+
+    Attributes:
+        training: how many buckets training has.
+        validation: how many validation has; their numbers follow those of training.
+        spans: how many spans there are.
+        fan_in: how many files a unit may read.
+    """
+
+    training: int
+    validation: int
+    spans: int
+    fan_in: int
+
+    @property
+    def count(self) -> int:
+        """All buckets."""
+        return self.training + self.validation
+
+    @property
+    def merges(self) -> bool:
+        """Whether groups of files are merged first."""
+        return self.spans > self.fan_in
+
+    @property
+    def groups(self) -> int:
+        """How many groups of spans are merged apart."""
+        return -(-self.spans // self.fan_in)
+
+    @property
+    def merged(self) -> int:
+        """How many consecutive buckets a merged file holds."""
+        return -(-self.count // self.fan_in)
+
+    @property
+    def ranges(self) -> int:
+        """How many merged files a group has."""
+        return -(-self.count // self.merged)
+
+    def places(self, hashes: Hashes, *, validation: bool) -> Numbers:
+        """Where documents go: twice the number of the bucket, and one more but in its head."""
+        buckets = self.validation if validation else self.training
+        bucket = range_of(hashes, buckets)
+        is_tail = range_of(hashes, buckets * _HEAD) > bucket * _HEAD
+        return 2 * (bucket + (self.training if validation else 0)) + is_tail
+
+    def files(self, place: int) -> list[str]:
+        """The files that may hold documents of a place."""
+        if not self.merges:
+            return [_spill_name(span) for span in range(self.spans)]
+        number = place // 2 // self.merged
+        return [_merged_name(group, number) for group in range(self.groups)]
+
+
+def _spill_name(number: int) -> str:
+    return f"exchange-{number:05d}.spill"
+
+
+def _merged_name(group: int, number: int) -> str:
+    return f"merge-{group:05d}-{number:05d}.spill"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Exchange(Pass):
+    """What both stages of a shuffle know."""
+
+    fan_in: int = FAN_IN
+
+    def buckets(self) -> Buckets:
+        """How documents are dealt, once they are chosen."""
+        return _buckets(self.work, self.plan, self.output, self.run, self.fan_in)
+
+    def schema(self) -> pa.Schema:
+        """The columns of documents on their way."""
+        ids = pa.field("element", pa.type_for_alias(self.plan.id_type), nullable=False)
+        return pa.schema(
+            [
+                pa.field(_HASH, pa.uint64()),
+                pa.field(_EPOCH, pa.int32()),
+                pa.field(_FILE, pa.int32()),
+                pa.field(_ROW, pa.int64()),
+                pa.field(_PLACE, pa.int32()),
+                pa.field(ID, pa.string()),
+                pa.field(INPUT_IDS, pa.list_(ids)),
+                *(field.with_name(_KEEP + field.name) for field in self.plan.columns),
+            ]
+        )
+
+
+@lru_cache(maxsize=2)
+def _buckets(work: str, plan: ExportPlan, output: str, run: str, fan_in: int) -> Buckets:
+    """How documents are dealt; it follows from their tokens alone."""
+    found = spans(read_pins(output, run), plan.unit_tokens)
+    tokens = [0, 0]
+    documents = 0
+    for one in span_epochs(work, plan, found):
+        tokens[one.validation] += one.tokens
+        documents += one.documents * one.validation
+    training, validation = (
+        min(max(-(-count // plan.unit_tokens), 1), MAX_BUCKETS) for count in tokens
+    )
+    return Buckets(
+        training=training,
+        validation=validation if documents else 0,
+        spans=len(found),
+        fan_in=fan_in,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange(_Exchange):
+    """Each span deals its documents to buckets."""
+
+    name: str = "exchange"
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a span."""
+        return self._units(self.name, self.fan_in)
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+        """Write the documents of a span into a file, by bucket."""
+        plan, span, pins = self.plan, self.spans()[unit.number], self.pins()
+        selection, buckets = read_selection(self.work, plan), self.buckets()
+        taken, name = selection.taken[span.source], _spill_name(unit.number)
+        counts = np.zeros((2, buckets.count), np.int64)
+        with replacing(join(self.work, name)) as sink:
+            spill = SpillWriter(sink, self.schema())
+            for file in range(span.first, span.first + span.files):
+                for block in read_blocks(plan, pins[file], stopped=stopped):
+                    rows = block.rows()
+                    for validation, epoch in [
+                        *((False, epoch) for epoch in taken.all_epochs),
+                        *([(True, 0)] if buckets.validation else []),
+                    ]:
+                        mask = (
+                            selection.validation(block.keys)
+                            if validation
+                            else selection.training(
+                                block.keys, file=file, rows=rows, source=span.source, epoch=epoch
+                            )
+                        )
+                        if not mask.any():
+                            continue
+                        documents, places = self._placed(
+                            block, mask, file=file, epoch=None if validation else epoch
+                        )
+                        bucket, tokens = places // 2, block.documents.lengths[mask]
+                        counts[0] += np.bincount(bucket, minlength=buckets.count)
+                        counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
+                        spill.add(documents, bucket // buckets.merged if buckets.merges else places)
+            spill.finish()
+        written = sink.written()
+        return Made(
+            files=(StoredFile(file=name, bytes=written.bytes, sha256=written.sha256),),
+            totals={"buckets": counts.tolist()},
+        )
+
+    def _placed(
+        self, block: Block, mask: npt.NDArray[np.bool_], *, file: int, epoch: int | None
+    ) -> tuple[pa.RecordBatch, Numbers]:
+        """The documents that a mask selects, as they are stored, and their places.
+
+        Args:
+            block: of documents.
+            mask: which of them.
+            file: the number of their part.
+            epoch: that takes them; None: they are held out.
+        """
+        pin, rows, documents = self.pins()[file], block.rows()[mask], block.where(mask)
+        hashes = shuffle_hashes(
+            rows,
+            seed=self.plan.settings.shuffle or 0,
+            source=self.plan.sources[pin.source].name,
+            epoch=epoch or 0,
+            file=pin.file,
+        )
+        places = self.buckets().places(hashes, validation=epoch is None)
+        columns = [
+            hashes,
+            np.full(len(rows), epoch or 0, np.int32),
+            np.full(len(rows), file, np.int32),
+            rows,
+            places.astype(np.int32),
+        ]
+        stored = [documents.ids, documents.input_ids, *documents.kept]
+        batch = pa.record_batch([*map(pa.array, columns), *stored], schema=self.schema())
+        return batch, places
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Store the documents and tokens of each bucket."""
+        counts = sum(np.array(record.totals["buckets"], np.int64) for record in records)
+        storage.write(join(self.work, BUCKETS), json_bytes(np.asarray(counts).tolist()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(_Exchange):
+    """Files of up to `FAN_IN` spans become one file for each range of buckets."""
+
+    name: str = "merge"
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a group of spans and range of buckets; none where there are few spans."""
+        buckets = self.buckets()
+        if not buckets.merges:
+            return
+        for number in range(buckets.groups * buckets.ranges):
+            yield Unit(
+                name=f"merge-{number:09d}",
+                fingerprint=fingerprint([self.plan.fingerprint, "merge", number, self.fan_in]),
+                number=number,
+            )
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+        """Merge what the spans of a group have of a range of buckets."""
+        buckets = self.buckets()
+        group, number = divmod(unit.number, buckets.ranges)
+        name = _merged_name(group, number)
+        with replacing(join(self.work, name)) as sink:
+            spill = SpillWriter(sink, self.schema())
+            for span in range(group * self.fan_in, min((group + 1) * self.fan_in, buckets.spans)):
+                if stopped():
+                    raise StoppedError
+                for table in read_segment(join(self.work, _spill_name(span)), number):
+                    for batch in table.to_batches():
+                        spill.add(batch, batch[_PLACE].to_numpy().astype(np.int64))
+            spill.finish()
+        written = sink.written()
+        return Made(
+            files=(StoredFile(file=name, bytes=written.bytes, sha256=written.sha256),), totals={}
+        )
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Nothing more is to be known."""
+
+
+def bucket_counts(work: str) -> list[Count]:
+    """The documents and tokens of each bucket, once `Exchange` is folded.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    documents, tokens = json.loads(storage.read(join(work, BUCKETS)))
+    return [Count(*count) for count in zip(documents, tokens, strict=True)]
+
+
+def bucket_documents(
+    exchange: _Exchange, bucket: int, *, stopped: Callable[[], bool]
+) -> Iterator[Documents]:
+    """The documents of a bucket in their order: its head is read before the rest is.
+
+    Memory: the bucket, twice while it is sorted.
+
+    Raises:
+        InputError: a file of the exchange is missing or damaged.
+        StoppedError: nobody needs the result any more.
+    """
+    buckets, sources = exchange.buckets(), np.array([pin.source for pin in exchange.pins()])
+    for place in (2 * bucket, 2 * bucket + 1):
+        tables = [exchange.schema().empty_table()]
+        for name in buckets.files(place):
+            if stopped():
+                raise StoppedError
+            tables += read_segment(join(exchange.work, name), place)
+        yield from _sorted(pa.concat_tables(tables), sources)
+
+
+def _sorted(table: pa.Table, sources: Numbers) -> Iterator[Documents]:
+    """Documents in order, in portions that depend on the documents alone."""
+    table = table.combine_chunks()
+    hashes, epochs, files, rows = (table[name].to_numpy() for name in (_HASH, _EPOCH, _FILE, _ROW))
+    order = np.lexsort((rows, files, epochs, sources[files], hashes))
+    lengths = pc.list_value_length(table[INPUT_IDS]).to_numpy().astype(np.int64)[order]
+    portion = np.cumsum(lengths) // _PORTION_IDS + np.arange(len(order)) // _PORTION_DOCUMENTS
+    bounds = np.flatnonzero(np.diff(portion, prepend=-1, append=portion[-1:] + 1))
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        some = table.take(pa.array(order[begin:end])).combine_chunks()
+        ids, input_ids, *kept = (some[name].chunk(0) for name in some.column_names[5:])
+        yield Documents(ids=ids, input_ids=input_ids, kept=tuple(kept))

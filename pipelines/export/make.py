@@ -1,0 +1,298 @@
+"""Making the parts of an export: documents to rows to files.
+
+A packed row belongs to the section in which its first id lies. So a section leaves out the ids, and
+empty documents, that end a row of the section before, and reads on into the next ones until its
+last row is full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipelines.export.choose import Pass, read_selection
+from pipelines.export.exchange import FAN_IN, Exchange, bucket_documents
+from pipelines.export.formats import COMPARISONS, PARTS
+from pipelines.export.outputs import Outputs
+from pipelines.export.rows import INPUT_IDS, NUM_TOKENS, row_maker, without_padding
+from pipelines.export.sections import all_sections
+from pipelines.export.source import read_blocks
+from pipelines.output.names import fingerprint
+from pipelines.stage.stage import Made, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from typing_extensions import Self
+
+    from pipelines.export.choose import Selection
+    from pipelines.export.format import PartWriter
+    from pipelines.export.rows import Documents
+    from pipelines.export.sections import Section, Sections
+    from pipelines.export.source import Block
+    from pipelines.progress import SlotWriter
+
+TOTALS = ("documents", "rows", "tokens", "padding", "dropped_tokens", "dropped_documents", "cut")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Make(Pass):
+    """The last stage: each section becomes a part."""
+
+    name: str = "make"
+    fan_in: int = FAN_IN
+
+    @property
+    def directory(self) -> str:
+        """Where the files and records of parts lie: in the export itself."""
+        return self.output
+
+    def sections(self) -> Sections:
+        """All sections of the export."""
+        return all_sections(
+            self.plan, output=self.output, work=self.work, run=self.run, fan_in=self.fan_in
+        )
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a section; of a span, a unit for both halves."""
+        for number, sections in enumerate(self.sections().units):
+            yield Unit(
+                name=f"part-{number:05d}",
+                fingerprint=fingerprint([self.plan.fingerprint, self.name, number]),
+                number=number,
+                bytes=self._bytes(sections[0]),
+            )
+
+    def _bytes(self, section: Section) -> int:
+        """About how many bytes of the sources a section is made of."""
+        if section.source < 0:
+            pinned = sum(pin.bytes for pin in self.pins())
+            tokens = sum(pin.tokens for pin in self.pins())
+            return pinned * section.tokens // max(tokens, 1)
+        span = self.spans()[section.span]
+        return sum(pin.bytes for pin in self.pins()[span.first : span.first + span.files])
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Write the files of a part."""
+        return self.write(unit, Outputs, slot=slot, stopped=stopped)
+
+    def write(
+        self,
+        unit: Unit,
+        outputs: type[Outputs],
+        *,
+        slot: SlotWriter,
+        stopped: Callable[[], bool],
+    ) -> Made:
+        """Hand the rows of a unit to where they are written, or compared.
+
+        Args:
+            unit: of the stage.
+            outputs: where its files go.
+            slot: told how far it is.
+            stopped: asked whether nobody needs the result any more.
+
+        Returns:
+            The files of the part for training, then those for validation. Totals: ``documents`` of
+            both; in ``halves``, by name of the half, `TOTALS`; in ``files`` how many are of each.
+        """
+        sections = self.sections().units[unit.number]
+        with contextlib.ExitStack() as stack:
+            parts = [
+                stack.enter_context(_Part(section, self, outputs(self.output), stopped))
+                for section in sections
+            ]
+            done = 0
+            if sections[0].source < 0:
+                (part,) = parts
+                for documents in self.documents(sections[0], stopped=stopped):
+                    part.add(documents)
+                    done += len(documents)
+                    share = done / max(sections[0].documents, 1)
+                    slot.update(documents=done, bytes=int(unit.bytes * share))
+            else:
+                total = max(sum(section.documents for section in sections), 1)
+                for file, block in self.blocks(sections[0], stopped=stopped):
+                    for part in parts:
+                        taken = self.taken(part.section, file, block)
+                        part.add(taken)
+                        done += len(taken)
+                    slot.update(documents=done, bytes=int(unit.bytes * min(done / total, 1)))
+            for part in parts:
+                part.finish()
+        slot.update(documents=done, bytes=unit.bytes)
+        return Made(
+            files=tuple(file for part in parts for file in part.outputs.files),
+            totals={
+                "documents": done,
+                "halves": {part.section.half: part.totals for part in parts},
+                "files": {part.section.half: len(part.outputs.files) for part in parts},
+            },
+        )
+
+    def blocks(
+        self, section: Section, *, stopped: Callable[[], bool], verify: bool = True
+    ) -> Iterator[tuple[int, Block]]:
+        """The blocks of the parts of a section's span, each with the number of its part."""
+        span, pins = self.spans()[section.span], self.pins()
+        for file in range(span.first, span.first + span.files):
+            for block in read_blocks(self.plan, pins[file], stopped=stopped, verify=verify):
+                yield file, block
+
+    def selection(self) -> Selection:
+        """What is taken of each source."""
+        return read_selection(self.work, self.plan)
+
+    def taken(self, section: Section, file: int, block: Block) -> Documents:
+        """The documents of a block that a section takes."""
+        selection = self.selection()
+        if section.validation:
+            return block.where(selection.validation(block.keys))
+        return block.where(
+            selection.training(
+                block.keys,
+                file=file,
+                rows=block.rows(),
+                source=section.source,
+                epoch=section.epoch,
+            )
+        )
+
+    def documents(
+        self, section: Section, *, stopped: Callable[[], bool], verify: bool = True
+    ) -> Iterator[Documents]:
+        """The documents of a section, in their order."""
+        if section.source < 0:
+            exchange = Exchange(
+                plan=self.plan,
+                output=self.output,
+                work=self.work,
+                run=self.run,
+                fan_in=self.fan_in,
+            )
+            yield from bucket_documents(exchange, section.span, stopped=stopped)
+            return
+        for file, block in self.blocks(section, stopped=stopped, verify=verify):
+            yield self.taken(section, file, block)
+
+    def after(self, section: Section, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
+        """The documents of all later sections of its half, read as they are asked for."""
+        half = self.sections().half(validation=section.validation)
+        for later in half[section.number + 1 :]:
+            yield from self.documents(later, stopped=stopped, verify=False)
+
+
+class _Part:
+    """The rows of a section on their way to files; a context manager that ends with `finish`."""
+
+    def __init__(
+        self, section: Section, stage: Make, outputs: Outputs, stopped: Callable[[], bool]
+    ) -> None:
+        self.section, self.outputs = section, outputs
+        self._stage, self._stopped = stage, stopped
+        settings = stage.plan.settings
+        self._size = settings.pack if settings.joins else None
+        self._maker = row_maker(stage.plan.layout)
+        self._stack = contextlib.ExitStack()
+        self._writer: PartWriter | None = None
+        self._documents = self._rows = self._tokens = self._padding = 0
+        # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
+        self._skip: int | None = None
+        if self._size is not None and not section.begins:
+            self._skip = section.first_row * self._size - section.before
+
+    def __enter__(self) -> Self:
+        if self.section.part >= 0:
+            layout, section = self._stage.plan.layout, self.section
+            known = COMPARISONS if self.outputs.compares else PARTS
+            folder = section.folder(layout.settings.to)
+            name = f"{folder}/{section.stem}" if folder else section.stem
+            self._writer = known[layout.settings.to](
+                name, layout, outputs=self.outputs, stack=self._stack
+            )
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._stack.__exit__(kind, error, trace)  # type: ignore[arg-type]  # what Python gave
+
+    def add(self, documents: Documents) -> None:
+        """Make rows of the documents of the section that come next."""
+        self._documents += len(documents)
+        if self._size is not None:
+            if not self.section.rows:
+                return
+            documents = self._trimmed(documents)
+        self._put(self._maker.add(documents))
+
+    def _trimmed(self, documents: Documents) -> Documents:
+        """Documents without what ends a row of the section before."""
+        if self._skip is None:
+            return documents
+        ends = np.cumsum(documents.lengths)
+        # Empty documents after a row's last id stand in that row.
+        at = int(np.searchsorted(ends, self._skip, side="right"))
+        if at == len(ends):
+            self._skip -= int(ends[-1]) if len(ends) else 0
+            return documents.slice(at, at)
+        before = int(ends[at - 1]) if at else 0
+        rest = documents.slice(at, len(ends))
+        begin, self._skip = self._skip - before, None
+        return rest if not begin else rest.cut(begin, int(ends[-1]) - before - begin)
+
+    def finish(self) -> None:
+        """Read on until the last row is full, write what is left, and close the files."""
+        section = self.section
+        if self._size is not None and section.rows:
+            end = (section.first_row + section.rows) * self._size
+            self._read_on(end - section.before - section.tokens)
+        self._put(self._maker.finish())
+        self.outputs.see(self._maker.left)
+        if self._writer is not None:
+            self._writer.finish()
+
+    def _read_on(self, missing: int) -> None:
+        """Add so many ids of later sections, and the empty documents that follow them."""
+        for documents in self._stage.after(self.section, stopped=self._stopped):
+            lengths = documents.lengths
+            ends = np.cumsum(lengths)
+            starts = ends - lengths
+            outside = (starts >= missing) & ((lengths > 0) | (starts > missing))
+            count = int(np.argmax(outside)) if outside.any() else len(lengths)
+            taken = documents.slice(0, count)
+            ids = int(ends[count - 1]) if count else 0
+            if ids > missing:
+                taken = taken.cut(0, missing)
+            self._put(self._maker.add(taken))
+            if count < len(lengths) or ids > missing:
+                return
+            missing -= ids
+
+    def _put(self, batch: pa.RecordBatch) -> None:
+        if not len(batch):
+            return
+        ids, _, padding = without_padding(batch.column(INPUT_IDS), batch.column(NUM_TOKENS))
+        self.outputs.see(ids)
+        self._rows += len(batch)
+        self._tokens += len(ids)
+        self._padding += len(padding)
+        if self._writer is not None:
+            self._writer.add(batch)
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Numbers of the part, by the names in `TOTALS`."""
+        dropped = self._maker.dropped
+        values = (
+            self._documents,
+            self._rows,
+            self._tokens,
+            self._padding,
+            dropped.tokens,
+            dropped.documents,
+            self._maker.cut + dropped.cut,
+        )
+        return {**dict(zip(TOTALS, values, strict=True)), **self.outputs.totals}

@@ -1,0 +1,196 @@
+"""The parts of an export: which documents each is of, and which of all rows.
+
+A section is what becomes a part: a span in one epoch, or a bucket of a shuffle. Its place follows
+from prefix sums of tokens in the final order, so each part begins at a row, and packed rows are the
+same however the documents are divided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pipelines.export.choose import span_epochs
+from pipelines.export.exchange import Exchange, bucket_counts
+from pipelines.export.plan import read_pins, spans
+from pipelines.output.names import DATA, TRAIN, VALIDATION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.export.plan import ExportPlan
+    from pipelines.settings import ExportSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """What becomes a part.
+
+    Attributes:
+        validation: whether its documents are held out.
+        source: the number of its source; -1 of a bucket.
+        epoch: of the source.
+        span: its number; of a bucket, that of the bucket.
+        documents: in it.
+        tokens: in them.
+        number: among the sections of its half.
+        before: tokens of its half before it.
+        begins: whether no document of its half is before it.
+        first_row: of joined rows, the first one that begins in it.
+        rows: of joined rows, how many begin in it, one that is dropped included.
+        part: the number of its part among those of its half; -1: it makes none.
+        parts: how many parts its half has.
+    """
+
+    validation: bool
+    source: int
+    epoch: int
+    span: int
+    documents: int
+    tokens: int
+    number: int = 0
+    before: int = 0
+    begins: bool = False
+    first_row: int = 0
+    rows: int = 0
+    part: int = -1
+    parts: int = 0
+
+    @property
+    def half(self) -> str:
+        """``train`` or ``validation``."""
+        return VALIDATION if self.validation else TRAIN
+
+    @property
+    def stem(self) -> str:
+        """The name of its part, without folder and ending."""
+        return f"{self.half}-{self.part:05d}-of-{self.parts:05d}"
+
+    def folder(self, to: str) -> str:
+        """The folder of its part; empty for that of the export."""
+        if to == "parquet":
+            return DATA
+        return VALIDATION if self.validation and to in ("mds", "litdata") else ""
+
+
+@dataclass(frozen=True)
+class Sections:
+    """All sections, in the final order of each half; those of training are first."""
+
+    training: tuple[Section, ...]
+    validation: tuple[Section, ...]
+
+    def half(self, *, validation: bool) -> tuple[Section, ...]:
+        """Those of one half."""
+        return self.validation if validation else self.training
+
+    @property
+    def units(self) -> list[tuple[Section, ...]]:
+        """What is made together: a section; of a span that is read once, those of both halves."""
+        held_out = {section.span: section for section in self.validation if section.source >= 0}
+        units = []
+        for section in self.training:
+            other = None
+            if section.source >= 0 and section.epoch == 0:
+                other = held_out.pop(section.span, None)
+            units.append((section,) if other is None else (section, other))
+        rest = [one for one in self.validation if one.source < 0 or one.span in held_out]
+        return [*units, *((section,) for section in rest)]
+
+
+def all_sections(plan: ExportPlan, *, output: str, work: str, run: str, fan_in: int) -> Sections:
+    """The sections of an export whose documents are chosen and, in a shuffle, dealt to buckets.
+
+    Raises:
+        InputError: what earlier stages left cannot be read.
+    """
+    return _sections(plan, output, work, run, fan_in)
+
+
+@lru_cache(maxsize=2)
+def _sections(plan: ExportPlan, output: str, work: str, run: str, fan_in: int) -> Sections:
+    found = (
+        _of_spans(plan, output, work, run)
+        if plan.settings.shuffle is None
+        else _of_buckets(plan, output, work, run, fan_in)
+    )
+    halves = ([one for one in found if one.validation is half] for half in (False, True))
+    return Sections(*(_numbered(half, plan.settings) for half in halves))
+
+
+def _of_spans(plan: ExportPlan, output: str, work: str, run: str) -> list[Section]:
+    found = spans(read_pins(output, run), plan.unit_tokens)
+    return [
+        Section(
+            validation=one.validation,
+            source=one.source,
+            epoch=one.epoch,
+            span=one.span,
+            documents=one.documents,
+            tokens=one.tokens,
+        )
+        for one in span_epochs(work, plan, found)
+        if one.documents
+    ]
+
+
+def _of_buckets(plan: ExportPlan, output: str, work: str, run: str, fan_in: int) -> list[Section]:
+    buckets = Exchange(plan=plan, output=output, work=work, run=run, fan_in=fan_in).buckets()
+    return [
+        Section(
+            validation=number >= buckets.training,
+            source=-1,
+            epoch=0,
+            span=number,
+            documents=count.documents,
+            tokens=count.tokens,
+        )
+        for number, count in enumerate(bucket_counts(work))
+        if count.documents
+    ]
+
+
+def _numbered(half: Sequence[Section], settings: ExportSettings) -> tuple[Section, ...]:
+    """The sections of a half with their places, rows and parts."""
+    total = sum(section.tokens for section in half)
+    placed, before = [], 0
+    for number, section in enumerate(half):
+        one = replace(section, number=number, before=before, begins=number == 0)
+        if settings.joins and settings.pack is not None:
+            one = _with_rows(one, settings.pack)
+        placed.append(one)
+        before += section.tokens
+    makes = [_makes_part(section, settings, total) for section in placed]
+    numbers = iter(range(sum(makes)))
+    return tuple(
+        replace(section, part=next(numbers) if makes_part else -1, parts=sum(makes))
+        for section, makes_part in zip(placed, makes, strict=True)
+    )
+
+
+def _with_rows(section: Section, size: int) -> Section:
+    """The section with the joined rows that begin in it; row 0 is of the first section."""
+    first = 0 if section.begins else -(-section.before // size)
+    if section.before == 0 and not section.begins:
+        first = 1
+    end = -(-(section.before + section.tokens) // size)
+    if section.begins:
+        end = max(end, 1)
+    return replace(section, first_row=first, rows=max(end - first, 0))
+
+
+def _makes_part(section: Section, settings: ExportSettings, total: int) -> bool:
+    """Whether rows of a section are written."""
+    if settings.joins and settings.pack is not None:
+        rows = section.rows
+        last = section.first_row + section.rows
+        if settings.pack_remainder == "drop" and last * settings.pack > total:
+            rows -= 1
+        return rows > 0 and (total > 0 or _has_rows(settings))
+    return section.documents > 0 and (section.tokens > 0 or _has_rows(settings))
+
+
+def _has_rows(settings: ExportSettings) -> bool:
+    """Whether a format has rows without ids: of ``bin`` and ``litdata``, all ids are one stream."""
+    return settings.to not in ("bin", "litdata")

@@ -1,0 +1,97 @@
+"""The one way in which ids are written to Parquet."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pipelines.settings import ParquetEncoding
+
+# A row group ends with the first block of rows that takes it past one of these, so it depends on
+# the blocks alone.
+ROW_GROUP_TOKENS = 4 << 20
+ROW_GROUP_ROWS = 1 << 17
+ROW_GROUP_BYTES = 64 << 20  # in memory, of all columns: those that pass through may be large
+_WITH_STATISTICS = ("id", "chunk_index", "num_tokens")
+# Measured beside other levels, page sizes and encodings: benchmarks/LOG.md, "Parquet of ids".
+_ENCODINGS = {
+    "id": "DELTA_BYTE_ARRAY",
+    "key": "BYTE_STREAM_SPLIT",
+    "input_ids": "BYTE_STREAM_SPLIT",
+    "num_tokens": "BYTE_STREAM_SPLIT",
+}
+
+
+class RowWriter:
+    """Writes rows with the column ``input_ids`` to a file; ends with `close`.
+
+    Args:
+        sink: the file; not closed.
+        schema: of the rows.
+        encoding: of the ids.
+    """
+
+    def __init__(self, sink: Any, schema: pa.Schema, *, encoding: ParquetEncoding) -> None:
+        options: dict[str, Any] = {"compression_level": 1}
+        if encoding == "byte-stream-split":
+            names = {"input_ids": f"input_ids.list.{schema.field('input_ids').type.field(0).name}"}
+            options = {
+                "compression_level": 2,
+                "data_page_size": 4 << 20,
+                "column_encoding": {
+                    names.get(name, name): kind
+                    for name, kind in _ENCODINGS.items()
+                    if name in schema.names
+                },
+            }
+        self._schema = schema
+        self._writer = pq.ParquetWriter(
+            sink,
+            schema,
+            compression="zstd",
+            use_dictionary=False,  # ids hardly repeat within a page's worth of a vocabulary
+            write_page_checksum=True,
+            write_statistics=[name for name in _WITH_STATISTICS if name in schema.names],
+            **options,
+        )
+        self._clear()
+
+    def _clear(self) -> None:
+        self._pending: list[pa.RecordBatch] = []
+        self._tokens = self._rows = self._bytes = 0
+
+    def add(self, rows: pa.RecordBatch, tokens: int) -> None:
+        """Append rows, which hold so many ids."""
+        if not len(rows):
+            return
+        self._pending.append(rows)
+        self._rows += len(rows)
+        self._tokens += tokens
+        self._bytes += rows.nbytes
+        if (
+            self._tokens >= ROW_GROUP_TOKENS
+            or self._rows >= ROW_GROUP_ROWS
+            or self._bytes >= ROW_GROUP_BYTES
+        ):
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            table = pa.Table.from_batches(self._pending, self._schema)
+            self._writer.write_table(table, row_group_size=self._rows)
+        self._clear()
+
+    def close(self) -> None:
+        """Write what is left, and the footer."""
+        self._flush()
+        self._writer.close()
+
+    def discard(self) -> None:
+        """Let go of the sink after an error, whatever it says."""
+        if self._writer.is_open:
+            with contextlib.suppress(Exception):
+                self._writer.close()
