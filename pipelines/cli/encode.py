@@ -28,7 +28,6 @@ from pipelines.settings import (
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
 bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
     --append-token '<|endoftext|>' --pack 2048
-bpe encode --input corpus --tokenizer model/tokenizer.json --output mds --to mds
 bpe encode --input web=web --input code=code --mix web=70% --mix code=30% \\
     --tokenizer model/tokenizer.json --output mixed --shuffle 1
 bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
@@ -37,10 +36,6 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
 @declared_options(
     *(InputSettings, EncodeSettings, OutputSettings, WatchSettings, DriftSettings, Execution),
     optional=["input"],
-)
-@options.export_options(
-    "Also write the ids in a format that trainers read, to DIR, as bpe export does. The Parquet "
-    "files go to DIR/encoded."
 )
 @options.watch_option()
 @own_option(
@@ -66,23 +61,12 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     the job as complete. Special tokens that occur in documents are encoded as plain text, unless
     --allow-special names them. An empty document has a row with an empty list.
 
-    With --to, these files are in DIR/encoded, and DIR holds what bpe export makes of them: the
-    files of the format, and finally DIR/export.json; DIR/validation holds the same of the documents
-    of --validation. Then DIR/encoded may be removed.
-
     With --watch instead of --input, files are encoded as they arrive, each into its own parts,
     until you stop the job. Run the same command again to continue.
     """
     watching = options.is_watching(ctx)
     inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
     encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
-    exporting = options.export_settings(ctx)
-    if watching and exporting is not None:
-        raise click.UsageError(
-            "--to goes with --input: what a watch has encoded still grows, export it with bpe "
-            "export when it is done",
-            ctx,
-        )
     if watching:
         watch, drift = settings_of(ctx, WatchSettings), settings_of(ctx, DriftSettings)
         with loading():
@@ -101,16 +85,14 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         show_summary(ctx, watch=watched)
         return
     with loading():
-        from pipelines.export.encoding import encode_and_export
+        from pipelines.encode.job import encode as encode_corpus
 
-    made = encode_and_export(
+    encoded = encode_corpus(
         inputs=inputs,
         tokenizer=options.tokenizer_path(ctx),
-        encoded=options.output_settings(ctx, below="/encoded" if exporting else ""),
+        output=output,
         encoding=encoding,
-        exported=output,
-        settings=exporting,
         execution=execution,
         progress=options.progress(ctx),
     )
-    show_summary(ctx, **made)
+    show_summary(ctx, encode=encoded)

@@ -1,4 +1,4 @@
-"""``bpe export``: token ids in the formats that trainers read."""
+"""``bpe export``: ids to training data."""
 
 from __future__ import annotations
 
@@ -16,29 +16,34 @@ from pipelines.settings import Execution, ExportSettings, OutputSettings
 
 @click.command(
     cls=JobCommand,
-    short_help="Write token ids in a format that trainers read.",
+    short_help="Make training data of ids: mixed, shuffled, packed.",
     example="""
 bpe export ids --to bin --output ids-bin
-bpe export ids --to megatron --one-file --output ids-megatron
-bpe export ids --to mds --with-id --output ids-mds
+bpe export ids --to parquet --pack 2048 --shuffle 1 --validation 0.5% --output rows
+bpe export web=ids-web code=ids-code --mix web=70% --mix code=30% --token-budget 10B \\
+    --pack 4096 --shuffle 1 --to mds --output mixed
 """,
 )
-@click.argument("directory", metavar="DIR")
+@click.argument("sources", metavar="[NAME=]IDS...", nargs=-1, required=True)
 @declared_options(ExportSettings, OutputSettings, Execution)
 @options.config_option()
 @options.report_options()
 @click.pass_context
-def export(ctx: click.Context, /, directory: str, **_: Any) -> None:
-    """Write the token ids in DIR (from bpe encode) in a format that trainers read.
+def export(ctx: click.Context, /, sources: tuple[str, ...], **_: Any) -> None:
+    """Make training data of the ids in each IDS, a directory that bpe encode wrote.
 
-    bin: the ids of all rows, one after the other, as uint16 or uint32, little-endian
-    (train-00000-of-00042.bin). megatron: the same (uint32 as int32), and train-00000-of-00042.idx
-    with the borders of rows and documents. mds: samples with the column input_ids, and index.json.
-    litdata: chunks for TokensLoader, and index.json. Parts without ids make no files.
+    Documents are held out (--validation), chosen (--mix, --token-budget), shuffled (--shuffle), and
+    become rows: one each, chunks (--max-tokens) or packed (--pack). Every option works with every
+    format. No text is encoded again: try other mixtures, seeds and row lengths on the same ids.
 
-    Each part of DIR becomes files of its own, in parallel. export.json comes last: it lists all
-    files with their SHA-256, and marks the job as complete. Files are the same bytes with any
-    number of workers. bpe verify checks them.
+    parquet: DIR/data/train-00000-of-00042.parquet and validation-*. bin: the ids of all rows, one
+    after the other, as uint16 or uint32, little-endian. megatron: the same (uint32 as int32), and
+    .idx with the borders of rows and documents. mds: samples with the column input_ids, and
+    index.json. litdata: chunks for TokensLoader, and index.json. Of mds and litdata, what is held
+    out is in DIR/validation.
+
+    manifest.json comes last and marks the job as complete. The same ids and options give the same
+    bytes, with any number of workers. bpe verify DIR --input IDS checks them.
     """
     output, settings = options.output_settings(ctx), settings_of(ctx, ExportSettings)
     execution = options.execution(ctx)
@@ -46,7 +51,7 @@ def export(ctx: click.Context, /, directory: str, **_: Any) -> None:
         from pipelines.export import job
 
     summary = job.export(
-        directory=directory,
+        sources=sources,
         output=output,
         settings=settings,
         execution=execution,

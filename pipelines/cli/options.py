@@ -29,7 +29,6 @@ from pipelines.settings import (
     NORMALIZERS,
     DriftSettings,
     Execution,
-    ExportSettings,
     OutputSettings,
     PretokenSettings,
     WatchSettings,
@@ -245,48 +244,6 @@ def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
         special_tokens=_special_ids(values["special_token"]),
         vocabulary_path=values["vocabulary_path"],
     )
-
-
-def export_options(help_: str) -> Callable[[Any], Any]:
-    """In which format to write the ids of the corpus that the command encodes, too.
-
-    Args:
-        help_: where the files go.
-    """
-    specs = {**declared(ExportSettings)}
-    formats = specs.pop("to")
-    text = formats.help.partition(". ")[2]
-    to = replace(formats, required=False, default_is="Parquet alone", help=f"{help_} {text}")
-    others = (replace(specs[name], advanced=True) for name in _export_fields())
-    return stack(add_option(to), *map(add_option, others))
-
-
-def export_settings(ctx: click.Context, *, above: Source = Source.FILE) -> ExportSettings | None:
-    """The format that `export_options` ask for; None where they ask for none.
-
-    Args:
-        ctx: of the command.
-        above: the source from which on an option needs a format, exclusive. A file may be meant for
-            several commands.
-
-    Raises:
-        click.UsageError: an option that goes with a format is given without one.
-    """
-    if ctx.params["to"] is not None:
-        return settings_of(ctx, ExportSettings, validation=False)
-    specs = declared(ExportSettings)
-    for name in _export_fields():
-        given = source(ctx, name)
-        typed = given is Source.COMMAND_LINE
-        if typed or (given > above and ctx.params[name] != specs[name].default):
-            option = f"--{name}".replace("_", "-")
-            raise click.UsageError(f"{option} goes with --to FORMAT", ctx)
-    return None
-
-
-def _export_fields() -> list[str]:
-    """The options that go with a format; which documents are held out is an option of encoding."""
-    return [name for name in declared(ExportSettings) if name not in ("to", "validation")]
 
 
 def training_file(tokenizer: str) -> Path:

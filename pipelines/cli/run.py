@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, Source, use_job
+from pipelines.cli.command import JobCommand, use_job
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
@@ -34,9 +34,6 @@ from pipelines.settings import (
     TrainSettings,
 )
 
-if TYPE_CHECKING:
-    from pipelines.export.encoding import Exports
-
 
 @click.command(
     cls=JobCommand,
@@ -53,9 +50,6 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
     *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ParitySettings),
     *(ModelSettings, RunSettings, RoleSettings, EncodeSettings, OutputSettings, Execution),
 )
-@options.export_options(
-    "Also write the ids in a format that trainers read, to DIR/export, as bpe export does."
-)
 @options.preset_option()
 @options.config_option()
 @options.report_options()
@@ -65,10 +59,9 @@ def run(ctx: click.Context, /, **_: Any) -> None:
 
     The file sets the options below by name, such as vocab_size: 32000; options on the command line
     override it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded; with
-    --superwords or --boundless also DIR/words and DIR/runs, with --to also DIR/export. With
-    --group-by, DIR/counts has a folder for each group; --parity lets these groups choose the
-    merges. With --mix, it has a folder for each source, and the tokenizer is trained on the same
-    shares, of bytes.
+    --superwords or --boundless also DIR/words and DIR/runs. With --group-by, DIR/counts has a
+    folder for each group; --parity lets these groups choose the merges. With --mix, it has a folder
+    for each source, and the tokenizer is trained on the same shares, of bytes.
     """
     superwords = crosses_words(ctx)
     parity = parity_settings(
@@ -84,23 +77,18 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     output = options.output_settings(ctx)
     counts_output = options.output_settings(ctx, below="/counts")
     encoded_output = options.output_settings(ctx, below="/encoded")
-    export_output = options.output_settings(ctx, below="/export")
-    exporting = options.export_settings(ctx, above=Source.PRESET)
     progress = options.progress(ctx)
     with loading():
         from bpe.ties import needs_order
         from pipelines.corpus.inputs import check_sources
         from pipelines.count.job import count
-        from pipelines.export.encoding import Exports, encode_and_export
+        from pipelines.encode.job import encode
         from pipelines.train import counts_of_sources, train
 
     shares = encoding.shares
     if shares:
         check_sources(inputs, shares)
     pretokens = extended_pretokens(ctx, pretokens, training)
-    exports = Exports(
-        encoded=encoded_output, encoding=encoding, exported=export_output, settings=exporting
-    )
     check_run(
         inputs=inputs,
         pretokens=pretokens,
@@ -109,7 +97,6 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         output=output,
         encoding=encoding,
         execution=execution,
-        exports=exports,
         runs=runs if superwords else None,
         parity=parity,
     )
@@ -127,7 +114,6 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         sources=tuple(sorted(shares)),
         execution=execution,
         progress=progress,
-        ready=exports.clear,
     )
     trained = train(
         inputs=inputs if superwords else None,
@@ -141,19 +127,17 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         parity=parity,
         runs=runs,
         progress=progress,
-        then="encoded" if exporting is None else "export",
+        then="encoded",
     )
-    made = encode_and_export(
+    encoded = encode(
         inputs=inputs,
         tokenizer=f"{output.directory.rstrip('/')}/tokenizer.json",
-        encoded=encoded_output,
+        output=encoded_output,
         encoding=encoding,
-        exported=export_output,
-        settings=exporting,
         execution=execution,
         progress=progress,
     )
-    show_summary(ctx, count=counted, train=trained, **made)
+    show_summary(ctx, count=counted, train=trained, encode=encoded)
 
 
 def check_run(
@@ -164,7 +148,6 @@ def check_run(
     inputs: InputSettings,
     encoding: EncodeSettings,
     execution: Execution,
-    exports: Exports | None = None,
     roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
     runs: RunSettings | None = None,
     parity: ParitySettings = ParitySettings(),  # noqa: B008  # immutable
@@ -209,7 +192,5 @@ def check_run(
         directory = storage.located(output.directory)
         refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
         decide(output, None, keep=["counts"] if training_failed(directory) else ())
-        if exports is not None:
-            exports.check()
         if encoding.keep:
             find_kept(find_inputs(inputs).files, encoding)

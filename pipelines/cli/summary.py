@@ -240,14 +240,29 @@ def _verified_export(summary: VerifySummary) -> list[str]:
 def _exported(summary: ExportSummary) -> list[str]:
     rows = f"{many(summary.rows, 'row')}, {many(summary.tokens, 'token')}"
     files = f"{many(summary.files, 'file')}, {size_text(summary.output_bytes)} of {summary.format}"
-    if summary.resumed_parts == summary.parts:
+    done = duration(summary.seconds)
+    units = summary.made_units + summary.resumed_units
+    if not summary.made_units:
         done = "complete already"
-    elif summary.resumed_parts:
-        done = f"{summary.resumed_parts} of {many(summary.parts, 'part')} complete already"
-    else:
-        done = duration(summary.seconds)
-    documents = many(summary.documents, "document")
-    return [f"{documents}: {rows}", f"{near(summary.output)}: {files}, {done}"]
+    elif summary.resumed_units:
+        done = f"{summary.resumed_units} of {many(units, 'unit')} complete already, {done}"
+    lines = [f"{many(summary.documents, 'document')}: {rows}"]
+    if summary.validation_documents is not None and summary.validation_tokens is not None:
+        held_out = many(summary.validation_documents, "document")
+        tokens = many(summary.validation_tokens, "token")
+        lines.append(f"of these, {held_out} ({tokens}) held out for validation")
+    for one in summary.taken:
+        if one.share:
+            repeated = f", {one.tokens / one.available_tokens:.2f} times each"
+            lines.append(
+                f"{one.name}: {many(one.tokens, 'token')} of {one.available_tokens:,}"
+                + (repeated if one.tokens > one.available_tokens else "")
+            )
+    if summary.padding_tokens:
+        lines.append(f"{many(summary.padding_tokens, 'token')} of padding")
+    if summary.dropped_tokens:
+        lines.append(f"{many(summary.dropped_tokens, 'token')} of the last rows dropped")
+    return [*lines, f"{near(summary.output)}: {files}, {done}"]
 
 
 def _watched(summary: WatchSummary) -> list[str]:
@@ -271,7 +286,6 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
     "train": ("trained", _trained),
     "encode": ("encoded", _encoded),
     "export": ("exported", _exported),
-    "validation": ("held out", _exported),
     "verify": ("verified", _verified),
     "watch": ("watched", _watched),
 }
@@ -285,7 +299,6 @@ def _set_aside(summaries: Iterable[Any], asked: Mapping[str, Any]) -> Iterator[s
             of_count = places.setdefault(summary.failures, {})
             if not asked.get("counts"):
                 output = getattr(summary, "output", None) or summary.directory
-                output = getattr(summary, "encoded", output)  # of an export
                 for directory in getattr(summary, "counts", (output,)):  # of a training
                     of_count[f"{near(directory).rstrip('/')}/dead-letters/"] = None
     for failures, directories in places.items():
@@ -302,6 +315,7 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
         yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
     elif summary.documents == 0:
         yield "the input holds no documents"
+    yield from getattr(summary, "warnings", ())
     found, wanted = getattr(summary, "superwords", None), asked.get("superwords")
     if found is not None:
         if wanted is not None and found < wanted:

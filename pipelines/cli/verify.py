@@ -31,7 +31,7 @@ TRAINING = "training.json"
 bpe verify ids
 bpe verify ids --input 'corpus/*.jsonl'
 bpe verify model/tokenizer.json
-bpe verify exported --encoded ids
+bpe verify training-data --input ids
 bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
 """,
 )
@@ -43,18 +43,12 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
     leave_out=["split_size", "max_failures"],
 )
 @own_option(
-    "encoded",
-    group="Input",
-    metavar="DIR",
-    help="With an export: the encoded corpus that it was made of, to compare the ids.",
-)
-@own_option(
     "temp",
     group="Where it runs",
     advanced=True,
     metavar="DIR",
-    default_is="the system's (TMPDIR), or the corpus's own if workers are elsewhere",
-    help="Directory for temporary files, about as large as the ids, to compare a shuffled corpus "
+    default_is="the system's (TMPDIR), or below PATH if workers are elsewhere",
+    help="Directory for temporary files, about as large as the ids, to compare shuffled documents "
     "with --input. All workers must see it.",
 )
 @options.tokenizer_options()
@@ -70,11 +64,10 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     same ids). For counts, the corpus is counted again, and must give the same counts. (Encoded
     output records how its documents were read; for counts, repeat --format and related options.)
 
-    An export (of bpe export): every file is compared with export.json (sizes, SHA-256) and read in
-    its format. With --encoded, the ids are compared with those of the encoded corpus, and so are
-    the borders of rows and the ids of documents where the format stores them. What bpe encode --to
-    made is compared with the corpus in its folder encoded, as long as that is there, and that with
-    --input.
+    An export (of bpe export): every file is compared with its record (size, SHA-256). With
+    --input [NAME=]IDS, the directories of ids as bpe export was given them, every part is made
+    again and compared, and the rows must hold each document that they should, as often as they
+    should, and none that is held out.
 
     A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
     verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.
@@ -109,7 +102,6 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
     as_json = ctx.params["json"]
     tokenizer: Tokenizer | None = None
     corpora = [output.directory for output in outputs if output.kind == "encoded"]
-    exports = any(output.kind == "export" for output in outputs)
     for output in outputs:
         if output.kind == "tokenizer":
             tokenizer = _read_tokenizer(ctx, output.directory)
@@ -118,15 +110,12 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
             if not as_json:
                 click.echo(_as_text(results[name]))
             continue
-        encoded, compared = ctx.params["encoded"], inputs
-        if output.kind == "export" and corpora:
-            encoded, compared = encoded or corpora[0], None
-        elif exports and output.kind != "export":
-            encoded = None
+        compared = inputs
+        if output.kind == "export" and corpora:  # of one run
+            compared = InputSettings(patterns=(corpora[0],))
         verified = job.verify(
             directory=output.directory,
             inputs=compared,
-            encoded=encoded,
             execution=execution,
             progress=options.progress(ctx),
             tokenizer=tokenizer,
@@ -143,8 +132,6 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
 def _refuse_input(ctx: click.Context) -> None:
     if ctx.params["input"]:
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
-    if ctx.params["encoded"]:
-        raise click.UsageError("--encoded goes with an export, not a tokenizer", ctx)
 
 
 def _is_tokenizer_file(path: str) -> bool:

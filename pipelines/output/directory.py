@@ -29,11 +29,8 @@ from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
     ENCODED,
-    EXPORT,
-    EXPORT_INDEX,
     EXPORTED,
     GROUPED_KIND,
-    JOINED_EXPORTS,
     MANIFEST,
     MIX,
     OF_WORDS,
@@ -52,7 +49,6 @@ from pipelines.output.names import (
     TRAINING,
     group_folder,
     json_bytes,
-    parse_export,
     parse_part,
     read_json_object,
     read_plan,
@@ -70,13 +66,11 @@ _LAST_FILE: dict[str, str] = {
     "counts": MANIFEST,
     "tokenizer": TOKENIZER,
     "encoded": MANIFEST,
-    "export": EXPORT,
 }
 _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
     "encoded": (PLAN, SPLITS, CHOSEN, *ROLES_FILES, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
-    "export": (PLAN, *JOINED_EXPORTS, EXPORT_INDEX, EXPORT),
 }
 _COMMANDS = {
     "counts": "bpe count",
@@ -84,7 +78,6 @@ _COMMANDS = {
     "encoded": "bpe encode",
     "export": "bpe export",
 }
-_TO = "bpe encode --to"
 _FOLDERS = (DATA, DEAD_LETTERS, SHUFFLE, MIX)
 
 
@@ -128,6 +121,10 @@ def decide(
     if plan is not None and plan.kind != "tokenizer":
         refuse_links(directory, _FOLDERS)
     refuse_earlier_layout(directory)
+    if read_plan(directory).get("kind") == "export":
+        raise OutputError(
+            f"{directory} holds the output of bpe export: choose another directory, or remove it"
+        )
     if plan is not None and plan.run and run_of(directory) == plan.run:
         return Decision("own")
     found = [entry for entry in _contents(directory, keep) if not _is_leftover(entry)]
@@ -209,9 +206,7 @@ def prepare(
     remove_temporaries(directory)
     if decision.action == "replace":
         remove_ours(directory)
-    if plan.kind == "export":
-        storage.remove(join(directory, EXPORT))
-    elif plan.kind != "tokenizer":
+    if plan.kind != "tokenizer":
         for name in (MANIFEST, INPUTS):
             storage.remove(join(directory, name))
     if decision.action != "replace":  # before the plan is stored: a kill must not lie
@@ -329,14 +324,12 @@ def occupied(directory: str, found: Iterable[storage.Entry]) -> OutputError:
 def _made_by(directory: str, names: set[str]) -> tuple[str | None, bool]:
     """The command that left its output here (None: none did), and whether it was finished."""
     says = read_plan(directory) or read_json_object(join(directory, MANIFEST)) or {}
-    kind = str(says.get("kind", "export" if EXPORT in names else None))
+    kind = str(says.get("kind"))
     if kind == "tokenizer" and ENCODED in names:
-        last = (EXPORTED, EXPORT) if says.get(THEN) == "export" else (ENCODED, MANIFEST)
+        last = (EXPORTED if says.get(THEN) == "export" else ENCODED, MANIFEST)
         return "bpe run", storage.exists(join(directory, *last))
-    if ENCODED in names and read_plan(join(directory, ENCODED)).get(THEN) == "export":
-        return _TO, EXPORT in names
     if kind in _COMMANDS:
-        return _COMMANDS[kind], _LAST_FILE[kind] in names
+        return _COMMANDS[kind], _LAST_FILE.get(kind, MANIFEST) in names
     counting = COUNTS in names and bool(read_plan(join(directory, COUNTS)))
     return "bpe run" if counting else None, False
 
@@ -366,8 +359,7 @@ def remove_ours(directory: str) -> None:
     found = _contents(directory)
     claims = _Claims(directory)
     # The manifest goes first: without it, nobody takes the rest for a finished job.
-    last = (MANIFEST, EXPORT)
-    for entry in sorted(found, key=lambda entry: (entry.name not in last, entry.name == PLAN)):
+    for entry in sorted(found, key=lambda entry: (entry.name != MANIFEST, entry.name == PLAN)):
         if entry.kind == "file" and claims.hold(entry.name):
             storage.remove(join(directory, entry.name))
     for folder in _FOLDERS:
@@ -453,17 +445,12 @@ class _Claims:
         manifest = read_json_object(join(directory, MANIFEST)) or {}
         if manifest.get("kind") in ("counts", "encoded") and "parts" in manifest:
             self._files.update(_files_of(manifest["kind"], manifest))
-        self._exported = plan.get("kind") == "export"
-        if not plan and (export := read_json_object(join(directory, EXPORT))) is not None:
-            self._files.update(_named(export))
 
     def hold(self, name: str) -> bool:
         """Whether the file ``name``, relative to the directory, is ours."""
         path = join(self._directory, name)
         if name == REPORT:
             return is_report(path)
-        if self._exported and (shard := parse_export(name)) is not None:
-            return shard.parts in self._parts
         part = parse_part(name)
         if part is None:
             return name in self._files
@@ -472,15 +459,6 @@ class _Claims:
         if part.parts in self._parts or (part.key and self._watched):
             return True
         return _is_dead_letters(path) if name.startswith(f"{DEAD_LETTERS}/") else _is_part(path)
-
-
-def _named(export: dict[str, Any]) -> set[str]:
-    """The files that ``export.json`` names, and itself; none where it is not one."""
-    try:
-        files = [*export["joined"], *(file for part in export["parts"] for file in part["files"])]
-        return {EXPORT, EXPORT_INDEX, *(file["file"] for file in files)}
-    except (KeyError, TypeError):
-        return set()
 
 
 def _is_part(path: str) -> bool:
@@ -518,14 +496,13 @@ def _refuse_what_is_foreign(directory: str, plan: Plan, *, keep: set[str], resum
     own = _files_of(plan.kind, plan.settings)
     for entry in _contents(directory):
         name = entry.name
-        shard = parse_export(name) if plan.kind == "export" else None
-        part = shard or parse_part(name)
+        part = parse_part(name)
         of_this_job = name in own or (part and part.parts in plan.parts)
         ours = of_this_job if resume else claims.hold(name)
         if name in keep or _is_leftover(entry) or (entry.kind == "file" and ours):
             continue
         in_data = name.endswith(".parquet") or name.startswith(f"{DATA}/")
-        like_a_part = (plan.kind != "tokenizer" and in_data) or shard is not None
+        like_a_part = plan.kind != "tokenizer" and in_data
         if like_a_part or name in own or name.startswith(DEAD_LETTERS):
             foreign.append(name)
     if foreign:
@@ -576,7 +553,7 @@ def is_folder(directory: str, name: str) -> bool:
 
 def _is_name_of_ours(name: str) -> bool:
     known = {file for files in _FILES.values() for file in files}
-    return name in known or bool(parse_part(name) or parse_export(name))
+    return name in known or bool(parse_part(name))
 
 
 def listed(names: Iterable[str]) -> str:

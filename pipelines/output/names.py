@@ -33,7 +33,6 @@ TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
 ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # beside `TOKENIZER`
 TIMINGS = ".timings.json"
-EXPORT = "export.json"  # of an export, written last
 EXPORT_INDEX = "index.json"  # of an export whose format has one
 REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
@@ -55,17 +54,11 @@ GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
-# The files of an export that holds all of its parts in one.
-JOINED_EXPORTS = tuple(f"{name}.{end}" for name in (TRAIN, VALIDATION) for end in ("bin", "idx"))
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
 _TEMPORARY_FILE = re.compile(rf"\.(?:shuffle|mix)/part-{_NUMBERS}\.arrow")
-# The files of a part of an export, and the hidden one that says what they are.
-_EXPORT_FILE = re.compile(
-    rf"\.?(?:train|validation)-{_NUMBERS}(?:\.[0-9]{{5}})?\.(?:bin|idx|mds|json)"
-)
 
 
 def part_file(part: int, parts: int, key: str = "", *, held_out: bool = False) -> str:
@@ -170,16 +163,6 @@ def is_dead_letters(file: str) -> bool:
     """
     match = _DEAD_FILE.fullmatch(file)
     return match is not None and match["key"] is None
-
-
-def parse_export(file: str) -> PartName | None:
-    """The same of the name of a file in an export.
-
-    >>> parse_export("train-00003-of-00042.00000.mds")
-    PartName(parts=42, key='')
-    """
-    match = _EXPORT_FILE.fullmatch(file)
-    return PartName(int(match["parts"]), match["key"] or "") if match else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
     ENCODED,
-    EXPORT,
     EXPORTED,
     GROUPED_KIND,
     MANIFEST,
@@ -25,7 +24,6 @@ from pipelines.output.names import (
     THEN,
     TOKENIZER,
     TRAINING,
-    VALIDATION,
     parse_part,
     read_manifest_object,
     read_plan,
@@ -43,10 +41,7 @@ _FOLDERS: dict[str, Kind] = {
     RUNS: "counts",
     ENCODED: "encoded",
     EXPORTED: "export",
-    join(EXPORTED, VALIDATION): "export",
 }
-# In that of an export.
-_BESIDE_EXPORT: dict[str, Kind] = {ENCODED: "encoded", VALIDATION: "export"}
 _RESUME = "(an interrupted one can be finished with `resume`)"
 _REPEAT = "(a watch goes on when its command is repeated)"
 
@@ -88,7 +83,7 @@ def inspect(directory: str) -> Output:
         directory=directory,
         kind=kind,
         problem=problem,
-        inner=_inner(root, directory, kind, plan) if kind in ("tokenizer", "export", None) else (),
+        inner=_inner(root, directory, plan) if kind in ("tokenizer", None) else (),
     )
 
 
@@ -137,12 +132,9 @@ def _plan(root: str) -> dict[str, Any]:
 def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
     """What was made in a directory, and why it is not complete."""
     planned: Kind | None = plan.get("kind")
-    done = storage.exists(join(root, EXPORT)) if planned in ("export", None) else False
-    if planned == "export" or done or (planned is None and is_to_export(root)):
-        return "export", None if done else _unfinished(name, EXPORT)
     path = join(root, MANIFEST)
     if not storage.exists(path):
-        if planned in ("counts", "encoded"):
+        if planned in ("counts", "encoded", "export"):
             return planned, _unfinished(name, watched=_watches(plan))
         return _tokenizer_state(root, name, planned)
     try:
@@ -155,7 +147,7 @@ def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str
         if kind == "tokenizer":  # whose manifest it is, is not ours to know
             return kind, problem
     if kind is None:
-        return planned, f"{path}: not a manifest of counts or of an encoded corpus"
+        return planned, f"{path}: not a manifest of counts, of an encoded corpus or of an export"
     if planned is not None and (planned, _watches(plan)) != (kind, watched):
         begun = f"{planned}{' by a watch' if _watches(plan) else ''}"
         return planned, (
@@ -184,44 +176,32 @@ def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind |
     return ("tokenizer" if any(map(storage.exists, others)) else None), None
 
 
-def is_to_export(root: str) -> bool:
-    """Whether the corpus in a folder of ``root`` was encoded to be exported to ``root``."""
-    return _plan(join(root, ENCODED)).get(THEN) == "export"
-
-
-def _promised(root: str, kind: Kind | None, plan: dict[str, Any]) -> set[str]:
+def _promised(plan: dict[str, Any]) -> set[str]:
     """The folders that the command which began here makes as well."""
     then = plan.get(THEN)
-    promised = {"encoded": {ENCODED}, "export": {ENCODED, EXPORTED}}.get(str(then), set())
-    settings = _plan(join(root, ENCODED)).get("settings")
-    if isinstance(settings, dict) and settings.get("validation"):
-        if kind == "export" and is_to_export(root):
-            promised.add(VALIDATION)
-        if then == "export":
-            promised.add(join(EXPORTED, VALIDATION))
-    return promised
+    return {"encoded": {ENCODED}, "export": {ENCODED, EXPORTED}}.get(str(then), set())
 
 
-def _inner(root: str, name: str, of: Kind | None, plan: dict[str, Any]) -> tuple[Output, ...]:
+def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
     found = []
-    settings, promised = plan.get("settings"), _promised(root, of, plan)
+    settings, promised = plan.get("settings"), _promised(plan)
     crosses_words = isinstance(settings, dict) and RUNS in settings
-    for folder, made in (_BESIDE_EXPORT if of == "export" else _FOLDERS).items():
+    for folder, made in _FOLDERS.items():
         if folder in (OF_WORDS, RUNS) and not crosses_words:
             continue
         inner, path = join(root, folder), join(name, folder)
         begun = _plan(inner)
         kind, problem = _state(inner, path, begun)
         if folder in promised and kind is None:
-            kind, problem = made, _unfinished(path, EXPORT if made == "export" else MANIFEST)
+            kind, problem = made, _unfinished(path)
         if kind == made or problem is not None:
             found.append(Output(directory=path, kind=kind, problem=problem, folder=folder))
     return tuple(found)
 
 
-def _unfinished(name: str, last_file: str = MANIFEST, *, watched: bool = False) -> str:
+def _unfinished(name: str, *, watched: bool = False) -> str:
     help_ = _REPEAT if watched else _RESUME
-    return f"{name}: no {last_file}: no finished job left its output here {help_}"
+    return f"{name}: no {MANIFEST}: no finished job left its output here {help_}"
 
 
 def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
@@ -242,9 +222,6 @@ def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
         "encoded": "token ids (of bpe encode)",
         "export": "an export (of bpe export)",
     }
-    inner = [one.directory for one in output.inner if kind == "export" and one.kind in kinds]
-    if inner:
-        return f"{name} holds {wanted[kind]}: name {inner[0]}, which it was made of"
     named = " or ".join(wanted.get(one, one) for one in kinds)
     return f"{name} holds {wanted[kind]}: name a directory of {named}"
 
@@ -254,6 +231,8 @@ def _kind_of(manifest: dict[str, Any]) -> tuple[Kind | None, bool]:
     kind = manifest.get("kind")
     if kind in ("counts", COUNTS_KIND, GROUPED_KIND):
         return "counts", kind == COUNTS_KIND
+    if kind == "export":
+        return "export", False
     return ("encoded", WATCH in manifest) if kind == "encoded" else (None, False)
 
 

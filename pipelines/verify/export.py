@@ -1,383 +1,349 @@
-"""Is an export what its ``export.json`` says, and what its encoded corpus says?
+"""Is an export what its records say, and what its sources give?
 
-Every file is read in full: its size and SHA-256, and its rows, as its format stores them. Given the
-encoded corpus, the ids of each part are compared with its Parquet rows, and so are the borders of
-rows and the ids of documents where the format stores them.
+Without the sources, every file is read in full and compared with its record. With them, every part
+is made again, by the stages that made it, and compared instead of written. Since that shares all of
+making, an independent count goes beside it: the multiset of ids of the documents that each half
+must hold, taken from the sources by their keys alone, must be that of the rows.
 """
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, replace
+import json
+import tempfile
+import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pipelines import storage
-from pipelines.encode.manifest import fingerprint_of, read_encoded
-from pipelines.errors import InputError, StoppedError, VerificationError
-from pipelines.export.format import ExportJob, StoredPart
-from pipelines.export.formats import FORMATS
-from pipelines.export.source import PartSource
-from pipelines.export.steps import chosen_parts, leftovers
-from pipelines.output.check_files import Finding, check_file, named_file
-from pipelines.output.names import EXPORT, fingerprint
-from pipelines.progress import SlotWriter
+from pipelines.errors import InputError, VerificationError
+from pipelines.export.choose import Pass, read_selection
+from pipelines.export.exchange import FAN_IN
+from pipelines.export.job import NAMES, check_index, half_totals, stages
+from pipelines.export.make import Make
+from pipelines.export.manifest import read_export
+from pipelines.export.outputs import Comparison, tally
+from pipelines.export.plan import PINS, check_pins, parse_sources, plan_again, read_pins
+from pipelines.export.rows import flat
+from pipelines.export.source import read_blocks
+from pipelines.output.names import MANIFEST, TRAIN, VALIDATION, json_bytes
+from pipelines.run import options
+from pipelines.stage.job import StagedJob, run_stages
+from pipelines.stage.record import check_file, read_records
+from pipelines.stage.stage import WORK, Made, Unit
 from pipelines.storage import join
-from pipelines.verify.encoded import StatedParts
+from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import numpy.typing as npt
-    import pyarrow as pa
+    from pipelines.export.manifest import ExportManifest
+    from pipelines.export.plan import ExportPlan
+    from pipelines.progress import Progress, SlotWriter
+    from pipelines.settings import Execution
+    from pipelines.stage.record import Record
+    from pipelines.stage.stage import Stage
 
-    from pipelines.encode.manifest import Part
-    from pipelines.encode.rows import Ids
-    from pipelines.export.manifest import ExportedFile, ExportManifest
-    from pipelines.export.rows import Rows
+TALLY = "tally.json"
+
+
+def _tried(make: Callable[[], Made]) -> Made:
+    """What is made, or the error in its place: all units are checked, and the first one counts."""
+    try:
+        return make()
+    except (VerificationError, InputError) as error:
+        return Made(files=(), totals={"error": str(error), "documents": 0})
+
+
+def _raise_first(records: Sequence[Record], name: str) -> None:
+    """Raise the error of the first unit that has one.
+
+    Raises:
+        VerificationError: there is one; the message says how many there are.
+    """
+    errors = [record.totals["error"] for record in records if "error" in record.totals]
+    if errors:
+        more = f" (the first of {len(errors):,} {name} that are wrong)" if errors[1:] else ""
+        raise VerificationError(errors[0] + more)
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyExportJob:
-    """Everything a worker must know to check a part; small, and picklable.
+class CheckFiles:
+    """Each unit is a record, whose files are compared with it."""
 
-    Attributes:
-        export: the job that wrote it.
-        compare: whether the encoded corpus is read again, and compared.
-    """
-
-    export: ExportJob
-    compare: bool
+    output: str
+    work: str
+    records_sha256: str
+    counters_path: str | None = None
+    name: str = "check"
 
     @property
     def directory(self) -> str:
-        """Of the export."""
-        return self.export.directory
+        """Where the records of the checks go."""
+        return self.work
 
-    def with_counters(self, counters_path: str | None) -> VerifyExportJob:
-        """The same, whose workers tell their progress to a file of slots, one for each part."""
-        return replace(self, export=replace(self.export, counters_path=counters_path))
+    def _records(self) -> list[Record]:
+        return read_records(self.output, self.records_sha256)
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a record."""
+        for number, record in enumerate(self._records()):
+            yield Unit(
+                name=f"check-{number:05d}",
+                fingerprint=record.fingerprint,
+                number=number,
+                bytes=sum(file.bytes for file in record.files),
+            )
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+        """Compare the files of a record with it."""
+        record = self._records()[unit.number]
+
+        def check() -> Made:
+            for file in record.files:
+                check_file(self.output, file)
+            return Made(files=(), totals={"documents": record.totals["documents"]})
+
+        made = _tried(check)
+        slot.update(documents=made.totals["documents"], bytes=unit.bytes)
+        return made
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Raise the first error.
+
+        Raises:
+            VerificationError: a file is not what its record says.
+        """
+        _raise_first(records, "parts")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportCheck:
-    """A part to check.
+class Tally(Pass):
+    """What each half must hold: counted from the sources, by keys alone."""
 
-    Attributes:
-        number: in the order of ``export.json``.
-        stored: where its rows stand.
-        files: whose size and SHA-256 are checked with it.
-        source: the part of the encoded corpus, to compare it with.
-    """
+    name: str = "tally"
 
-    number: int
-    stored: StoredPart
-    files: tuple[ExportedFile, ...]
-    source: Part | None
+    def units(self) -> Iterator[Unit]:
+        """A unit a span."""
+        return self._units(self.name)
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+        """Count the documents of a span."""
+        return _tried(lambda: self._count(unit, stopped))
+
+    def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
+        span, pins = self.spans()[unit.number], self.pins()
+        selection = read_selection(self.work, self.plan)
+        taken = selection.taken[span.source]
+        counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
+        for file in range(span.first, span.first + span.files):
+            for block in read_blocks(self.plan, pins[file], stopped=stopped):
+                held_out = selection.validation(block.keys)
+                masks = [(VALIDATION, held_out)]
+                for epoch in taken.all_epochs:
+                    mask = selection.training(
+                        block.keys, file=file, rows=block.rows(), source=span.source, epoch=epoch
+                    )
+                    if (mask & held_out).any():
+                        raise VerificationError("a document is in training and in validation")
+                    masks.append((TRAIN, mask))
+                for half, mask in masks:
+                    ids, _ = flat(block.where(mask).input_ids)
+                    counts[half] += np.array([mask.sum(), tally(ids)], np.uint64)
+        return Made(files=(), totals={half: count.tolist() for half, count in counts.items()})
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Store the sums.
+
+        Raises:
+            VerificationError: a source cannot be read.
+        """
+        _raise_first(records, "parts of the sources")
+        sums = {
+            half: [
+                sum(record.totals[half][place] for record in records) % (1 << 64)
+                for place in (0, 1)
+            ]
+            for half in (TRAIN, VALIDATION)
+        }
+        storage.write(join(self.work, TALLY), json_bytes(sums))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Make):
+    """The last stage: each part is made again, and compared with the one that is there."""
+
+    name: str = "compare"
 
     @property
-    def size(self) -> int:
-        """Bytes of its files."""
-        return sum(file.bytes for file in self.files)
+    def directory(self) -> str:
+        """Where the records of the comparisons go."""
+        return self.work
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Compare the parts of a unit."""
+        return _tried(lambda: self.write(unit, Comparison, slot=slot, stopped=stopped))
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Compare what all parts hold with what the sources give.
+
+        Raises:
+            VerificationError: a part differs, or they hold other documents.
+        """
+        _raise_first(records, "parts")
+        expected = json.loads(storage.read(join(self.work, TALLY)))
+        halves = [record.totals["halves"] for record in records]
+        for half, (documents, ids) in expected.items():
+            for what, name, there in (("documents", "documents", documents), ("ids", "tally", ids)):
+                here = sum(one[half][name] for one in halves if half in one) % (1 << 64)
+                if here != there:
+                    raise VerificationError(
+                        f"{self.output}: the {half} rows do not hold the {what} that the sources "
+                        "give: export again with `overwrite`, and report a bug"
+                    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyingExport:
-    """A verification of an export, planned.
+class VerifyExport(StagedJob):
+    """A verification of an export.
 
     Attributes:
-        job: for the workers.
-        manifest: the fingerprint of ``export.json``.
-        parts: to check.
-        stated: what they are to add up to.
-        splits: none: a part is compared with its own.
+        records_sha256: of the file of its records.
+        work: a directory for temporary files.
+        plan: to make it again; None: its files are compared with its records alone.
     """
 
-    job: VerifyExportJob
-    manifest: str
-    parts: tuple[ExportCheck, ...]
-    stated: StatedParts
-    splits: tuple[()] = ()
+    records_sha256: str
+    work: str
+    plan: ExportPlan | None
+    name = "verify"
+    last_file = ""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """In order."""
+        check = CheckFiles(
+            output=self.directory,
+            work=self.work,
+            records_sha256=self.records_sha256,
+            counters_path=None if self.plan else self.counters_path,
+        )
+        if self.plan is None:
+            return (check,)
+        again = stages(
+            self.plan,
+            output=self.directory,
+            work=self.work,
+            run=self.run,
+            fan_in=FAN_IN,
+            last=Compare,
+            counters_path=self.counters_path,
+        )
+        tally_ = Tally(plan=self.plan, output=self.directory, work=self.work, run=self.run)
+        return (check, *again[:-1], tally_, again[-1])
+
+    def begin(self) -> bool:
+        """There is nothing to prepare."""
+        return True
+
+    def finish(self) -> None:
+        """There is nothing to write."""
 
 
-def plan_export(
-    directory: str, manifest: ExportManifest, *, encoded: str | None = None
-) -> VerifyingExport:
-    """Check an export but for its parts, and plan the checks of the parts.
+def verify_export(
+    directory: str,
+    sources: Sequence[str] | None,
+    *,
+    execution: Execution,
+    progress: Progress,
+    temp: str | None,
+) -> Mapping[str, int]:
+    """Check an export against its records and, where they are given, against its sources.
 
     Args:
-        directory: that holds it.
-        manifest: what it must be.
-        encoded: the directory of the encoded corpus, to compare the ids too.
+        directory: of the export.
+        sources: ``NAME=DIR`` or ``DIR`` of each, as for the export; None: files alone.
+        execution: where the work is done.
+        progress: told how far it is.
+        temp: a directory for temporary files; None: the system's, or the export's own where
+            workers are elsewhere.
+
+    Returns:
+        Parts, documents, bytes and tokens.
 
     Raises:
-        VerificationError: something is not as it must be.
-        InputError: the encoded corpus cannot be read.
+        VerificationError: something is not as it must be; the message says what and where.
+        JobError: it cannot be checked.
     """
     root = storage.located(directory)
-    job = ExportJob(
-        source="" if encoded is None else storage.located(encoded),
-        directory=root,
-        encoded=manifest.encoded,
-        settings=manifest.settings,
-    )
-    _check_names(root, manifest)
-    _check_index(job, manifest)
-    sources = None if encoded is None else _sources(encoded, manifest)
-    return VerifyingExport(
-        job=VerifyExportJob(export=job, compare=encoded is not None),
-        manifest=fingerprint(manifest.to_json()),
-        parts=tuple(_checks(root, manifest, sources)),
-        stated=StatedParts(numbers=_numbers(manifest), error=_wrong_total(manifest)),
-    )
-
-
-def _check_names(root: str, manifest: ExportManifest) -> None:
-    for entry in storage.entries(root):
-        if storage.is_temporary(entry.name) is not None:
-            raise VerificationError(
-                f"{join(root, entry.name)} is half written: a job is at work here, or was killed"
+    manifest = read_export(root)
+    records = read_records(root, manifest.records.sha256)
+    _check_totals(root, manifest, records)
+    check_index(root, manifest, records)
+    _check_names(root, manifest, records)
+    run = uuid.uuid4().hex
+    plan, reads = None, [root]
+    if sources is not None:
+        plan = plan_again(manifest, parse_sources(sources), root)
+        check_pins(plan, read_pins(root, run), join(root, PINS))
+        reads += [source.directory for source in plan.sources]
+    with tempfile.TemporaryDirectory(prefix="bpe-verify-") as system:
+        place = temp or (system if workers_of(options(execution)).here else join(root, WORK))
+        work = join(storage.located(place), f"verify-{run}")
+        try:
+            run_stages(
+                VerifyExport(
+                    directory=root,
+                    run=run,
+                    records_sha256=manifest.records.sha256,
+                    work=work,
+                    plan=plan,
+                ),
+                execution=execution,
+                progress=progress,
+                reads=reads,
+                writes=work,
+                pieces=len(records),
+                size=sum(half.bytes for half in manifest.halves),
+                lock=False,
             )
-    for name in leftovers(root, manifest):
-        raise VerificationError(
-            f"{join(root, name)} is not named in {EXPORT}: repeat bpe export with `resume`, which "
-            "removes what is left of an earlier run"
-        )
-    names = [one.file for one in manifest.listed]
-    if len(set(names)) < len(names):
-        raise VerificationError(f"{join(root, EXPORT)} names a file twice")
-
-
-def _check_index(job: ExportJob, manifest: ExportManifest) -> None:
-    for one in manifest.index:
-        check_file(join(job.directory, one.file), one.bytes, one.sha256)
-    made = FORMATS[manifest.settings.to].index(manifest.parts, job)
-    stated = {one.file: one.sha256 for one in manifest.index}
-    if {name: hashlib.sha256(data).hexdigest() for name, data in made.items()} != stated:
-        raise VerificationError(
-            f"{job.directory}: the index does not list the files that {EXPORT} names"
-        )
-
-
-def _sources(encoded: str, manifest: ExportManifest) -> tuple[Part, ...]:
-    source = read_encoded(encoded)
-    if fingerprint_of(source) != manifest.encoded.manifest_sha256:
-        raise VerificationError(
-            f"{encoded} is not what was exported: its manifest is another: name the directory that "
-            "was given to bpe export, or export again"
-        )
-    sources = chosen_parts(source, manifest.settings)
-    parts = [(part.file, part.sha256, part.rows, part.tokens) for part in sources]
-    stated = [(one.source, one.source_sha256, one.rows, one.tokens) for one in manifest.parts]
-    if parts != stated:
-        raise VerificationError(f"{encoded} has other parts than {EXPORT} names")
-    return sources
-
-
-def _checks(
-    root: str, manifest: ExportManifest, sources: tuple[Part, ...] | None
-) -> Iterator[ExportCheck]:
-    rows = tokens = 0
-    count = len(manifest.parts)
-    for number, part in enumerate(manifest.parts):
-        joined = manifest.joined
-        yield ExportCheck(
-            number=number,
-            stored=StoredPart(
-                directory=root,
-                part=part,
-                files=joined or part.files,
-                rows_before=rows if joined else 0,
-                tokens_before=tokens if joined else 0,
-            ),
-            files=joined[number::count] if joined else part.files,
-            source=None if sources is None else sources[number],
-        )
-        if part.tokens:  # others are in no file
-            rows, tokens = rows + part.rows, tokens + part.tokens
-
-
-def _numbers(manifest: ExportManifest) -> dict[str, int]:
-    totals = manifest.totals
+        finally:
+            storage.remove_tree(work)
+    halves = manifest.halves
     return {
-        "parts": len(manifest.parts),
-        "documents": totals.documents,
-        "bytes": totals.bytes,
-        "tokens": totals.tokens,
+        "parts": sum(half.files for half in halves),
+        "documents": sum(half.documents for half in halves),
+        "bytes": sum(half.bytes for half in halves),
+        "tokens": sum(half.tokens for half in halves),
         "unknown_tokens": 0,
         "failures": 0,
     }
 
 
-def _wrong_total(manifest: ExportManifest) -> VerificationError | None:
-    sums = {
-        name: sum(getattr(part, name) for part in manifest.parts) for name in ("rows", "tokens")
-    }
-    sums["bytes"] = sum(file.bytes for file in manifest.files)
-    for name, found in sums.items():
-        if (stated := getattr(manifest.totals, name)) != found:
-            return VerificationError(
-                f"the total of {name} in {EXPORT} is {stated}, its parts add up to {found}"
+def _check_totals(root: str, manifest: ExportManifest, records: Sequence[Record]) -> None:
+    for half, stated in zip((TRAIN, VALIDATION), manifest.halves, strict=True):
+        if (found := half_totals(records, half)) != stated:
+            raise VerificationError(
+                f"{join(root, MANIFEST)}: the totals of {half} are {stated}, its records add up to "
+                f"{found}"
             )
-    return None
 
 
-def check_exported(
-    check: ExportCheck, job: VerifyExportJob, *, stopped: Callable[[], bool]
-) -> Finding:
-    """Check the files of a part, and its rows.
-
-    Args:
-        check: the part.
-        job: what it is a part of.
-        stopped: asked between portions, whether nobody needs the result any more.
-
-    Raises:
-        StoppedError: nobody needs the result any more.
-    """
-    error = None
-    try:
-        for file in check.files:
-            check_file(join(job.directory, file.file), file.bytes, file.sha256)
-        _check_rows(check, job, stopped=stopped)
-    except (VerificationError, InputError) as caught:
-        error = caught
-    return Finding(number=check.number, error=error)
-
-
-def _check_rows(check: ExportCheck, job: VerifyExportJob, *, stopped: Callable[[], bool]) -> None:
-    part, files = check.stored.part, check.stored.files
-    place = ", ".join(join(job.directory, file.file) for file in files)
-    if not part.tokens:
-        return
-    if not files:
-        raise VerificationError(f"{EXPORT} names no file of {part.source}")
-    with SlotWriter(job.export.counters_path, check.number) as slot:
-        try:
-            rows = _Exported(check, job.export, slot, stopped=stopped)
-            if check.source is None:
-                rows.read_all()
-            else:
-                _compare(rows, check.source, job.export, place, stopped=stopped)
-        except (ValueError, OSError) as error:
-            if isinstance(error, (VerificationError, InputError)):
-                raise
-            raise VerificationError(f"{place}: {' '.join(str(error).split())}") from error
-        found = {"tokens": rows.tokens}
-        if job.export.settings.to != "bin":  # which has no borders
-            found["rows"] = rows.rows
-        for name, number in found.items():
-            if number != getattr(part, name):
+def _check_names(root: str, manifest: ExportManifest, records: Sequence[Record]) -> None:
+    """Refuse files of no record where a trainer would read them, and half-written files."""
+    named = {file.file for record in records for file in record.files}
+    named |= {file.file for file in manifest.index}
+    for folder in ("", *sorted(NAMES.folders)):
+        for entry in storage.entries(join(root, folder) if folder else root):
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if storage.is_temporary(entry.name) is not None:
                 raise VerificationError(
-                    f"{place}: there are {number} {name} of {part.source}, {EXPORT} says "
-                    f"{getattr(part, name)}"
+                    f"{join(root, name)} is half written: a job is at work here, or was killed"
                 )
-        slot.update(documents=part.rows, bytes=check.size)
-
-
-class _Exported:
-    """The rows of a part, read back, of which ids are taken in portions of any size.
-
-    Args:
-        check: the part.
-        job: the export.
-        slot: told how much is read.
-        stopped: whether nobody needs the result any more.
-
-    Attributes:
-        rows: that were read so far, where the format has borders.
-        tokens: ids that were read so far.
-    """
-
-    def __init__(
-        self,
-        check: ExportCheck,
-        job: ExportJob,
-        slot: SlotWriter,
-        *,
-        stopped: Callable[[], bool],
-    ) -> None:
-        self._portions = FORMATS[job.settings.to].read(check.stored, job)
-        self._check, self._slot, self._stopped = check, slot, stopped
-        self._vocab_size, self._id_size = job.encoded.vocab_size, job.id_type.itemsize
-        self._ids: Ids = np.zeros(0, job.id_type)
-        self._lengths: list[npt.NDArray[np.int64]] = []
-        self._names: list[pa.StringArray] = []
-        self.rows = self.tokens = 0
-
-    def _next(self) -> Rows | None:
-        if self._stopped():
-            raise StoppedError
-        if (some := next(self._portions, None)) is None:
-            return None
-        for id_ in some.ids[(some.ids < 0) | (some.ids >= self._vocab_size)]:
-            raise ValueError(f"the id {id_} is none of the vocabulary's {self._vocab_size}")
-        self.tokens += len(some.ids)
-        self.rows += 0 if some.lengths is None else len(some.lengths)
-        size = min(self.tokens * self._id_size, self._check.size)
-        self._slot.update(documents=self.rows, bytes=size)
-        return some
-
-    def read_all(self) -> None:
-        """Read what is left."""
-        while self._next() is not None:
-            pass
-
-    def take(self, count: int) -> Ids:
-        """The next ids; fewer at the end."""
-        portions, size = [self._ids], len(self._ids)
-        while size < count and (some := self._next()) is not None:
-            portions.append(some.ids)
-            size += len(some.ids)
-            if some.lengths is not None:
-                self._lengths.append(some.lengths)
-            if some.names is not None:
-                self._names.append(some.names)
-        ids = np.concatenate(portions)
-        self._ids = ids[count:]
-        return ids[:count]
-
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Of all rows that were taken."""
-        return np.concatenate([np.zeros(0, np.int64), *self._lengths])
-
-    def names(self) -> list[str]:
-        """The ids of their documents."""
-        return [name for some in self._names for name in some.to_pylist()]
-
-
-def _compare(
-    rows: _Exported, part: Part, job: ExportJob, place: str, *, stopped: Callable[[], bool]
-) -> None:
-    """Compare a part with its Parquet rows.
-
-    Raises:
-        VerificationError: it differs.
-        InputError: the Parquet file is not that of the manifest.
-    """
-    path, with_id = join(job.source, part.file), job.settings.with_id
-    with named_file(job.source, part.file, part.bytes, part.sha256) as file:
-        source = PartSource(file, path=path, part=part, with_id=with_id, stopped=stopped)
-        lengths, row = [np.zeros(0, np.int64)], 0
-        names: list[str] = []
-        for some in source.rows():
-            ids = rows.take(len(some.ids))
-            sizes = some.lengths if some.lengths is not None else lengths[0]
-            if not np.array_equal(ids, some.ids):
-                same = (
-                    len(ids)
-                    if (ids == some.ids[: len(ids)]).all()
-                    else int(np.argmax(ids != some.ids[: len(ids)]))
+            is_part = bool(folder) or NAMES.is_part(entry.name)
+            if is_part and entry.kind == "file" and name not in named:
+                raise VerificationError(
+                    f"{join(root, name)} is named in no record: it is of another run, or not ours: "
+                    "move it away"
                 )
-                wrong = row + int(np.searchsorted(np.cumsum(sizes), same, side="right"))
-                raise VerificationError(f"{place}: row {wrong} of {path} has other ids")
-            row += len(sizes)
-            lengths.append(sizes)
-            names += [] if some.names is None else some.names.to_pylist()
-    rows.take(1)  # what is left: nothing, or empty rows
-    rows.read_all()
-    if job.settings.to != "bin" and not np.array_equal(rows.lengths(), np.concatenate(lengths)):
-        raise VerificationError(f"{place}: the borders of rows are not those of {path}")
-    if with_id and rows.names() != names:
-        raise VerificationError(f"{place}: the ids of documents are not those of {path}")

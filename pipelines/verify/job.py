@@ -23,12 +23,11 @@ from pipelines.elements import OncePerProcess, Step, pack, unpack
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
 from pipelines.encode.shuffle import remove_shuffle_files
 from pipelines.encode.steps import tokenizer_of
-from pipelines.errors import ConfigError, JobError, VerificationError
-from pipelines.export.manifest import read_export
+from pipelines.errors import JobError, VerificationError
 from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
 from pipelines.output.entries import read_steadily
-from pipelines.output.names import EXPORT, MANIFEST
+from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete, complete_outputs
 from pipelines.planned import PlannedTransform, Request, anywhere
 from pipelines.progress import NoProgress
@@ -52,7 +51,7 @@ from pipelines.verify.encoded import (
     plan_encoded,
     shuffle_again,
 )
-from pipelines.verify.export import VerifyExportJob, check_exported, plan_export
+from pipelines.verify.export import verify_export
 from pipelines.verify.rows import keeps_texts
 
 if TYPE_CHECKING:
@@ -67,9 +66,8 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings
     from pipelines.verify.counts import VerifyingCounts
     from pipelines.verify.encoded import PartCheck, VerifyEncodedJob, VerifyingEncoded
-    from pipelines.verify.export import ExportCheck, VerifyingExport
 
-    _Verifying = VerifyingCounts | VerifyingEncoded | VerifyingExport
+    _Verifying = VerifyingCounts | VerifyingEncoded
 
 _NUMBERS = ("parts", "documents", "bytes", "tokens", "unknown_tokens", "failures")
 
@@ -86,7 +84,7 @@ class VerifyRequest(Request):
 
     manifest: str
     inputs: InputSettings | None
-    job: VerifyCountsJob | VerifyEncodedJob | VerifyExportJob
+    job: VerifyCountsJob | VerifyEncodedJob
     name = "verify"
 
     @property
@@ -101,11 +99,7 @@ class VerifyRequest(Request):
             VerificationError: something is not as it must be, or the manifest is another by now.
         """
         planned: _Verifying
-        last_file = MANIFEST
-        if isinstance(self.job, VerifyExportJob):
-            last_file, encoded = EXPORT, self.job.export.source if self.job.compare else None
-            planned = plan_export(self.directory, read_export(self.directory), encoded=encoded)
-        elif isinstance(self.job, VerifyCountsJob):
+        if isinstance(self.job, VerifyCountsJob):
             sets = stored_sets(self.directory)
             planned = plan_counts(self.directory, sets, inputs=self.inputs)
         else:
@@ -113,7 +107,7 @@ class VerifyRequest(Request):
             planned = plan_encoded(self.directory, manifest, inputs=self.inputs)
         if planned.manifest != self.manifest:
             raise VerificationError(
-                f"{join(self.directory, last_file)} was written anew since this command read it: "
+                f"{join(self.directory, MANIFEST)} was written anew since this command read it: "
                 "another job is at work there; verify again when it is done"
             )
         return planned
@@ -134,28 +128,23 @@ class VerifyRequest(Request):
         if isinstance(self.job, VerifyCountsJob):
             found = _check_counts(self.job, planned.begun, parts, splits, failures)
         else:
-            if isinstance(self.job, VerifyExportJob):
-                step = Step(failures, _checked_export, self.job, failures)
-            else:
-                tokenizers = OncePerProcess()
-                step = Step(failures, _checked_part, self.job, failures, tokenizers)
-                if self.job.shuffles_again:
-                    shuffled = (
-                        splits
-                        | "Deal splits" >> beam.Reshuffle()
-                        | "Encode splits"
-                        >> beam.ParDo(
-                            Step(failures, _shuffled_again, self.job, failures, tokenizers)
-                        )
-                    )
-                    parts = (
-                        {"parts": _as_one(parts, "parts"), "splits": _as_one(shuffled, "splits")}
-                        | "Wait for splits" >> beam.CoGroupByKey()
-                        | "Parts" >> beam.FlatMap(lambda element: list(element[1]["parts"]))
-                        | "Deal parts again" >> beam.Reshuffle()
-                    )
-                    checked = parts | "Check parts" >> beam.ParDo(step)
-                    return (stated, shuffled, checked) | "All results" >> beam.Flatten()
+            tokenizers = OncePerProcess()
+            step = Step(failures, _checked_part, self.job, failures, tokenizers)
+            if self.job.shuffles_again:
+                shuffled = (
+                    splits
+                    | "Deal splits" >> beam.Reshuffle()
+                    | "Encode splits"
+                    >> beam.ParDo(Step(failures, _shuffled_again, self.job, failures, tokenizers))
+                )
+                parts = (
+                    {"parts": _as_one(parts, "parts"), "splits": _as_one(shuffled, "splits")}
+                    | "Wait for splits" >> beam.CoGroupByKey()
+                    | "Parts" >> beam.FlatMap(lambda element: list(element[1]["parts"]))
+                    | "Deal parts again" >> beam.Reshuffle()
+                )
+                checked = parts | "Check parts" >> beam.ParDo(step)
+                return (stated, shuffled, checked) | "All results" >> beam.Flatten()
             found = (parts | "Check parts" >> beam.ParDo(step),)
         return (stated, *found) | "All results" >> beam.Flatten()
 
@@ -226,12 +215,6 @@ def _shuffled_again(
     yield from map(pack, shuffle_again(unpack(element), job, tokenizer, failures))
 
 
-def _checked_export(element: bytes, job: VerifyExportJob, failures: Failures) -> Iterator[bytes]:
-    part: ExportCheck = unpack(element)
-    yield pack(check_exported(part, job, stopped=failures.stopped))
-    counter("bytes_read").inc(part.size)
-
-
 def _checked_counts(element: bytes, job: VerifyCountsJob) -> Iterator[Any]:
     for result in check_stored(unpack(element), job):
         if isinstance(result, tuple):
@@ -268,7 +251,6 @@ def verify(
     *,
     directory: str,
     inputs: InputSettings | None = None,
-    encoded: str | None = None,
     execution: Execution = Execution(),  # noqa: B008  # immutable
     progress: Progress | None = None,
     tokenizer: Tokenizer | None = None,
@@ -278,13 +260,13 @@ def verify(
 
     Args:
         directory: that holds the manifest.
-        inputs: the corpus, given as when the output was made.
-        encoded: the encoded corpus that an export was made of.
+        inputs: the corpus, given as when the output was made; of an export, the directories of
+            its sources.
         execution: where the work is done.
         progress: told how far it is.
         tokenizer: that a corpus must have been encoded with; None: any.
-        temp: a directory for temporary files, as large as the ids, where the documents of the
-            corpus were shuffled; None: the system's, or the corpus's where workers are elsewhere.
+        temp: a directory for temporary files, as large as the ids, where documents were shuffled;
+            None: the system's, or the output's where workers are elsewhere.
 
     Raises:
         VerificationError: something is not as it must be; the message names what and where.
@@ -295,11 +277,16 @@ def verify(
     with job_errors():
         options(execution)
         output = complete(directory, "counts", "encoded", "export")
-        _check_given(output.kind == "export", inputs, encoded)
         kind, checksum = ("export", True) if output.kind == "export" else read_kind(directory)
         unit = "token"
         if kind == "export":
-            numbers, lossless = _verify_export(directory, encoded, execution, progress), None
+            sources = None if inputs is None else inputs.patterns
+            numbers, lossless = (
+                verify_export(
+                    directory, sources, execution=execution, progress=progress, temp=temp
+                ),
+                None,
+            )
         elif kind == "encoded":
             corpus, numbers = _verify_encoded(directory, inputs, execution, progress, temp)
             if tokenizer is not None and tokenizer.sha256 != corpus.job.encode.tokenizer_sha256:
@@ -319,31 +306,12 @@ def verify(
         directory=storage.located(directory),
         kind=kind,
         unit=unit,
-        compared=inputs is not None or encoded is not None,
+        compared=inputs is not None,
         lossless=lossless,
         manifest_checksum=checksum,
         seconds=time.monotonic() - began,
         **holds,
     )
-
-
-def _check_given(is_export: bool, inputs: InputSettings | None, encoded: str | None) -> None:
-    if is_export and inputs is not None:
-        raise ConfigError(
-            "`input` goes with counts or an encoded corpus: for an export, give `encoded` DIR, and "
-            "verify that with its `input`"
-        )
-    if encoded is not None and not is_export:
-        raise ConfigError("`encoded` goes with an export (of bpe export): leave it out")
-
-
-def _verify_export(
-    directory: str, encoded: str | None, execution: Execution, progress: Progress
-) -> Mapping[str, int]:
-    planned = plan_export(directory, read_export(directory), encoded=encoded)
-    reads = [planned.job.directory, *([planned.job.export.source] if encoded else [])]
-    size = sum(part.size for part in planned.parts)
-    return _run(planned, None, execution, progress, reads=reads, size=size)
 
 
 def _verify_encoded(
