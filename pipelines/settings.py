@@ -1479,6 +1479,8 @@ class ExportSettings:
                 f"`validation` {share!r}: give a share from 0 to below 1, such as 0.005 or 0.5%"
             )
         parse_shares(self.mix)
+        if self.mix_seed and not self.chooses:
+            raise ConfigError("`mix_seed` goes with `mix` or `token_budget`: without, all is taken")
 
     @property
     def best_fit(self) -> bool:

@@ -4,7 +4,6 @@ from pipelines.compare.job import compare
 from pipelines.count.job import count
 from pipelines.decode import decode
 from pipelines.encode.job import encode
-from pipelines.export.encoding import encode_and_export
 from pipelines.export.job import export
 from pipelines.settings import CountSettings, CountsInput, EncodeSettings
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
@@ -23,7 +22,6 @@ __all__ = [
     "count",
     "decode",
     "encode",
-    "encode_and_export",
     "export",
     "outputs",
     "train",

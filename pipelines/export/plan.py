@@ -163,8 +163,13 @@ def parse_sources(given: Sequence[str]) -> dict[str, str]:
     sources: dict[str, str] = {}
     for number, text in enumerate(given):
         name, equals, directory = text.partition("=")
-        if not (equals and _NAME.fullmatch(name)):
+        if not equals or "/" in name:
             name, directory = f"source-{number}", text
+        elif not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"the source {text!r}: a name has letters, digits, '-' and '_' alone, and a path "
+                f"with '=' in its first component is written ./{text}"
+            )
         if name in sources:
             raise ConfigError(f"the source {name} is given twice: give each a name of its own")
         if not directory:
@@ -358,8 +363,6 @@ def _check_shares(settings: ExportSettings, sources: list[str]) -> None:
         raise ConfigError(f"`mix`: the source {missing[0]} has no share: add it, or leave it out")
     if settings.token_budget is not None and not shares and len(sources) > 1:
         raise ConfigError("`token_budget`: give the share of each source with `mix` NAME=SHARE")
-    if settings.mix_seed and not settings.chooses:
-        raise ConfigError("`mix_seed` goes with `mix` or `token_budget`: without, all is taken")
 
 
 def _columns(manifests: Mapping[str, EncodedManifest]) -> tuple[pa.Field, ...]:

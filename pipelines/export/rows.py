@@ -25,7 +25,7 @@ Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
 
 ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
-NUMBER, OFFSET, LENGTH = "number", "offset", "length"
+OFFSET, LENGTH = "offset", "length"
 # Best-fit packing puts the documents in order among these, which end with the document that takes
 # them past one of the limits: more give fuller rows, and take more memory.
 WINDOW_IDS = 1 << 24
@@ -82,8 +82,6 @@ def document_columns(settings: ExportSettings) -> list[pa.Field]:
     """What is said of a document; of each piece of one where rows are packed."""
     columns = [pa.field(ID, pa.string())]
     if settings.pack is not None:
-        if settings.best_fit:
-            columns += [pa.field(NUMBER, pa.uint64())]
         columns += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
     elif settings.max_tokens is not None:
         columns += [pa.field(CHUNK_INDEX, pa.uint32())]
@@ -316,7 +314,7 @@ class _BestFitRows:
     longer than a row is cut into full rows and what is left; this and all shorter documents go
     into rows by best fit (`bpe.reference.pack`). An empty document goes where the one before it
     ends. Within a window, the rows are in the order of the first document of each, and the
-    documents of a row in their own order: in the column ``number``.
+    documents of a row in their own order.
     """
 
     def __init__(self, layout: RowLayout) -> None:
@@ -324,7 +322,6 @@ class _BestFitRows:
         self._size = layout.settings.pack or 0
         self._held: list[Documents] = []
         self._held_ids = self._held_documents = 0
-        self._first = 0  # the number of the first document held
         self.dropped = Dropped()
         self.left: Ids = np.zeros(0, np.uint32)
         self.cut = 0
@@ -374,7 +371,6 @@ class _BestFitRows:
         order = np.lexsort((chunk, document, row))
         document, begin, length, row = (one[order] for one in (document, begin, length, row))
         columns = _taken(_columns(self._layout, documents), document)
-        columns[NUMBER] = pa.array(self._first + document, pa.uint64())
         columns[OFFSET] = pa.array(begin, pa.uint64())
         columns[LENGTH] = pa.array(length, pa.uint64())
         bounds = np.searchsorted(row, np.arange(len(begins) + 1))
@@ -386,7 +382,6 @@ class _BestFitRows:
             bounds,
             np.diff(np.append(0, np.cumsum(length))[bounds]),
         )
-        self._first += len(lengths)
         self._held, self._held_ids, self._held_documents = [], 0, 0
         return rows
 

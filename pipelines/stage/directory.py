@@ -195,17 +195,18 @@ def _short(value: object) -> str:
 
 
 def _refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
-    local = storage.is_local(directory)
-    root = os.path.realpath(directory) if local else directory
+    roots = _places(directory)
     for path in reads:
-        if storage.is_local(path) != local:
-            continue
-        place = os.path.realpath(path) if local else path
-        if f"{place}/".startswith(root.rstrip("/") + "/"):
+        if any(f"{place}/".startswith(f"{root}/") for place in _places(path) for root in roots):
             raise OutputError(
                 f"{path} is read by this job and lies in its output directory {directory}: choose "
                 "another directory"
             )
+
+
+def _places(path: str) -> set[str]:
+    """A path as it is named and, where it is local, as links lead there."""
+    return {path.rstrip("/"), os.path.realpath(path)} if storage.is_local(path) else {path}
 
 
 def _refuse_links(directory: str, names: Names) -> None:

@@ -189,7 +189,6 @@ def test_text_that_is_cut_is_told_apart(tmp_path: Path) -> None:
         (("absent.json",), 1, "absent.json: No such file"),
         (("half.json",), 1, "half.json: is not JSON"),
         (("model", "--input", "x"), 2, "--input goes with encoded output or counts"),
-        (("model", "--encoded", "x"), 2, "--encoded goes with an export, not a tokenizer"),
     ],
 )
 def test_what_is_no_tokenizer(

@@ -41,46 +41,6 @@ def test_run_does_it_all_and_resumes(work: Path) -> None:
     assert tree(work / "all") == files
 
 
-def test_run_exports_what_it_encoded(work: Path) -> None:
-    (work / "export.yaml").write_text(
-        "input: corpus/*.jsonl\noutput: exported\nvocab_size: 300\nvalidation: 10%\n"
-        "to: bin\none_file: true\n"
-    )
-    done = bpe("run", "export.yaml", "--json", cwd=work)
-    summary = json.loads(done.stdout)
-    assert list(summary) == ["count", "train", "encode", "export", "validation", "warnings"]
-    out = work / "exported"
-    files = tree(out)
-    assert len(files["export/train.bin"]) == 2 * summary["export"]["tokens"]
-    assert len(files["export/validation/validation.bin"]) == 2 * summary["validation"]["tokens"]
-    verified = json.loads(bpe("verify", "exported", "--json", cwd=work).stdout)
-    assert list(verified) == [
-        *("counts", "tokenizer", "encoded", "export", "export/validation"),
-    ]
-    assert verified["export"]["compared"]
-    refused = bpe("run", "export.yaml", cwd=work, status=1)
-    assert "of bpe run, which is complete: replace it with --overwrite, or" in refused.stderr
-    shutil.rmtree(out / "export")
-    refused = bpe("verify", "exported", cwd=work, status=1)
-    assert "exported/export: no export.json: no finished job left its output" in refused.stderr
-    refused = bpe("run", "export.yaml", cwd=work, status=1)
-    assert "which is not finished: repeat its command with --resume, " in refused.stderr
-    bpe("run", "export.yaml", "--resume", cwd=work)
-    assert tree(out) == files
-    refused = bpe("run", "export.yaml", "--header", "llm.c", "--resume", cwd=work, status=1)
-    assert "begun as another job: settings header was the default" in refused.stderr
-    assert "count: " not in refused.stderr
-    plain = (work / "export.yaml").read_text().replace("to: bin\n", "")
-    (work / "plain.yaml").write_text(plain)
-    refused = bpe("run", "plain.yaml", "--overwrite", cwd=work, status=2)
-    assert "--one-file goes with --to FORMAT" in refused.stderr
-    assert tree(out) == files
-    (work / "plain.yaml").write_text(plain.replace("one_file: true\n", "shard_size: 64MiB\n"))
-    bpe("run", "plain.yaml", "--overwrite", cwd=work)
-    assert not (out / "export").exists()
-    bpe("verify", "exported", cwd=work)
-
-
 def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(

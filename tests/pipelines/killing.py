@@ -7,9 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def run_until(script: str, arguments: list[Path], out: Path, pattern: str, files: int) -> bool:
+def run_until(
+    script: str, arguments: Sequence[Path | str], out: Path, pattern: str, files: int
+) -> bool:
     """Run a job, and kill it when it has so many files; whether that came before its end.
 
     Args:

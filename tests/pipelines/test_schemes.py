@@ -79,14 +79,14 @@ def test_an_export_in_a_store_holds_the_same_bytes_as_on_a_disk(
     encode_in_store()
     for number, settings in enumerate(
         (
-            ExportSettings(to="megatron", one_file=True),
+            ExportSettings(to="megatron"),
             ExportSettings(to="mds", with_id=True, shard_size=600),
         )
     ):
         here, there = str(tmp_path / str(number)), f"store://bucket/export-{number}"
         for output in (here, there):
             jobs.export(
-                directory=IDS,
+                sources=[IDS],
                 output=OutputSettings(directory=output),
                 settings=settings,
                 execution=TWO,
@@ -99,10 +99,13 @@ def test_an_export_in_a_store_holds_the_same_bytes_as_on_a_disk(
         }
         del local[".plan.json"], remote[".plan.json"]
         assert remote == local
-        assert jobs.verify(directory=there, encoded=IDS, execution=TWO).kind == "export"
+        assert (
+            jobs.verify(directory=there, inputs=InputSettings(patterns=(IDS,)), execution=TWO).kind
+            == "export"
+        )
         again = OutputSettings(directory=there, resume=True)
-        kept = jobs.export(directory=IDS, output=again, settings=settings, execution=TWO)
-        assert kept.resumed_parts == kept.parts
+        kept = jobs.export(sources=[IDS], output=again, settings=settings, execution=TWO)
+        assert kept.made_units == 0
 
 
 def test_a_store_holds_the_same_bytes_as_a_disk(corpus: Corpus, tmp_path: Path) -> None:

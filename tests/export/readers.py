@@ -21,11 +21,6 @@ def flat_ids(path: Path, kind: str, header: int = 0) -> Values:
     return ids
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((folder / "export.json").read_bytes())
-    return manifest
-
-
 def megatron_rows(prefix: Path) -> tuple[list[Values], list[list[int]]]:
     """The sequences of a ``.bin`` with an ``.idx``, and which of them make each document."""
     index, data = (prefix.with_name(f"{prefix.name}.{end}") for end in ("idx", "bin"))
@@ -57,11 +52,15 @@ def _samples(data: bytes, config: bytes = b"") -> list[bytes]:
     return [data[i:j] for i, j in itertools.pairwise(offsets)]
 
 
-def mds_rows(folder: Path) -> list[dict[str, Any]]:
-    """The samples of all shards."""
+def mds_shards(folder: Path) -> list[tuple[str, list[Any]]]:
+    """The name and the samples of each shard: their ids, or all columns where there are more."""
     index = json.loads((folder / "index.json").read_bytes())
     assert index["version"] == 2
-    return [row for shard in index["shards"] for row in _mds_shard(folder, shard)]
+    return [
+        (shard["raw_data"]["basename"], [row if "id" in row else row["input_ids"] for row in rows])
+        for shard in index["shards"]
+        for rows in [_mds_shard(folder, shard)]
+    ]
 
 
 def _mds_shard(folder: Path, shard: dict[str, Any]) -> list[dict[str, Any]]:
@@ -99,17 +98,17 @@ def _mds_value(kind: str, data: bytes) -> str | Values:
     return values
 
 
-def litdata_rows(folder: Path) -> list[Values]:
-    """The items of all chunks."""
+def litdata_shards(folder: Path) -> list[tuple[str, list[Values]]]:
+    """The name and the items of each chunk."""
     index = json.loads((folder / "index.json").read_bytes())
     config = index["config"]
     assert config["item_loader"] == "TokensLoader"
     kind = {"no_header_numpy:5": "<u2", "no_header_numpy:6": "<u4"}[config["data_format"][0]]
-    rows = []
+    shards = []
     for chunk in index["chunks"]:
         data = (folder / chunk["filename"]).read_bytes()
         items = [np.frombuffer(one, kind).tolist() for one in _samples(data)]
         assert (chunk["chunk_bytes"], chunk["chunk_size"]) == (len(data), len(items))
         assert chunk["dim"] == sum(map(len, items)) > 0
-        rows += items
-    return rows
+        shards.append((chunk["filename"], items))
+    return shards

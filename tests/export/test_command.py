@@ -1,0 +1,139 @@
+"""The command line of ``bpe export``: sources and their names, messages and what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.process import bpe
+from tests.export import oracle
+from tests.export.exports import check
+from tests.export.oracle import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(ids: Callable[[str], Path], tmp_path: Path) -> Path:
+    for name, corpus in (("a/ids", "web"), ("b/ids", "code"), ("my ids!", "edges"), ("a=b", "web")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to(ids(corpus))
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, status: int = 0) -> str:
+    output = () if "--output" in arguments else ("--output", "out")
+    done = bpe("export", *arguments, *output, cwd=folder, status=status)
+    return done.stderr if status else done.stdout
+
+
+def source_names(folder: Path, output: str = "out") -> list[str]:
+    manifest = json.loads((folder / output / "manifest.json").read_bytes())
+    return [source["name"] for source in manifest["sources"]]
+
+
+def test_a_source_is_called_by_its_name_or_position(folder: Path) -> None:
+    run(folder, "a/ids", "code=b/ids", "my ids!", "--to", "parquet", "--json")
+    names = source_names(folder)
+    assert names == ["source-0", "code", "source-2"]
+    sources = dict(zip(names, (folder / one for one in ("a/ids", "b/ids", "my ids!")), strict=True))
+    check(sources, folder / "out", unit_tokens=1 << 24)
+    run(folder, "./a=b", "--to", "bin", "--output", "other")
+    assert source_names(folder, "other") == ["source-0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("x=a/ids", "x=b/ids", "--to", "bin"), 2, "x"),
+        (("x y=a/ids", "--to", "bin"), 2, "x y"),
+        (
+            ("a/ids", "code=b/ids", "--to", "bin", "--mix", "source-0=70%", "--mix", "cod=30%"),
+            2,
+            "cod",
+        ),
+        (("a/ids",), 2, "--to"),
+        (("--to", "bin"), 2, "IDS"),
+        (("a/ids", "--to", "csv"), 2, "csv"),
+        (("none", "--to", "bin"), 1, "none: there is no such directory"),
+        (("a", "--to", "bin"), 1, "a"),
+        (("a/ids", "--to", "bin", "--pack", "8", "--max-tokens", "8"), 2, "exclude each other"),
+        (("a/ids", "--to", "bin", "--validation", "half"), 2, "is not a share: write 0.5%"),
+        (("a/ids", "--to", "bin", "--output", "a"), 1, "lies in its output directory"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    folder: Path, arguments: tuple[str, ...], status: int, said: str
+) -> None:
+    assert said in run(folder, *arguments, status=status)
+    assert not (folder / "out").exists()
+
+
+def test_an_export_is_no_ids(folder: Path) -> None:
+    run(folder, "a/ids", "--to", "parquet")
+    assert "holds an export" in run(folder, "out", "--to", "bin", "--output", "again", status=1)
+    assert "holds an export" in bpe("decode", "out", cwd=folder, status=1).stderr
+    model = bpe("export", "in", "--to", "bin", "--output", "b", cwd=folder, status=1).stderr
+    assert "in" in model
+
+
+def test_the_summary_says_what_was_made(folder: Path) -> None:
+    arguments = (
+        "web=a/ids",
+        "code=b/ids",
+        "--to",
+        "parquet",
+        "--validation",
+        "20%",
+        "--pack",
+        "16",
+    )
+    mix = ("--mix", "web=1/2", "--mix", "code=1/2", "--token-budget", "4k")
+    summary = json.loads(run(folder, *arguments, *mix, "--json"))
+    sources = {"web": folder / "a/ids", "code": folder / "b/ids"}
+    options = Options(
+        validation="20%", pack=16, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
+    )
+    check(sources, folder / "out", options, unit_tokens=1 << 24)
+    halves = oracle.halves(oracle.read(sources), options)
+    train = halves["train"]
+    assert summary["documents"] == sum(map(len, halves.values()))
+    assert summary["tokens"] == sum(len(one.ids) for half in halves.values() for one in half)
+    assert summary["validation_documents"] == len(halves["validation"])
+    said = run(folder, *arguments, *mix, "--overwrite")
+    for name in sources:
+        taken = sum(len(one.ids) for one in train if one.source_name == name)
+        assert re.search(rf"{name}\b.*{taken:,}", said), said
+    assert re.search(r"repeat|epoch|times", said), said
+
+
+def test_a_file_of_options_is_read(folder: Path) -> None:
+    (folder / "job.yaml").write_text("to: bin\npack: 16\nshuffle: 3\nvalidation: 10%\n", "utf-8")
+    run(folder, "web=a/ids", "--config", "job.yaml", "--pack", "32")
+    options = Options(pack=32, shuffle=3, validation="10%")
+    check({"web": folder / "a/ids"}, folder / "out", options, to="bin", unit_tokens=1 << 24)
+
+
+def test_help_stays_short() -> None:
+    said = bpe("export", "--help").stdout
+    assert 0 < len(re.findall(r"^  (?:-\w, )?--", said, re.MULTILINE)) <= 24
+
+
+def test_verify_compares_with_the_sources(folder: Path) -> None:
+    run(folder, "web=a/ids", "code=b/ids", "--to", "mds", "--pack", "16")
+    without = bpe("verify", "out", cwd=folder).stdout
+    given = bpe("verify", "out", "--input", "web=a/ids", "--input", "code=b/ids", cwd=folder).stdout
+    assert without != given
+    path = next((folder / "out").glob("train-*.mds"))
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert path.name in bpe("verify", "out", cwd=folder, status=1).stderr
+    shutil.rmtree(folder / "out")
+    assert bpe("verify", "out", cwd=folder, status=1).stderr

@@ -1,0 +1,203 @@
+"""Every format holds the rows that the oracle expects, whatever they are of."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pipelines.errors import ConfigError
+from pipelines.settings import EncodeSettings, ExportSettings
+from tests.export import readers
+from tests.export.exports import FORMATS, check, expected, export, export_and_check, found
+from tests.export.oracle import Options
+from tests.pipelines.corpora import END, FOUR, ONE, TWO, encode, sentence, tree, write_jsonl
+from tests.shared_data import LONG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "documents": {},
+    "chunks": {"max_tokens": 7},
+    "kept": {"pack": 16},
+    "dropped": {"pack": 33, "pack_remainder": "drop"},
+    "padded": {"pack": 33, "pack_remainder": "pad", "pad_token": END},
+    "fitted": {"pack": 33, "packing": "best-fit"},
+    "fitted and padded": {
+        "pack": 33,
+        "packing": "best-fit",
+        "pack_remainder": "pad",
+        "pad_token": END,
+    },
+}
+TAKEN: dict[str, dict[str, Any]] = {
+    "all": {},
+    "mixed": {"mix": {"web": "70%", "code": "30%"}},
+    "repeated": {"mix": {"web": "2/3", "code": "1/3"}, "token_budget": 3500, "mix_seed": 5},
+}
+HELD_OUT = {"one half": "0", "two halves": "30%"}
+ORDERS = {"in order": None, "shuffled": 7}
+CASES = [*itertools.product(FORMATS, SHAPES, TAKEN, HELD_OUT, ORDERS)]
+
+
+@pytest.mark.parametrize(
+    ("to", "shape", "taken", "held_out", "order"),
+    CASES if LONG else CASES[::11],  # 11 divides no number of choices: each meets each other
+)
+def test_the_matrix(
+    ids: Callable[[str], Path],
+    tmp_path: Path,
+    *,
+    to: str,
+    shape: str,
+    taken: str,
+    held_out: str,
+    order: str,
+) -> None:
+    names = ("edges", "code", "blank") if taken == "all" else ("web", "code")
+    options = Options(
+        **SHAPES[shape],
+        **TAKEN[taken],
+        validation=HELD_OUT[held_out],
+        shuffle=ORDERS[order],
+    )
+    sources = {name: ids(name) for name in names}
+    summary = export_and_check(sources, tmp_path / "out", options, to=to, execution=TWO)
+    rows = [row for parts in expected(sources, options).values() for rows in parts for row in rows]
+    assert summary.rows == len(rows)
+    assert summary.tokens == sum(row["num_tokens"] for row in rows)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_the_bytes_are_the_same_with_any_number_of_workers(
+    ids: Callable[[str], Path], tmp_path: Path, to: str
+) -> None:
+    sources = {"web": ids("web"), "code": ids("code")}
+    options = Options(pack=16, shuffle=1, validation="20%", mix={"web": "60%", "code": "40%"})
+    trees = []
+    for workers in (ONE, TWO, FOUR):
+        output = tmp_path / str(workers.workers)
+        export(sources, output, options, to=to, execution=workers)
+        trees.append(tree(output))
+    assert trees[0] == trees[1] == trees[2]
+
+
+def test_bin_has_the_header_of_llm_c(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    options = Options(validation="20%")
+    export({"web": ids("web")}, tmp_path / "out", options, to="bin", header="llm.c")
+    for half, parts in expected({"web": ids("web")}, options).items():
+        for path, rows in zip(sorted((tmp_path / "out").glob(f"{half}-*.bin")), parts, strict=True):
+            stream = [id_ for row in rows for id_ in row["input_ids"]]
+            header = np.fromfile(path, "<i4", 256).tolist()
+            assert header == [20240520, 1, len(stream), *[0] * 253]
+            assert readers.flat_ids(path, "<u2", 1024) == stream
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_ids_of_32_bits(ids: Callable[[str], Path], tmp_path: Path, to: str) -> None:
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(9)])
+    model = ids("web") / "tokenizer.json"
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(id_type="uint32"))
+    export({"ids": tmp_path / "ids"}, tmp_path / "out", to=to)
+    if to == "bin":
+        (path,) = (tmp_path / "out").glob("*.bin")
+        (rows,) = expected({"ids": tmp_path / "ids"}, Options())["train"]
+        assert readers.flat_ids(path, "<u4") == [i for row in rows for i in row["input_ids"]]
+        export({"ids": tmp_path / "ids"}, tmp_path / "llm.c", to=to, header="llm.c")
+        (path,) = (tmp_path / "llm.c").glob("*.bin")
+        assert np.fromfile(path, "<i4", 2).tolist() == [20240801, 7]
+    else:
+        check({"ids": tmp_path / "ids"}, tmp_path / "out", to=to)
+
+
+def test_mds_has_the_ids_of_documents(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    options = Options(max_tokens=7, shuffle=2)
+    export({"web": ids("web")}, tmp_path / "out", options, to="mds", with_id=True, shard_size=900)
+    assert found(tmp_path / "out", "mds") == [
+        [{"id": row["id"], "input_ids": row["input_ids"]} for row in rows]
+        for rows in expected({"web": ids("web")}, options)["train"]
+    ]
+
+
+@pytest.mark.parametrize("to", ["mds", "litdata"])
+@pytest.mark.parametrize("shard_size", [1, 600, 64 << 20])
+def test_shards_are_filled_up_to_their_size(
+    ids: Callable[[str], Path], tmp_path: Path, to: str, shard_size: int
+) -> None:
+    sources = {"web": ids("web"), "edges": ids("edges")}
+    export_and_check(sources, tmp_path / "out", to=to, shard_size=shard_size, unit_tokens=10**6)
+    read = readers.mds_shards if to == "mds" else readers.litdata_shards
+    shards = read(tmp_path / "out")
+    for (name, rows), (after, more) in itertools.pairwise(shards):
+        size = (tmp_path / "out" / name).stat().st_size
+        assert size <= shard_size or sum(map(bool, rows)) == 1
+        if name.split(".")[0] == after.split(".")[0] and any(more):
+            first = next(i for i, row in enumerate(more) if row)
+            assert size + 2 * sum(map(len, more[: first + 1])) + 4 * (first + 1) > shard_size
+    assert len(shards) == (2 if shard_size > 600 else len(shards))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"to": "megatron", "header": "llm.c"}, "`header` goes with `to` bin"),
+        ({"to": "bin", "with_id": True}, "`with_id` goes with `to` mds"),
+        ({"to": "mds", "with_id": True, "pack": 8}, "`with_id` does not work with `pack`"),
+        ({"to": "bin", "shard_size": 5}, "`shard_size` goes with `to` mds or litdata"),
+        ({"to": "csv"}, "`to` 'csv' is unknown"),
+    ],
+)
+def test_options_of_other_formats_are_refused(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        ExportSettings(**settings)
+
+
+def test_row_groups_are_read_one_after_the_other(
+    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.encode.parts.ROW_GROUP_ROWS", 3)
+    texts = [f"{i} the quick " * (i % 9) for i in range(40)]
+    corpus = write_jsonl(tmp_path / "in" / "a.jsonl", texts)
+    encode(corpus.inputs(split_size=1 << 20), ids("web") / "tokenizer.json", tmp_path / "ids")
+    for name, options in (("rows", Options(pack=16)), ("shuffled", Options(pack=16, shuffle=1))):
+        export_and_check({"ids": tmp_path / "ids"}, tmp_path / name, options)
+
+
+# What frameworks themselves read, where they are installed: each needs PyTorch, which is gigabytes.
+# The readers above go by the same descriptions, and always run.
+
+
+def needs(module: str, package: str) -> Any:
+    return pytest.importorskip(module, reason=f"{package} is not installed: it needs PyTorch")
+
+
+def rows_of(ids: Callable[[str], Path]) -> list[list[int]]:
+    (rows,) = expected({"web": ids("web")}, Options(), unit_tokens=10**6)["train"]
+    return [row["input_ids"] for row in rows]
+
+
+def test_megatron_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    reader = needs("megatron.core.datasets.indexed_dataset", "megatron-core")
+    export({"web": ids("web")}, tmp_path / "out", to="megatron", unit_tokens=10**6)
+    dataset = reader.IndexedDataset(str(tmp_path / "out" / "train-00000-of-00001"))
+    assert [dataset[i].tolist() for i in range(len(dataset))] == rows_of(ids)
+
+
+def test_streaming_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    streaming = needs("streaming", "mosaicml-streaming")
+    export({"web": ids("web")}, tmp_path / "out", to="mds", shard_size=900)
+    dataset = streaming.StreamingDataset(local=str(tmp_path / "out"), batch_size=1)
+    assert [dataset[i]["input_ids"].tolist() for i in range(len(dataset))] == rows_of(ids)
+
+
+def test_litdata_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    litdata = needs("litdata", "litdata")
+    export({"web": ids("web")}, tmp_path / "out", to="litdata")
+    loader = litdata.TokensLoader(block_size=1)
+    dataset = litdata.StreamingDataset(str(tmp_path / "out"), item_loader=loader)
+    expected_ids = [id_ for row in rows_of(ids) for id_ in row]
+    assert [int(dataset[i][0]) for i in range(len(dataset))] == expected_ids

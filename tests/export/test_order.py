@@ -1,0 +1,100 @@
+"""The order of documents: that of the sources, or one that a seed decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.errors import ConfigError
+from pipelines.settings import ExportSettings
+from tests.examples import examples
+from tests.export import oracle
+from tests.export.exports import check_plainly, export, export_and_check, found
+from tests.export.oracle import Options
+from tests.pipelines.corpora import TWO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def names(output: Path) -> list[str]:
+    return [row["id"] for rows in found(output, "parquet") for row in rows]
+
+
+def test_without_a_shuffle_it_is_that_of_the_sources(
+    ids: Callable[[str], Path], tmp_path: Path
+) -> None:
+    sources = {name: ids(name) for name in ("code", "edges", "web")}
+    export_and_check(sources, tmp_path / "out")
+    assert names(tmp_path / "out") == [one.id for one in oracle.read(sources)]
+
+
+def test_another_seed_is_another_order(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    sources, orders = {"web": ids("web"), "edges": ids("edges")}, []
+    for seed in (0, 1, 2**63 - 1):
+        export_and_check(sources, tmp_path / str(seed), Options(shuffle=seed), execution=TWO)
+        orders.append(names(tmp_path / str(seed)))
+    assert len({tuple(order) for order in orders}) == 3
+    assert sorted(orders[0]) == sorted(orders[1]) == sorted(one.id for one in oracle.read(sources))
+
+
+def test_an_epoch_has_an_order_of_its_own(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    documents = oracle.read({"code": ids("code")})
+    budget = 3 * sum(len(one.ids) for one in documents)
+    options = Options(token_budget=budget, shuffle=3)
+    export_and_check({"code": ids("code")}, tmp_path / "out", options)
+    order = names(tmp_path / "out")
+    assert sorted(order) == sorted(one.id for one in documents for _ in range(3))
+    assert order[:40] != order[40:80] != order[80:]
+
+
+def test_where_ids_lie_and_what_they_were_cut_by_decides_nothing_but_file_and_row(
+    ids: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "moved").symlink_to(ids("web"))
+    for name, path in (("one", ids("web")), ("other", tmp_path / "moved")):
+        export({"web": path}, tmp_path / name, Options(shuffle=5))
+    assert names(tmp_path / "one") == names(tmp_path / "other")
+
+
+@pytest.mark.parametrize("fan_in", [2, 3])
+def test_an_exchange_of_two_levels_gives_the_same(
+    ids: Callable[[str], Path], tmp_path: Path, fan_in: int
+) -> None:
+    sources = {"web": ids("web"), "edges": ids("edges"), "code": ids("code")}
+    for name, options in (
+        ("rows", Options(shuffle=1, validation="20%")),
+        ("packed", Options(shuffle=2, pack=16, mix={"web": "1/2", "edges": "1/4", "code": "1/4"})),
+    ):
+        more = {"fan_in": fan_in, "execution": TWO}
+        export_and_check(sources, tmp_path / name, options, unit_tokens=60, **more)
+
+
+@examples(10)
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    unit_tokens=st.sampled_from([1, 7, 100, 10**6]),
+    validation=st.sampled_from(["0", "0.5", "0.99"]),
+)
+def test_any_seed(
+    ids: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    seed: int,
+    unit_tokens: int,
+    validation: str,
+) -> None:
+    sources = {name: ids(name) for name in ("blank", "code", "edges")}
+    options = Options(shuffle=seed, validation=validation)
+    output = tmp_path_factory.mktemp("order") / "out"
+    check_plainly(sources, output, options, unit_tokens=unit_tokens)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "7", True])
+def test_what_is_no_seed_is_refused(seed: Any) -> None:
+    with pytest.raises(ConfigError, match="`shuffle` "):
+        ExportSettings(to="bin", shuffle=seed)

@@ -1,0 +1,251 @@
+"""Exports that were stopped, damaged or given other sources: what resume makes of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.errors import InputError, OutputError
+from tests.cli.process import bpe
+from tests.export.exports import FORMATS, check, export, export_and_check
+from tests.export.oracle import Options
+from tests.pipelines.corpora import encode, sentence, tree, write_jsonl
+from tests.pipelines.killing import run_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SHUFFLED = Options(
+    shuffle=5, validation="20%", pack=16, mix={"web": "60%", "code": "40%"}, token_budget=3000
+)
+PLAIN = Options(validation="20%", pack=16)
+
+
+@pytest.fixture
+def sources(ids: Callable[[str], Path], tmp_path: Path) -> dict[str, Path]:
+    """Copies, which a test may change."""
+    return {
+        name: shutil.copytree(ids(name), tmp_path / "sources" / name) for name in ("web", "code")
+    }
+
+
+def stamps(output: Path) -> dict[str, int]:
+    names = [path for path in output.rglob("*") if path.is_file() and path.name[0] != "."]
+    return {str(path.relative_to(output)): path.stat().st_mtime_ns for path in names}
+
+
+def part_of(output: Path, to: str, *, last: bool = False) -> Path:
+    paths = sorted((output / "data" if to == "parquet" else output).glob("train-*"))
+    return paths[-1 if last else 0]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("options", [PLAIN, SHUFFLED], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "missing"])
+def test_a_damaged_part_of_a_complete_export_is_made_again(
+    sources: dict[str, Path], tmp_path: Path, *, to: str, options: Options, damage: str
+) -> None:
+    output = tmp_path / "out"
+    whole = export(sources, output, options, to=to)
+    before, times = tree(output), stamps(output)
+    path = part_of(output, to)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(data if damage == "flipped" else data[:-1])
+    again = export(sources, output, options, to=to, resume=True)
+    assert tree(output) == before
+    assert again.resumed_units == whole.made_units - 1
+    kept = {name for name, time in stamps(output).items() if times[name] == time}
+    assert {name for name in times if name.startswith(("train", "data/train"))} - kept <= {
+        str(one.relative_to(output)) for one in output.rglob(f"{path.name.partition('.')[0]}.*")
+    }
+
+
+def test_a_finished_export_is_only_looked_at(sources: dict[str, Path], tmp_path: Path) -> None:
+    for name, options in (("plain", PLAIN), ("shuffled", SHUFFLED)):
+        first = export(sources, tmp_path / name, options)
+        before, times = tree(tmp_path / name), stamps(tmp_path / name)
+        again = export(sources, tmp_path / name, options, resume=True)
+        assert (again.made_units, again.files) == (0, first.files)
+        assert (again.rows, again.tokens) == (first.rows, first.tokens)
+        assert (tree(tmp_path / name), stamps(tmp_path / name)) == (before, times)
+        with pytest.raises(OutputError, match="complete"):
+            export(sources, tmp_path / name, options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shuffle": 6}, r"shuffle was 5, is 6"),
+        ({"pack": 32}, r"pack was 16, is 32"),
+        ({"validation": "0.5"}, r"validation was .*, is "),
+        ({"token_budget": 3001}, r"token_budget was 3000, is 3001"),
+        ({"mix_seed": 1}, r"mix_seed was .*, is 1"),
+        ({"mix": {"web": "1/2", "code": "1/2"}}, r"mix was"),
+    ],
+)
+def test_other_settings_are_another_export(
+    sources: dict[str, Path], tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    export(sources, tmp_path / "out", SHUFFLED)
+    before = tree(tmp_path / "out")
+    other = Options(**{**vars(SHUFFLED), **changes})
+    with pytest.raises(OutputError, match=message):
+        export(sources, tmp_path / "out", other, resume=True)
+    assert tree(tmp_path / "out") == before
+    export(sources, tmp_path / "out", other, overwrite=True)
+    check(sources, tmp_path / "out", other)
+
+
+def test_another_export_is_overwritten_and_what_is_foreign_stays(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    export(sources, output, SHUFFLED, to="mds")
+    (output / "notes.txt").write_text("mine")
+    export(sources, output, PLAIN, to="bin", overwrite=True)
+    export(sources, tmp_path / "new", PLAIN, to="bin")
+    assert tree(output) == {**tree(tmp_path / "new"), "notes.txt": b"mine"}
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "notes.txt").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(OutputError, match=r"notes\.txt"):
+            export(sources, tmp_path / "foreign", overwrite=overwrite)
+
+
+# What was pinned
+
+
+def test_a_pinned_part_that_is_missing_is_named(sources: dict[str, Path], tmp_path: Path) -> None:
+    path = sorted((sources["web"] / "data").glob("*"))[2]
+    away = path.rename(tmp_path / "away.parquet")
+    with pytest.raises(InputError, match=path.name):
+        export(sources, tmp_path / "out", SHUFFLED)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    with pytest.raises(OutputError, match="resume"):
+        export(sources, tmp_path / "out", SHUFFLED)
+    away.rename(path)
+    export(sources, tmp_path / "out", SHUFFLED, resume=True)
+    export(sources, tmp_path / "new", SHUFFLED)
+    assert tree(tmp_path / "out") == tree(tmp_path / "new")
+
+
+@pytest.mark.parametrize("options", [Options(), PLAIN, SHUFFLED], ids=["rows", "pack", "shuffle"])
+@pytest.mark.parametrize("kind", ["other part", "flipped"])
+def test_a_pinned_part_that_was_altered_is_named(
+    sources: dict[str, Path], tmp_path: Path, options: Options, kind: str
+) -> None:
+    paths = sorted((sources["web"] / "data").glob("*"))
+    data = bytearray(paths[2].read_bytes())
+    data[len(data) // 3] ^= 1  # among the values, not in the footer
+    paths[2].write_bytes(paths[3].read_bytes() if kind == "other part" else data)
+    with pytest.raises(InputError, match=paths[2].name):
+        export(sources, tmp_path / "out", options)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_parts_added_afterwards_change_nothing(
+    ids: Callable[[str], Path], sources: dict[str, Path], tmp_path: Path
+) -> None:
+    """An export that was stopped goes on with the parts that it began with."""
+    model = ids("web") / "tokenizer.json"
+    sources["late"] = tmp_path / "late"
+    watched(sources["late"], model, tmp_path / "landing", "first")
+    whole, output = tmp_path / "whole", tmp_path / "out"
+    export(sources, whole, PLAIN)
+    before = tree(whole)
+    path = sorted((sources["code"] / "data").glob("*"))[2]
+    away = path.rename(tmp_path / "away.parquet")
+    with pytest.raises(InputError, match=path.name):
+        export(sources, output, PLAIN)
+    away.rename(path)
+    watched(sources["late"], model, tmp_path / "landing", "second")
+    export(sources, output, PLAIN, resume=True)
+    assert tree(output) == before
+    again = export(sources, whole, PLAIN, resume=True)
+    assert again.made_units == 0
+    assert tree(whole) == before
+    export_and_check(sources, tmp_path / "new", PLAIN)  # one that begins now has them
+    assert tree(tmp_path / "new") != before
+
+
+def watched(output: Path, model: Path, folder: Path, name: str) -> None:
+    """Add the ids of one file more, as a watch does."""
+    write_jsonl(folder / f"{name}.jsonl", [f"{name} {sentence(i)}" for i in range(20)])
+    stop = ("--settle", "0", "--interval", "0.1", "--stop-idle", "0.5", "--resume", "-q")
+    bpe("encode", "--watch", folder, "--tokenizer", model, "--output", output, *stop)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from pipelines.settings import ExportSettings
+from tests.export.exports import export
+from tests.export.test_resume import KILLED
+from tests.pipelines.corpora import TWO
+
+export({"ids": Path(sys.argv[1])}, Path(sys.argv[3]), KILLED[sys.argv[2]],
+       to=sys.argv[2].split()[0], unit_tokens=2000, execution=TWO, resume=True)
+"""
+KILLED = {
+    "parquet": Options(pack=64),
+    "parquet shuffled": Options(pack=64, shuffle=3, validation="10%"),
+    "mds chosen": Options(shuffle=3, token_budget=150_000),
+}
+
+
+@pytest.fixture(scope="module")
+def large(ids: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("large")
+    texts = ["the quick brown fox jumps over the lazy dog " * (i % 20) for i in range(1500)]
+    corpus = write_jsonl(folder / "in" / "docs.jsonl", texts)
+    encode(corpus.inputs(split_size=20_000), ids("web") / "tokenizer.json", folder / "ids")
+    return folder / "ids"
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_an_export_that_was_killed_goes_on(large: Path, tmp_path: Path, name: str) -> None:
+    arguments = [large, name]
+    assert not run_until(SCRIPT, arguments, tmp_path / "undisturbed", "none", 1)
+    whole, output = tree(tmp_path / "undisturbed"), tmp_path / "out"
+    files = len(whole)
+    killed = [
+        run_until(SCRIPT, arguments, output, "**/*", count)
+        for count in (3, files // 4, files // 2, files * 3 // 4)
+    ]
+    assert any(killed)
+    assert not run_until(SCRIPT, arguments, output, "none", 1)
+    assert tree(output) == whole
+
+
+@pytest.mark.parametrize("files", [2, 6, 12, 24])
+def test_what_a_killed_export_left_is_not_trusted(large: Path, tmp_path: Path, files: int) -> None:
+    """A flipped bit in any file that one step leaves to the next changes nothing in the end."""
+    name, output = "parquet shuffled", tmp_path / "out"
+    assert not run_until(SCRIPT, [large, name], tmp_path / "undisturbed", "none", 1)
+    if not run_until(SCRIPT, [large, name], output, ".work/**/*", files):
+        pytest.skip("it ended before it was killed")
+    for path in [*output.glob(".work/**/*"), *output.glob("data/*")]:
+        if path.is_file() and path.stat().st_size:
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.write_bytes(data)
+    assert not run_until(SCRIPT, [large, name], output, "none", 1)
+    assert tree(output) == tree(tmp_path / "undisturbed")
+
+
+def test_a_manifest_is_the_last_file(sources: dict[str, Path], tmp_path: Path) -> None:
+    export(sources, tmp_path / "out", SHUFFLED)
+    manifest = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
+    others = [time for name, time in stamps(tmp_path / "out").items() if name != "manifest.json"]
+    assert manifest >= max(others)
+    left = {path.name for path in (tmp_path / "out").iterdir() if path.name[0] == "."}
+    assert left <= {".plan.json"}
+    assert json.loads((tmp_path / "out" / "manifest.json").read_bytes())["kind"] == "export"

@@ -1,0 +1,258 @@
+"""``bpe verify`` of an export: its files, and with its sources every row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bpe.files import CHECKSUM, with_checksum
+from pipelines.errors import InputError, VerificationError
+from pipelines.output.names import json_bytes
+from pipelines.settings import InputSettings
+from pipelines.stage.record import read_records, write_records
+from tests import jobs
+from tests.export.exports import FORMATS, export
+from tests.export.oracle import Options
+from tests.pipelines.corpora import FOUR, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipelines.summaries import VerifySummary
+
+OPTIONS = {
+    "plain": Options(validation="20%"),
+    "chunks": Options(max_tokens=9, shuffle=2),
+    "packed": Options(pack=16, validation="30%", shuffle=5, mix={"web": "60%", "code": "40%"}),
+    "fitted": Options(
+        pack=16, packing="best-fit", token_budget=2500, mix={"web": "1/2", "code": "1/2"}
+    ),
+}
+
+
+@pytest.fixture
+def sources(ids: Callable[[str], Path]) -> dict[str, Path]:
+    return {"web": ids("web"), "code": ids("code")}
+
+
+def verify(output: Path, sources: Mapping[str, Path] | None = None, **more: Any) -> VerifySummary:
+    named = tuple(f"{name}={directory}" for name, directory in (sources or {}).items())
+    inputs = InputSettings(patterns=named) if named else None
+    return jobs.verify(directory=str(output), inputs=inputs, **more)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_was_exported_is_right(
+    sources: dict[str, Path], tmp_path: Path, to: str, name: str
+) -> None:
+    made = export(sources, tmp_path / "out", OPTIONS[name], to=to)
+    before = tree(tmp_path / "out")
+    alone, compared = verify(tmp_path / "out"), verify(tmp_path / "out", sources, execution=FOUR)
+    assert (alone.kind, alone.compared, compared.compared) == ("export", False, True)
+    for one in (alone, compared):
+        assert (one.documents, one.tokens, one.parts) == (made.documents, made.tokens, made.files)
+    assert tree(tmp_path / "out") == before
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("damage", ["flipped", "cut", "missing"])
+def test_damage_of_any_file_is_found(
+    sources: dict[str, Path], tmp_path: Path, to: str, damage: str
+) -> None:
+    whole = tmp_path / "whole"
+    export(sources, whole, OPTIONS["plain"], to=to)
+    names = [path.relative_to(whole) for path in whole.rglob("*") if path.is_file()]
+    of_parts = sorted(name for name in names if "train-" in name.name)
+    others = [name for name in names if "-of-" not in name.name and name.name != ".plan.json"]
+    held_out = sorted(name for name in names if "validation" in str(name) and "-of-" in name.name)
+    assert held_out
+    for name in (of_parts[0], of_parts[-1], held_out[0], *others):
+        output = shutil.copytree(whole, tmp_path / "out")
+        if damage == "missing":
+            (output / name).unlink()
+        elif damage == "cut":
+            (output / name).write_bytes((output / name).read_bytes()[:-1])
+        else:
+            flip(output / name)
+        for given in (None, sources):
+            with pytest.raises((InputError, VerificationError), match=name.name):
+                verify(output, given)
+        shutil.rmtree(output)
+
+
+def restate(output: Path) -> None:
+    """Let records and manifest say of every file what it is now: only its sources tell more."""
+
+    def now(file: Any) -> dict[str, Any]:
+        data = (output / (file["file"] if isinstance(file, dict) else file.file)).read_bytes()
+        return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+    def edit(value: dict[str, Any]) -> None:
+        records = [
+            replace(record, files=tuple(replace(file, **now(file)) for file in record.files))
+            for record in read_records(str(output), value["records"]["sha256"])
+        ]
+        write_records(str(output), records)
+        for file in (value["records"], *value["index"]):
+            file.update(now(file))
+        files = [file for record in records for file in record.files]
+        for half in ("training", "validation"):
+            own = [one.bytes for one in files if ("validation" in one.file) == (half != "training")]
+            value[half]["bytes"] = sum(own)
+
+    edit_manifest(output, edit)
+
+
+def edit_manifest(output: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    path = output / "manifest.json"
+    value = json.loads(path.read_bytes())
+    value.pop(CHECKSUM, None)
+    edit(value)
+    path.write_bytes(json_bytes(with_checksum(value)))
+
+
+def parts(output: Path, half: str = "train") -> list[Path]:
+    return sorted((output / "data").glob(f"{half}-*"))
+
+
+def rewrite(path: Path, edit: Callable[[list[dict[str, Any]]], object]) -> None:
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    edit(rows)
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+
+
+def swap(one: Path, other: Path) -> None:
+    data = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(data)
+
+
+EDITS: dict[str, Callable[[Path], object]] = {
+    "swapped parts": lambda out: swap(*parts(out)[:2]),
+    "swapped halves": lambda out: swap(parts(out)[0], parts(out, "validation")[0]),
+    "a row dropped": lambda out: rewrite(parts(out)[1], lambda rows: rows.pop(1)),
+    "a row twice": lambda out: rewrite(parts(out)[1], lambda rows: rows.insert(0, rows[0])),
+    "rows swapped": lambda out: rewrite(parts(out)[1], lambda rows: rows.reverse()),
+    "another id": lambda out: rewrite(parts(out)[1], lambda rows: rows[1]["input_ids"].reverse()),
+    "another name": lambda out: rewrite(parts(out)[1], lambda rows: rows[1].update(id="x")),
+    "another column": lambda out: rewrite(parts(out)[1], lambda rows: rows[1].update(lang="x")),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_forged_rows_are_found_where_the_sources_are_given(
+    sources: dict[str, Path], tmp_path: Path, edit: str
+) -> None:
+    output = tmp_path / "out"
+    export(sources, output, OPTIONS["plain"])
+    EDITS[edit](output)
+    with pytest.raises(VerificationError, match=r"-of-"):
+        verify(output)
+    restate(output)
+    with pytest.raises(VerificationError, match=r"(train|validation)-.*row \d+"):
+        verify(output, sources)
+
+
+@pytest.mark.parametrize("to", ["bin", "megatron", "litdata"])
+def test_other_ids_are_found_in_every_format(
+    sources: dict[str, Path], tmp_path: Path, to: str
+) -> None:
+    output = tmp_path / "out"
+    export(sources, output, OPTIONS["packed"], to=to)
+    path = sorted(output.glob("train-*.bin"))[1]
+    data = bytearray(path.read_bytes())
+    data[-2] ^= 1
+    path.write_bytes(data)
+    restate(output)
+    with pytest.raises(VerificationError, match=rf"{path.name}|row \d+"):
+        verify(output, sources)
+
+
+def test_the_part_the_row_and_the_document_are_named(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    export(sources, output, OPTIONS["plain"])
+    path = parts(output)[1]
+    name = pq.read_table(path).to_pylist()[2]["id"]
+    rewrite(path, lambda rows: rows[2]["input_ids"].append(1))
+    restate(output)
+    with pytest.raises(VerificationError, match=rf"{path.name}.*row 2.*{name}"):
+        verify(output, sources)
+
+
+@pytest.mark.parametrize("count", ["documents", "rows", "tokens"])
+def test_wrong_totals_are_found(sources: dict[str, Path], tmp_path: Path, count: str) -> None:
+    export(sources, tmp_path / "out", OPTIONS["plain"])
+    edit_manifest(tmp_path / "out", lambda value: value["training"].update({count: 1}))
+    for given in (None, sources):
+        with pytest.raises(VerificationError, match=count):
+            verify(tmp_path / "out", given)
+
+
+def test_an_edited_manifest_is_refused(sources: dict[str, Path], tmp_path: Path) -> None:
+    export(sources, tmp_path / "out", OPTIONS["plain"])
+    path = tmp_path / "out" / "manifest.json"
+    path.write_text(path.read_text().replace('"rows": ', '"rows": 1'))
+    with pytest.raises(InputError, match="checksum mismatch"):
+        verify(tmp_path / "out")
+
+
+def test_files_that_nobody_names_are_found(sources: dict[str, Path], tmp_path: Path) -> None:
+    for to in FORMATS:
+        output = tmp_path / to
+        export(sources, output, OPTIONS["plain"], to=to)
+        part = next(path for path in output.rglob("train-00000*"))
+        other = part.with_name(part.name.replace("00000-of-", "00099-of-"))
+        other.write_bytes(part.read_bytes())
+        with pytest.raises(VerificationError, match=other.name):
+            verify(output)
+
+
+def test_an_export_that_is_not_complete_is_refused(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    export(sources, tmp_path / "out", OPTIONS["plain"])
+    (tmp_path / "out" / "manifest.json").unlink()
+    for given in (None, sources):
+        with pytest.raises(InputError, match=r"no manifest\.json: no finished job left its output"):
+            verify(tmp_path / "out", given)
+
+
+def test_other_sources_are_refused(
+    ids: Callable[[str], Path], sources: dict[str, Path], tmp_path: Path
+) -> None:
+    export(sources, tmp_path / "out", OPTIONS["plain"])
+    for other in (
+        {"web": ids("web")},
+        {"web": ids("web"), "code": ids("edges")},
+        {"code": ids("web"), "web": ids("code")},
+        {**sources, "edges": ids("edges")},
+    ):
+        with pytest.raises((InputError, VerificationError), match=r"code|edges|source"):
+            verify(tmp_path / "out", other)
+
+
+def test_a_source_that_changed_is_named(sources: dict[str, Path], tmp_path: Path) -> None:
+    export(sources, tmp_path / "out", OPTIONS["plain"])
+    web = shutil.copytree(sources["web"], tmp_path / "web")
+    path = sorted((web / "data").glob("*"))[2]
+    flip(path)
+    with pytest.raises((InputError, VerificationError), match=path.name):
+        verify(tmp_path / "out", {**sources, "web": web})
