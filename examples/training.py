@@ -1,6 +1,6 @@
 """A small language model trained on what `bpe encode` and `bpe export` wrote, on the CPU.
 
-``python -m examples.training bin export/bin/train.bin --vocab-size 1000`` prints a loss that falls.
+``python -m examples.training bin export/bin/train-00000-of-00001.bin --vocab-size 1000`` prints a loss that falls.
 Each format is read as its own framework reads it; what follows is the same for all. It needs the
 packages of the extra ``examples``.
 """
@@ -31,7 +31,7 @@ _BATCH = 16
 
 
 def parquet(path: Path) -> Iterator[Ids]:
-    """The directory of `bpe encode`, as a stream of Hugging Face's datasets."""
+    """The directory of `bpe export --to parquet`, as a stream of Hugging Face's datasets."""
     from datasets import load_dataset
 
     for row in load_dataset(str(path), split="train", streaming=True):
@@ -40,7 +40,7 @@ def parquet(path: Path) -> Iterator[Ids]:
 
 def flat(path: Path) -> Iterator[Ids]:
     """A ``.bin`` without header, mapped into memory as nanoGPT does."""
-    kind = json.loads(path.with_name("export.json").read_bytes())["encoded"]["id_type"]
+    kind = json.loads(path.with_name("manifest.json").read_bytes())["id_type"]
     ids = np.memmap(path, dtype=kind, mode="r")
     for begin in range(0, len(ids), 1 << 16):
         yield ids[begin : begin + (1 << 16)].astype(np.int64)

@@ -190,32 +190,6 @@ def test_run_trains_and_encodes_the_same_mix(mixed: Path) -> None:
     assert not (mixed / "no").exists()
 
 
-def test_ids_are_exported_by_the_command_that_encodes(folder: Path) -> None:
-    encode = ("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json")
-    watch = ("encode", "--watch", "in", *encode[3:])
-    to = (*encode, "--validation", "30%", "--to", "bin", "--output", "to")
-    done = bpe(*to, "--one-file", cwd=folder).stdout.splitlines()
-    assert [line.split()[0] for line in done if line[0] != " "] == ["encoded", "exported", "held"]
-    assert done[1].split(": ")[0].strip() == "to/encoded"
-    assert sorted(path.name for path in (folder / "to").iterdir()) == [
-        *(".plan.json", "encoded", "export.json", "train.bin", "validation"),
-    ]
-    verified = bpe("verify", "to", "--input", "docs.jsonl", cwd=folder).stdout
-    assert verified.count("verified") == 3
-    assert "every document decodes to its own bytes" in verified
-    assert verified.count("its ids are those of the encoded corpus") == 2
-    shutil.rmtree(folder / "to" / "encoded")
-    verified = bpe("verify", "to", cwd=folder).stdout
-    assert verified.count("as export.json says") == 2
-    for arguments, message in (
-        ((*encode, "--output", "never", "--one-file"), "--one-file goes with --to FORMAT"),
-        ((*watch, "--output", "never", "--to", "bin"), "--to goes with --input: what a watch has"),
-        ((*to, "--with-id", "--overwrite"), "--with-id goes with --to mds, not bin"),
-    ):
-        assert message in bpe(*arguments, cwd=folder, status=2).stderr
-    assert not (folder / "never").exists()
-
-
 def test_run_refuses_before_it_counts_what_encoding_would_refuse(folder: Path) -> None:
     (folder / "run.yaml").write_text(
         "input: docs.jsonl\noutput: ran\nvocab_size: 260\nappend_token: <eos>\n"

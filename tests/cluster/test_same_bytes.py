@@ -36,19 +36,26 @@ def test_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
     job.verify(tmp_path / "out", on_prism)
 
 
-@pytest.mark.parametrize("to", [("megatron", "--one-file"), ("mds", "--with-id")])
+EXPORTS = {
+    "megatron": ("--to", "megatron", "--pack", "16", "--shuffle", "3", "--validation", "30%"),
+    "mds": ("--to", "mds", "--with-id", "--max-tokens", "9"),
+    "parquet": ("--to", "parquet", "--pack", "16", "--token-budget", "900", "--shuffle", "3"),
+}
+
+
+@pytest.mark.parametrize("options", EXPORTS.values(), ids=EXPORTS)
 def test_an_export_on_prism(
-    job: Job, on_prism: Submission, tmp_path: Path, to: tuple[str, ...]
+    job: Job, on_prism: Submission, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     job.run(tmp_path / "out", HERE)
     ids = tmp_path / "out" / "encoded"
     for folder, submission in (("here", HERE), ("there", on_prism)):
-        output = ("--output", tmp_path / folder)
-        bpe("export", ids, "--to", *to, *output, "-q", *submission.options, seconds=SECONDS)
+        output = ("--output", tmp_path / folder, "-q")
+        bpe("export", ids, *options, *output, *submission.options, seconds=SECONDS)
     here, there = tree(tmp_path / "here"), tree(tmp_path / "there")
     del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
     assert there == here
-    checked = ("verify", tmp_path / "there", "--encoded", ids, "-q")
+    checked = ("verify", tmp_path / "there", "--input", ids, "-q")
     bpe(*checked, *on_prism.options, seconds=SECONDS)
 
 

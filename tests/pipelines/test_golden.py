@@ -42,15 +42,16 @@ COMMANDS = (
     f"encode shuffled {ALL} --shuffle 7 --validation 30% --pack 16 {END}",
     f"encode mixed {MIX} --token-budget 900 {END}",
     f"encode mixed-shuffled {MIX} --shuffle 3 --pack 16 --packing best-fit {PAD} {END}",
-    f"encode to-mds {ALL} --to mds --shard-size 900 --validation 30%",
     "export bin documents --to bin",
-    "export llm.c ends --to bin --header llm.c --one-file",
-    "export bin-packed packed --to bin --validation",
-    "export megatron chunks --to megatron",
-    "export megatron-one documents --to megatron --one-file",
-    "export mds chunks --to mds --with-id --shard-size 900",
-    "export mds-dropped dropped --to mds",
-    "export litdata padded --to litdata --shard-size 900",
+    "export llm.c ends --to bin --header llm.c --pack 33 --shuffle 4",
+    "export megatron ends --to megatron --max-tokens 7 --validation 25%",
+    "export mds documents --to mds --with-id --shard-size 900 --shuffle 5",
+    "export mds-padded ends --to mds --pack 33 --pack-remainder pad --pad-token '<|end|>'",
+    "export litdata ends --to litdata --pack 33 --pack-remainder drop --shard-size 900",
+    "export parquet kept --to parquet --pack 50 --add-column cu_seqlens --validation 30%",
+    "export fitted kept --to parquet --pack 50 --packing best-fit --shuffle 1",
+    "export blend web=documents code=kept --to parquet --mix web=70% --mix code=30% "
+    "--token-budget 3k --mix-seed 2",
 )
 _OF_THE_WRITER = ("bytes", "sha256", "checksum")  # another pyarrow compresses otherwise
 
@@ -79,7 +80,7 @@ def short_hash(*parts: bytes) -> str:
 def hashes(output: Path) -> dict[str, str]:
     """What a command left in a directory, but plans and times, which are hidden files."""
     paths = sorted(path for path in output.rglob("*") if path.is_file() and path.name[0] != ".")
-    manifests = [path for path in paths if path.name in ("manifest.json", "export.json")]
+    manifests = [path for path in paths if path.name in ("manifest.json",)]
     values = [without(json.loads(path.read_bytes())) for path in manifests]
     data = [
         part
@@ -102,8 +103,10 @@ def run(folder: Path, command: str) -> dict[str, str]:
     verb, output, *rest = shlex.split(command)
     if verb == "encode":
         rest += ["--tokenizer", "tokenizer.json", "--split-size", "700"]
-    elif not (folder / rest[0]).exists():  # this test alone was asked for
-        run(folder, next(one for one in COMMANDS if one.split()[:2] == ["encode", rest[0]]))
+    for source in (one.rpartition("=")[2] for one in rest if verb == "export"):
+        made = [one for one in COMMANDS if one.split()[:2] == ["encode", source]]
+        if made and not (folder / source).exists():  # this test alone was asked for
+            run(folder, made[0])
     bpe(verb, *rest, "--output", output, "--workers", "2", "--quiet", cwd=folder)
     return hashes(folder / output)
 
