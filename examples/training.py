@@ -1,6 +1,6 @@
 """A small language model trained on what `bpe encode` and `bpe export` wrote, on the CPU.
 
-``python -m examples.training bin export/bin/train-00000-of-00001.bin --vocab-size 1000`` prints a loss that falls.
+``python -m examples.training mds export/mds --vocab-size 1000`` prints a loss that falls.
 Each format is read as its own framework reads it; what follows is the same for all. It needs the
 packages of the extra ``examples``.
 """

@@ -245,7 +245,7 @@ def packed(
     """Rows cut out of the stream of all ids, with the units in which they begin."""
     size = options.pack or 0
     pieces: dict[int, list[Piece]] = defaultdict(list)
-    begins_in: dict[int, int] = {}
+    begins_in: dict[int, int] = dict(enumerate(unit[:1]))  # the first row, of the first document
     begin = 0
     for number, one in zip(unit, half, strict=True):
         end = begin + len(one.ids)
@@ -258,8 +258,10 @@ def packed(
         begin = end
     if pieces and begin < len(pieces) * size and options.pack_remainder == "drop":
         del pieces[len(pieces) - 1]
-    begins_in[0] = unit[0] if unit else 0  # the first documents may be empty
-    return [(begins_in[row], packed_row(pieces[row], options, pad)) for row in sorted(pieces)]
+    first = unit[0] if unit else 0  # where all documents are empty
+    return [
+        (begins_in.get(row, first), packed_row(pieces[row], options, pad)) for row in sorted(pieces)
+    ]
 
 
 def fitted(documents: Sequence[Document], options: Options, pad: int | None) -> list[Row]:

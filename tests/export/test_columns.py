@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import AutoTokenizer
 
-import bpe as library
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests.export.exports import export, export_and_check, found
 from tests.export.oracle import Options
-from tests.pipelines.corpora import encode, sentence
+from tests.pipelines.corpora import encode, sentence, small_tokenizer
 from tests.pipelines.test_keep import jsonl
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ def test_other_ids_are_refused(ids: Callable[[str], Path], tmp_path: Path) -> No
     with pytest.raises(ConfigError, match=r"uint32.*uint16|uint16.*uint32"):
         export({"web": ids("web"), "wide": wide}, tmp_path / "out")
     path = tmp_path / "other.json"
-    library.train(library.count_pretokens(["other text"]), vocab_size=258).save(path)
+    small_tokenizer(path)
+    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
     other = encoded(tmp_path / "other", path, [{}] * 5)
     with pytest.raises(ConfigError, match="tokenizer"):
         export({"web": ids("web"), "other": other}, tmp_path / "out")

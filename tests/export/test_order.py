@@ -70,14 +70,15 @@ def test_an_exchange_of_two_levels_gives_the_same(
         ("rows", Options(shuffle=1, validation="20%")),
         ("packed", Options(shuffle=2, pack=16, mix={"web": "1/2", "edges": "1/4", "code": "1/4"})),
     ):
-        more = {"fan_in": fan_in, "execution": TWO}
-        export_and_check(sources, tmp_path / name, options, unit_tokens=60, **more)
+        export_and_check(
+            *(sources, tmp_path / name, options), unit_tokens=60, fan_in=fan_in, execution=TWO
+        )
 
 
 @examples(10)
 @given(
     seed=st.integers(0, 2**63 - 1),
-    unit_tokens=st.sampled_from([1, 7, 100, 10**6]),
+    unit_tokens=st.sampled_from([20, 100, 10**6]),
     validation=st.sampled_from(["0", "0.5", "0.99"]),
 )
 def test_any_seed(

@@ -212,7 +212,7 @@ def large(ids: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.mark.parametrize("name", KILLED)
 def test_an_export_that_was_killed_goes_on(large: Path, tmp_path: Path, name: str) -> None:
-    arguments = [large, name]
+    arguments: list[Path | str] = [large, name]
     assert not run_until(SCRIPT, arguments, tmp_path / "undisturbed", "none", 1)
     whole, output = tree(tmp_path / "undisturbed"), tmp_path / "out"
     files = len(whole)

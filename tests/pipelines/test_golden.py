@@ -50,8 +50,10 @@ COMMANDS = (
     "export litdata ends --to litdata --pack 33 --pack-remainder drop --shard-size 900",
     "export parquet kept --to parquet --pack 50 --add-column cu_seqlens --validation 30%",
     "export fitted kept --to parquet --pack 50 --packing best-fit --shuffle 1",
-    "export blend web=documents code=kept --to parquet --mix web=70% --mix code=30% "
-    "--token-budget 3k --mix-seed 2",
+    (
+        "export blend web=documents code=kept --to parquet --mix web=70% --mix code=30% "
+        "--token-budget 3k --mix-seed 2"
+    ),
 )
 _OF_THE_WRITER = ("bytes", "sha256", "checksum")  # another pyarrow compresses otherwise
 
@@ -80,7 +82,7 @@ def short_hash(*parts: bytes) -> str:
 def hashes(output: Path) -> dict[str, str]:
     """What a command left in a directory, but plans and times, which are hidden files."""
     paths = sorted(path for path in output.rglob("*") if path.is_file() and path.name[0] != ".")
-    manifests = [path for path in paths if path.name in ("manifest.json",)]
+    manifests = [path for path in paths if path.name == "manifest.json"]
     values = [without(json.loads(path.read_bytes())) for path in manifests]
     data = [
         part
