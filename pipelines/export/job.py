@@ -302,9 +302,21 @@ def check_export(directory: str, manifest: ExportManifest) -> None:
         for file in record.files:
             check_file(directory, file)
     check_index(directory, manifest, records)
-    tokenizer = storage.digest(join(directory, TOKENIZER))
-    if tokenizer.sha256 != manifest.tokenizer.sha256:
-        raise InputError(f"{join(directory, TOKENIZER)} is not the tokenizer of the manifest")
+    check_tokenizer(directory, manifest)
+
+
+def check_tokenizer(directory: str, manifest: ExportManifest) -> None:
+    """Refuse another tokenizer beside the rows than theirs.
+
+    Raises:
+        VerificationError: it is another, or damaged.
+        InputError: it is missing.
+    """
+    path = join(directory, TOKENIZER)
+    if storage.digest(path).sha256 != manifest.tokenizer.sha256:
+        raise VerificationError(
+            f"{path} is not the tokenizer of the manifest: make it again with `resume`"
+        )
 
 
 def check_index(directory: str, manifest: ExportManifest, records: Sequence[Record]) -> None:

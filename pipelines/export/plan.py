@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
-    from pipelines.export.manifest import ExportManifest
+    from pipelines.export.manifest import ExportManifest, PinnedSource
     from pipelines.settings import ExportSettings
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
@@ -263,14 +263,14 @@ def plan_again(
     )
 
 
-def check_pins(plan: ExportPlan, pins: Sequence[Pin], path: str) -> None:
-    """Refuse pinned parts other than those of the plan.
+def check_pins(sources: Sequence[PinnedSource], pins: Sequence[Pin], path: str) -> None:
+    """Refuse pinned parts other than those of the manifest.
 
     Raises:
         InputError: they are others: their file was changed.
     """
-    for number, source in enumerate(plan.sources):
-        if _source(number, source.name, source.directory, pins) != source:
+    for number, source in enumerate(sources):
+        if _source(number, source.name, "", pins).pins != source.pins:
             raise InputError(
                 f"{path}: the pinned parts of the source {source.name} are not those of the "
                 "manifest: the file was changed or damaged: export again with `overwrite`"

@@ -119,6 +119,7 @@ class _Part:
     def __init__(self, plan: ExportPlan, pin: Pin, *, verify: bool) -> None:
         self._pin = pin
         source = plan.sources[pin.source]
+        self._directory = source.directory
         self._path = join(source.directory, pin.file)
         self._name = f"{self._path} (source {source.name})"
         self._verify = verify
@@ -128,8 +129,8 @@ class _Part:
             self._file = storage.open_binary(self._path)
         except InputError as error:
             raise InputError(
-                f"{error}: it was there when the export began: put it back, or begin again with "
-                "`overwrite`"
+                f"{error}: it was there when the export began: check it with bpe verify "
+                f"{self._directory}, or begin again with `overwrite`"
             ) from error
         try:
             self._check_size(self._file.size())
@@ -140,7 +141,7 @@ class _Part:
                 self._check_digest(hashlib.sha256(data).hexdigest())
             elif self._verify:
                 self._check_digest(storage.digest(self._path).sha256)
-            with _damage(self._name):
+            with _damage(self._name, self._directory):
                 self._parquet = pq.ParquetFile(source, page_checksum_verification=True)
         except BaseException:
             self._file.close()
@@ -171,7 +172,7 @@ class _Part:
         for group in range(self._parquet.metadata.num_row_groups):
             if stopped():
                 raise StoppedError
-            with _damage(self._name):
+            with _damage(self._name, self._directory):
                 table = self._parquet.read_row_group(
                     group, columns=list(columns), use_threads=False
                 )
@@ -194,18 +195,20 @@ class _Part:
     def _changed(self, how: str) -> InputError:
         return InputError(
             f"{self._name} was changed since the export began, or is damaged: {how}: check it with "
-            "bpe verify, or begin again with `overwrite`"
+            f"bpe verify {self._directory}, or begin again with `overwrite`"
         )
 
 
 @contextlib.contextmanager
-def _damage(name: str) -> Iterator[None]:
+def _damage(name: str, directory: str) -> Iterator[None]:
     """Name the part in errors of Arrow."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
-        raise InputError(f"{name}: damaged: {said}: check it with bpe verify") from error
+        raise InputError(
+            f"{name}: damaged: {said}: check it with bpe verify {directory}"
+        ) from error
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
@@ -218,5 +221,5 @@ def _check_documents(plan: ExportPlan, pin: Pin, documents: int) -> None:
         path = join(plan.sources[pin.source].directory, pin.file)
         raise InputError(
             f"{path}: it holds {documents:,} documents, its manifest says {pin.documents:,}: check "
-            "it with bpe verify"
+            f"it with bpe verify {plan.sources[pin.source].directory}"
         )

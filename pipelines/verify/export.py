@@ -20,7 +20,7 @@ from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.choose import Pass, read_selection
 from pipelines.export.exchange import FAN_IN
-from pipelines.export.job import NAMES, check_index, half_totals, stages
+from pipelines.export.job import NAMES, check_index, check_tokenizer, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Comparison, tally
@@ -279,14 +279,15 @@ def verify_export(
     root = storage.located(directory)
     manifest = read_export(root)
     records = read_records(root, manifest.records.sha256)
+    check_tokenizer(root, manifest)
     _check_totals(root, manifest, records)
     check_index(root, manifest, records)
     _check_names(root, manifest, records)
     run = uuid.uuid4().hex
+    check_pins(manifest.sources, read_pins(root, run), join(root, PINS))
     plan, reads = None, [root]
     if sources is not None:
         plan = plan_again(manifest, parse_sources(sources), root)
-        check_pins(plan, read_pins(root, run), join(root, PINS))
         reads += [source.directory for source in plan.sources]
     with tempfile.TemporaryDirectory(prefix="bpe-verify-") as system:
         place = temp or (system if workers_of(options(execution)).here else join(root, WORK))

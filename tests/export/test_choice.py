@@ -174,7 +174,7 @@ def test_what_cannot_be_mixed_is_refused(
         ({"mix": ("web=70%", "web=30%")}, "web is given twice"),
         ({"mix": ("web=50%", "code=49.9999999%")}, r"add up to 99\.9999999%, not to 100%"),
         ({"mix": ("web=1/3", "code=1/2")}, "add up to 5/6, not to 100%"),
-        ({"mix": ("web",)}, "'' is not a share"),
+        ({"mix": ("web",)}, "write NAME=SHARE"),
         ({"mix": ("web=1/0",)}, "'1/0' is not a share"),
         ({"mix": ("web=1", "code=0")}, "`mix` code=0: leave the source out"),
         ({"mix": ("=100%",)}, "write NAME=SHARE, such as web=70%"),

@@ -99,9 +99,11 @@ def test_the_summary_says_what_was_made(folder: Path) -> None:
         validation="20%", pack=16, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
     )
     check(sources, folder / "out", options, unit_tokens=1 << 24)
-    train = oracle.halves(oracle.read(sources), options)["train"]
-    assert summary["documents"] == len(train)
-    assert summary["tokens"] == sum(len(one.ids) for one in train)
+    halves = oracle.halves(oracle.read(sources), options)
+    train = halves["train"]
+    assert summary["documents"] == sum(map(len, halves.values()))
+    assert summary["tokens"] == sum(len(one.ids) for half in halves.values() for one in half)
+    assert summary["validation_documents"] == len(halves["validation"])
     said = run(folder, *arguments, *mix, "--overwrite")
     for name in sources:
         taken = sum(len(one.ids) for one in train if one.source_name == name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,6 +42,8 @@ def test_packed_documents_that_nothing_separates_are_warned_of(tmp_path: Path) -
     encode = ("encode", "--input", corpus.folder, "--tokenizer", "model/tokenizer.json", "-q")
     bpe(*encode, "--output", "glued", cwd=tmp_path)
     bpe(*encode, "--output", "ended", "--append-token", "eos", cwd=tmp_path)
+    for name in ("glued", "ended"):
+        shutil.copy(tmp_path / "model" / "tokenizer_config.json", tmp_path / name)
     for name, rows, warned in (
         ("glued", ("--pack", "16"), True),
         ("ended", ("--pack", "16"), False),

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bpe.files import CHECKSUM, with_checksum
-from pipelines.errors import InputError, VerificationError
+from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.output.names import json_bytes
 from pipelines.settings import InputSettings
 from pipelines.stage.record import read_records, write_records
@@ -86,7 +86,7 @@ def test_damage_of_any_file_is_found(
         if damage == "missing":
             (output / name).unlink()
         elif damage == "cut":
-            (output / name).write_bytes((output / name).read_bytes()[:-1])
+            (output / name).write_bytes((output / name).read_bytes()[:-2])
         else:
             flip(output / name)
         for given in (None, sources):
@@ -149,7 +149,10 @@ EDITS: dict[str, Callable[[Path], object]] = {
     "a row dropped": lambda out: rewrite(parts(out)[1], lambda rows: rows.pop(1)),
     "a row twice": lambda out: rewrite(parts(out)[1], lambda rows: rows.insert(0, rows[0])),
     "rows swapped": lambda out: rewrite(parts(out)[1], lambda rows: rows.reverse()),
-    "another id": lambda out: rewrite(parts(out)[1], lambda rows: rows[1]["input_ids"].reverse()),
+    "another id": lambda out: rewrite(
+        parts(out)[1],
+        lambda rows: max(rows, key=lambda row: len(row["input_ids"]))["input_ids"].reverse(),
+    ),
     "another name": lambda out: rewrite(parts(out)[1], lambda rows: rows[1].update(id="x")),
     "another column": lambda out: rewrite(parts(out)[1], lambda rows: rows[1].update(lang="x")),
 }
@@ -245,7 +248,7 @@ def test_other_sources_are_refused(
         {"code": ids("web"), "web": ids("code")},
         {**sources, "edges": ids("edges")},
     ):
-        with pytest.raises((InputError, VerificationError), match=r"code|edges|source"):
+        with pytest.raises((ConfigError, InputError, VerificationError), match=r"code|edges|source"):
             verify(tmp_path / "out", other)
 
 
