@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bpe.training_report import MixedSource
     from pipelines.corpus.inputs import PassedOver
     from pipelines.corpus.mix import Mix
-    from pipelines.export.choose import Taken
+    from pipelines.taken import Taken
 
 
 @dataclass(frozen=True, kw_only=True)

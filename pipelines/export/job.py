@@ -46,7 +46,7 @@ from pipelines.output.names import (
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import metric, options
 from pipelines.stage.directory import Names, decide, plan_file, prepare
-from pipelines.stage.job import StagedJob, run_stages
+from pipelines.stage.job import run_stages
 from pipelines.stage.record import (
     RECORDS,
     StoredFile,
@@ -55,7 +55,7 @@ from pipelines.stage.record import (
     write_record,
     write_records,
 )
-from pipelines.stage.stage import WORK
+from pipelines.stage.stage import WORK, StagedJob
 from pipelines.storage import join
 from pipelines.summaries import ExportSummary
 

@@ -10,12 +10,12 @@ from bpe._codec import decode, encode
 from bpe.files import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.export.choose import Taken
 from pipelines.option import changed
 from pipelines.output.names import MANIFEST, read_manifest_object
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import StoredFile
 from pipelines.storage import join
+from pipelines.taken import Taken
 
 KIND = "export"
 VERSION = 2

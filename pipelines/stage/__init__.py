@@ -5,6 +5,6 @@ record of them.
 
 - `record`: what was made of a unit, and whether its files are still the same.
 - `directory`: whose output directory it is, and the plan in it.
-- `stage`: what a stage is (`Stage`), and making one unit of it.
+- `stage`: what a stage and a job of stages are, and making one unit.
 - `beam`: stages as steps of a pipeline; `job`: running them for a command.
 """

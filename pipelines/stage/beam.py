@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pipelines.failures import Failures
-    from pipelines.stage.job import StagedJob
-    from pipelines.stage.stage import Stage, Unit
+    from pipelines.stage.stage import Stage, StagedJob, Unit
 
 
 class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types

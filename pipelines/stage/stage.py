@@ -7,14 +7,17 @@ grows with the corpus is read from files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pipelines.errors import InputError
+from pipelines.output.names import MANIFEST
 from pipelines.stage.record import Record, finished, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from typing_extensions import Self
 
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import StoredFile
@@ -133,3 +136,52 @@ def in_order(stage: Stage, records: Iterable[Record]) -> list[Record]:
             f"{stage.name}: {min(found)} is no unit of this job: run it again with `overwrite`"
         )
     return ordered
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedJob:
+    """A job of stages; small, and picklable.
+
+    Attributes:
+        directory: of the output.
+        run: the id of this run of the job.
+        counters_path: the file of progress slots on this machine; None where nobody watches.
+        name: of the kind of job.
+        last_file: the file that makes the output complete; empty where a job writes none.
+    """
+
+    directory: str
+    run: str
+    counters_path: str | None = None
+    name: ClassVar[str]
+    last_file: ClassVar[str] = MANIFEST
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a runner's web UI shows of it."""
+        return {"output": self.directory}
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """In order."""
+        raise NotImplementedError
+
+    def begin(self) -> bool:
+        """Plan the job and prepare its directory, in a worker; False where all is done already.
+
+        Raises:
+            JobError: the job cannot be done; the class says why.
+        """
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Write the last file, when all stages are folded.
+
+        Raises:
+            JobError: something is missing; the class says what.
+        """
+        raise NotImplementedError
+
+    def watched(self, counters_path: str | None) -> Self:
+        """The same job, whose workers tell their progress to a file of slots."""
+        return replace(self, counters_path=counters_path)

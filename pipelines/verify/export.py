@@ -29,9 +29,9 @@ from pipelines.export.rows import flat
 from pipelines.export.source import read_blocks
 from pipelines.output.names import MANIFEST, TRAIN, VALIDATION, json_bytes
 from pipelines.run import options
-from pipelines.stage.job import StagedJob, run_stages
+from pipelines.stage.job import run_stages
 from pipelines.stage.record import check_file, read_records
-from pipelines.stage.stage import WORK, Made, Unit
+from pipelines.stage.stage import WORK, Made, StagedJob, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 

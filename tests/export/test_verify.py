@@ -248,7 +248,7 @@ def test_other_sources_are_refused(
         {"code": ids("web"), "web": ids("code")},
         {**sources, "edges": ids("edges")},
     ):
-        with pytest.raises(JobError, match="code|edges|source"):
+        with pytest.raises(JobError, match=r"code|edges|source"):
             verify(tmp_path / "out", other)
 
 
