@@ -280,7 +280,7 @@ def check_pins(sources: Sequence[PinnedSource], pins: Sequence[Pin], path: str) 
 def glued(sources: Mapping[str, str], settings: ExportSettings, tokenizer: Tokenizer) -> str:
     """The warning that packed documents follow each other without a token between; or nothing."""
     end = tokenizer.roles.tokens.get("eos")
-    if not settings.joins or end is None:
+    if settings.pack is None or end is None:
         return ""
     without = [
         name

@@ -61,7 +61,7 @@ class ShardedPart(PartWriter):
         while begin < len(batch):
             room = limit - self._used
             end = int(np.searchsorted(ends, before + room, side="right"))
-            if end == begin and self._used == self._head:
+            if end <= begin and self._used == self._head:  # larger than a file may be
                 end = begin + 1
             if end > begin:
                 self._held.append(batch.slice(begin, end - begin))

@@ -105,13 +105,25 @@ def test_held_out_documents_are_never_chosen_and_change_no_order(
     assert not held_out & set(names(tmp_path / "out"))
 
 
+@pytest.mark.parametrize("bins", [1, 3])
+def test_a_coarser_histogram_chooses_the_same(
+    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bins: int
+) -> None:
+    monkeypatch.setattr("pipelines.export.choose.BINS", bins)
+    sources = {"edges": ids("edges"), "code": ids("code"), "web": ids("web")}
+    mix = {"edges": "1/7", "code": "2/7", "web": "4/7"}
+    for budget in (1, 700, 3333):
+        options = Options(mix=mix, token_budget=budget, validation="10%")
+        check_plainly(sources, tmp_path / str(budget), options)
+
+
 @pytest.mark.parametrize("shuffle", [None, 4])
 def test_of_equal_documents_the_first_are_taken(
     ids: Callable[[str], Path], tmp_path: Path, shuffle: int | None
 ) -> None:
     for budget in range(1, 1200, 199):
         options = Options(token_budget=budget, shuffle=shuffle)
-        export_and_check({"twins": ids("twins")}, tmp_path / str(budget), options)
+        check_plainly({"twins": ids("twins")}, tmp_path / str(budget), options)
 
 
 @examples(15)

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import AutoTokenizer
 
+import bpe
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests.export.exports import export, export_and_check, found
 from tests.export.oracle import Options
-from tests.pipelines.corpora import encode, sentence, small_tokenizer
+from tests.pipelines.corpora import encode, sentence
 from tests.pipelines.test_keep import jsonl
 
 if TYPE_CHECKING:
@@ -82,10 +83,9 @@ def test_other_ids_are_refused(ids: Callable[[str], Path], tmp_path: Path) -> No
     wide = encoded(tmp_path / "wide", model, [{}] * 5, id_type="uint32")
     with pytest.raises(ConfigError, match=r"uint32.*uint16|uint16.*uint32"):
         export({"web": ids("web"), "wide": wide}, tmp_path / "out")
-    path = tmp_path / "other.json"
-    small_tokenizer(path)
-    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
-    other = encoded(tmp_path / "other", path, [{}] * 5)
+    tokenizer = bpe.train(bpe.count_pretokens(["the quick"]), vocab_size=260)
+    tokenizer.save(tmp_path / "other.json")
+    other = encoded(tmp_path / "other", tmp_path / "other.json", [{}] * 5)
     with pytest.raises(ConfigError, match="tokenizer"):
         export({"web": ids("web"), "other": other}, tmp_path / "out")
     assert not (tmp_path / "out").exists()

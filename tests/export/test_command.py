@@ -100,10 +100,12 @@ def test_the_summary_says_what_was_made(folder: Path) -> None:
     )
     check(sources, folder / "out", options, unit_tokens=1 << 24)
     halves = oracle.halves(oracle.read(sources), options)
-    train = halves["train"]
-    assert summary["documents"] == sum(map(len, halves.values()))
-    assert summary["tokens"] == sum(len(one.ids) for half in halves.values() for one in half)
-    assert summary["validation_documents"] == len(halves["validation"])
+    train, held_out = halves["train"], halves["validation"]
+    tokens = {half: sum(len(one.ids) for one in some) for half, some in halves.items()}
+    assert summary["documents"] == len(train) + len(held_out)
+    assert summary["tokens"] == sum(tokens.values())
+    assert summary["validation_documents"] == len(held_out)
+    assert summary["validation_tokens"] == tokens["validation"]
     said = run(folder, *arguments, *mix, "--overwrite")
     for name in sources:
         taken = sum(len(one.ids) for one in train if one.source_name == name)

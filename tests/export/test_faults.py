@@ -46,10 +46,11 @@ def test_packed_documents_that_nothing_separates_are_warned_of(tmp_path: Path) -
         shutil.copy(tmp_path / "model" / "tokenizer_config.json", tmp_path / name)
     for name, rows, warned in (
         ("glued", ("--pack", "16"), True),
+        ("glued", ("--pack", "32", "--packing", "best-fit"), True),
         ("ended", ("--pack", "16"), False),
         ("glued", ("--max-tokens", "16"), False),
     ):
-        output = ("--output", f"{name}{len(rows[0])}")
+        output = ("--output", f"{name}{len(rows[0])}-{rows[1]}")
         done = bpe("export", name, "--to", "bin", *output, *rows, cwd=tmp_path)
         assert ("--append-token" in done.stdout) == warned, done.stdout
     bpe(*train, "--overwrite", cwd=tmp_path)  # whose tokenizer has no such token

@@ -75,6 +75,24 @@ def test_an_exchange_of_two_levels_gives_the_same(
         )
 
 
+def test_less_memory_gives_the_same(
+    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sorted runs of a few documents, portions of a few ids, and parts that are read twice."""
+    for name, value in (
+        ("spill.RUN_BYTES", 500),
+        ("exchange._PORTION_IDS", 30),
+        ("exchange._PORTION_DOCUMENTS", 3),
+        ("source._IN_MEMORY", 0),
+    ):
+        monkeypatch.setattr(f"pipelines.export.{name}", value)
+    sources = {name: ids(name) for name in ("edges", "web", "code")}
+    for number, options in enumerate(
+        (Options(shuffle=1, validation="20%"), Options(shuffle=2, pack=16), Options(pack=300))
+    ):
+        check_plainly(sources, tmp_path / str(number), options, fan_in=5)
+
+
 @examples(10)
 @given(
     seed=st.integers(0, 2**63 - 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import pytest
 
 from pipelines.errors import InputError, OutputError
 from tests.cli.process import bpe
-from tests.export.exports import FORMATS, check, export, export_and_check
+from tests.export.exports import FORMATS, check, export, export_and_check, export_plainly
 from tests.export.oracle import Options
 from tests.pipelines.corpora import encode, sentence, tree, write_jsonl
 from tests.pipelines.killing import run_until
@@ -18,6 +19,8 @@ from tests.pipelines.killing import run_until
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pipelines.settings import ExportFormat
 
 SHUFFLED = Options(
     shuffle=5, validation="20%", pack=16, mix={"web": "60%", "code": "40%"}, token_budget=3000
@@ -104,20 +107,22 @@ def test_other_settings_are_another_export(
     check(sources, tmp_path / "out", other)
 
 
-def test_another_export_is_overwritten_and_what_is_foreign_stays(
+def test_another_export_is_overwritten_and_what_is_foreign_is_refused(
     sources: dict[str, Path], tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
     export(sources, output, SHUFFLED, to="mds")
-    (output / "notes.txt").write_text("mine")
     export(sources, output, PLAIN, to="bin", overwrite=True)
     export(sources, tmp_path / "new", PLAIN, to="bin")
-    assert tree(output) == {**tree(tmp_path / "new"), "notes.txt": b"mine"}
+    assert tree(output) == tree(tmp_path / "new")
+    (output / "notes.txt").write_text("mine")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes.txt").write_text("mine")
-    for overwrite in (False, True):
+    for directory, again in itertools.product((output, tmp_path / "foreign"), (False, True)):
+        before = tree(directory)
         with pytest.raises(OutputError, match=r"notes\.txt"):
-            export(sources, tmp_path / "foreign", overwrite=overwrite)
+            export(sources, directory, PLAIN, to="bin", overwrite=again)
+        assert tree(directory) == before
 
 
 # What was pinned
@@ -183,62 +188,68 @@ def watched(output: Path, model: Path, folder: Path, name: str) -> None:
     bpe("encode", "--watch", folder, "--tokenizer", model, "--output", output, *stop)
 
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from pipelines.settings import ExportSettings
-from tests.export.exports import export
-from tests.export.test_resume import KILLED
-from tests.pipelines.corpora import TWO
-
-export({"ids": Path(sys.argv[1])}, Path(sys.argv[3]), KILLED[sys.argv[2]],
-       to=sys.argv[2].split()[0], unit_tokens=2000, execution=TWO, resume=True)
-"""
-KILLED = {
-    "parquet": Options(pack=64),
-    "parquet shuffled": Options(pack=64, shuffle=3, validation="10%"),
-    "mds chosen": Options(shuffle=3, token_budget=150_000),
+STOPPED: dict[str, tuple[ExportFormat, Options]] = {
+    "in order": ("parquet", PLAIN),
+    "shuffled": ("mds", Options(shuffle=3, validation="10%", max_tokens=9)),
+    "mixed": ("megatron", SHUFFLED),
 }
 
 
-@pytest.fixture(scope="module")
-def large(ids: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("large")
-    texts = ["the quick brown fox jumps over the lazy dog " * (i % 20) for i in range(1500)]
-    corpus = write_jsonl(folder / "in" / "docs.jsonl", texts)
-    encode(corpus.inputs(split_size=20_000), ids("web") / "tokenizer.json", folder / "ids")
-    return folder / "ids"
+@pytest.mark.parametrize("name", STOPPED)
+@pytest.mark.parametrize("damage", [False, True], ids=["", "damaged"])
+def test_an_export_that_was_stopped_goes_on(
+    sources: dict[str, Path], tmp_path: Path, *, name: str, damage: bool
+) -> None:
+    """After any number of units; also where a bit of each file that these left was flipped."""
+    to, options = STOPPED[name]
+    units = export_plainly(sources, tmp_path / "whole", options, to=to)
+    for stop in range(0, units, max(units // 5, 1)):
+        output = tmp_path / str(stop)
+        assert export_plainly(sources, output, options, to=to, stop=stop) == stop
+        if damage:
+            flip_all(output)
+        made = export_plainly(sources, output, options, to=to, resume=True)
+        assert made >= units - stop if damage else made == units - stop
+        assert tree(output) == tree(tmp_path / "whole"), stop
 
 
-@pytest.mark.parametrize("name", KILLED)
-def test_an_export_that_was_killed_goes_on(large: Path, tmp_path: Path, name: str) -> None:
-    arguments: list[Path | str] = [large, name]
-    assert not run_until(SCRIPT, arguments, tmp_path / "undisturbed", "none", 1)
-    whole, output = tree(tmp_path / "undisturbed"), tmp_path / "out"
-    files = len(whole)
-    killed = [
-        run_until(SCRIPT, arguments, output, "**/*", count)
-        for count in (3, files // 4, files // 2, files * 3 // 4)
-    ]
-    assert any(killed)
-    assert not run_until(SCRIPT, arguments, output, "none", 1)
-    assert tree(output) == whole
-
-
-@pytest.mark.parametrize("files", [2, 6, 12, 24])
-def test_what_a_killed_export_left_is_not_trusted(large: Path, tmp_path: Path, files: int) -> None:
-    """A flipped bit in any file that one step leaves to the next changes nothing in the end."""
-    name, output = "parquet shuffled", tmp_path / "out"
-    assert not run_until(SCRIPT, [large, name], tmp_path / "undisturbed", "none", 1)
-    if not run_until(SCRIPT, [large, name], output, ".work/**/*", files):
-        pytest.skip("it ended before it was killed")
-    for path in [*output.glob(".work/**/*"), *output.glob("data/*")]:
+def flip_all(output: Path) -> None:
+    """Flip a bit of each file that a stage leaves to a later one, and of each part."""
+    paths = [*output.glob(".work/**/*"), *output.rglob("*-of-*")]
+    for path in paths:
         if path.is_file() and path.stat().st_size:
             data = bytearray(path.read_bytes())
             data[len(data) // 2] ^= 1
             path.write_bytes(data)
-    assert not run_until(SCRIPT, [large, name], output, "none", 1)
-    assert tree(output) == tree(tmp_path / "undisturbed")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.export.exports import export
+from tests.export.test_resume import KILLED
+from tests.pipelines.corpora import TWO
+
+sources = {"ids": Path(sys.argv[1])}
+export(sources, Path(sys.argv[2]), KILLED, unit_tokens=2000, execution=TWO, resume=True)
+"""
+KILLED = Options(pack=64, shuffle=3, validation="10%", token_budget=150_000)
+
+
+def test_an_export_that_was_killed_goes_on(ids: Callable[[str], Path], tmp_path: Path) -> None:
+    texts = ["the quick brown fox jumps over the lazy dog " * (i % 20) for i in range(1500)]
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
+    model, source = ids("web") / "tokenizer.json", tmp_path / "ids"
+    encode(corpus.inputs(split_size=20_000), model, source)
+    assert not run_until(SCRIPT, [source], tmp_path / "undisturbed", "none", 1)
+    whole, output = tree(tmp_path / "undisturbed"), tmp_path / "out"
+    killed = [
+        run_until(SCRIPT, [source], output, "**/*", files)
+        for files in (1, 3, len(whole) // 2, len(whole))
+    ]
+    assert any(killed)
+    assert not run_until(SCRIPT, [source], output, "none", 1)
+    assert tree(output) == whole
 
 
 def test_a_manifest_is_the_last_file(sources: dict[str, Path], tmp_path: Path) -> None:
