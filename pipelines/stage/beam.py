@@ -50,7 +50,9 @@ class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
             ready = ready | f"{stage.name.capitalize()}" >> _RunStage(stage, failures, last=last)
-        return ready | "Finish" >> beam.ParDo(Step(failures, _finished, job))
+        # Apart from the last fold: a runner may run that again, and needs what finishing removes.
+        folded = ready | "Folded" >> beam.Reshuffle()
+        return folded | "Finish" >> beam.ParDo(Step(failures, _finished, job))
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
