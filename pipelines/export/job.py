@@ -24,10 +24,13 @@ from pipelines.export.megatron import check_megatron
 from pipelines.export.plan import (
     PINS,
     ExportPlan,
+    check_pins,
     glued,
     parse_sources,
+    pinned_before,
     plan_export,
     spans,
+    stored_pins,
     write_pins,
 )
 from pipelines.export.rows import RowLayout
@@ -45,7 +48,7 @@ from pipelines.output.names import (
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import metric, options
-from pipelines.stage.directory import Names, decide, plan_file, prepare
+from pipelines.stage.directory import Names, decide, plan_file, prepare, remove_temporaries
 from pipelines.stage.job import run_stages
 from pipelines.stage.record import (
     RECORDS,
@@ -200,7 +203,12 @@ class ExportJob(StagedJob):
         if action == "own" and storage.exists(join(self.directory, PINS)):
             return True
         sources = {source.name: source.directory for source in self.plan.sources}
-        plan, pins, _ = plan_export(sources, self.plan.settings, unit_tokens=self.plan.unit_tokens)
+        plan, pins, _ = plan_export(
+            sources,
+            self.plan.settings,
+            unit_tokens=self.plan.unit_tokens,
+            pinned=pinned_before(self.directory) if self.output.resume else None,
+        )
         if plan != self.plan:
             raise InputError(
                 f"{', '.join(self.reads)}: the ids changed since this command read their manifest: "
@@ -246,6 +254,7 @@ class ExportJob(StagedJob):
     def _clean(self) -> None:
         for folder in (WORK, RECORDS):
             storage.remove_tree(join(self.directory, folder))
+        remove_temporaries(self.directory, NAMES)
 
 
 def stages(
@@ -303,6 +312,7 @@ def check_export(directory: str, manifest: ExportManifest) -> None:
             check_file(directory, file)
     check_index(directory, manifest, records)
     check_tokenizer(directory, manifest)
+    check_pins(manifest.sources, stored_pins(directory), join(directory, PINS))
 
 
 def check_tokenizer(directory: str, manifest: ExportManifest) -> None:
@@ -366,12 +376,18 @@ def export(
     with job_errors():
         options(execution)
         named = parse_sources(sources)
-        plan, pins, tokenizer = plan_export(named, settings, unit_tokens=unit_tokens)
+        directory = storage.located(output.directory)
+        plan, pins, tokenizer = plan_export(
+            named,
+            settings,
+            unit_tokens=unit_tokens,
+            pinned=pinned_before(directory) if output.resume else None,
+        )
         if settings.to == "megatron":
             check_megatron(plan.vocab_size, plan.id_type)
         warning = glued(named, settings, tokenizer)
         job = ExportJob(
-            directory=storage.located(output.directory),
+            directory=directory,
             run=uuid.uuid4().hex,
             plan=plan,
             output=output,

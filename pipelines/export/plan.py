@@ -8,7 +8,7 @@ is an error. The pins lie in ``sources.parquet``; their fingerprint is in the he
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.export.rows import RowLayout
 from pipelines.option import changed
-from pipelines.output.names import TOKENIZER, fingerprint
+from pipelines.output.names import TOKENIZER, fingerprint, read_plan
 from pipelines.output.state import complete
 from pipelines.storage import join, replacing
 
@@ -179,7 +179,11 @@ def parse_sources(given: Sequence[str]) -> dict[str, str]:
 
 
 def plan_export(
-    sources: Mapping[str, str], settings: ExportSettings, *, unit_tokens: int | None = None
+    sources: Mapping[str, str],
+    settings: ExportSettings,
+    *,
+    unit_tokens: int | None = None,
+    pinned: Sequence[Pin] | None = None,
 ) -> tuple[ExportPlan, list[Pin], Tokenizer]:
     """Plan an export; nothing is written.
 
@@ -187,9 +191,10 @@ def plan_export(
         sources: directories by name.
         settings: what is exported.
         unit_tokens: as in `ExportPlan`; None for `UNIT_TOKENS`.
+        pinned: the parts that an earlier run of the export has pinned; None: all that there are.
 
     Raises:
-        InputError: a source is not a complete directory of ids.
+        InputError: a source is not a complete directory of ids, or lacks a part that is pinned.
         ConfigError: the sources do not fit each other or the settings.
     """
     manifests = {}
@@ -199,6 +204,8 @@ def plan_export(
     _check_alike(manifests, sources)
     _check_shares(settings, list(sources))
     pins = list(_pins(manifests))
+    if pinned is not None and pinned[-1].source < len(sources):
+        pins = _still_there(pinned, pins, list(sources.values()))
     if not pins:
         raise InputError(
             f"{next(iter(sources.values()))}: no file was encoded yet: there is nothing to export"
@@ -263,14 +270,41 @@ def plan_again(
     )
 
 
+def _still_there(
+    pinned: Sequence[Pin], pins: Sequence[Pin], directories: Sequence[str]
+) -> list[Pin]:
+    """The pinned parts, which the sources must still have; they may have more."""
+    now = {(pin.source, pin.file): pin for pin in pins}
+    for pin in pinned:
+        if now.get((pin.source, pin.file)) != pin:
+            raise InputError(
+                f"{join(directories[pin.source], pin.file)}: this export was begun with this part, "
+                "which the ids no longer have as it was: export again with `overwrite`"
+            )
+    return list(pinned)
+
+
+def pinned_before(directory: str) -> list[Pin] | None:
+    """The parts that an earlier run has pinned in an output directory; None where none has."""
+    header = read_plan(directory).get("header")
+    try:
+        pins = stored_pins(directory)
+        stated = [source["pins"] for source in header["sources"]] if header else []
+    except (InputError, KeyError, TypeError):
+        return None
+    found = [_fingerprint(pins, source) for source in range(len(stated))]
+    return pins if pins and found == stated else None
+
+
 def check_pins(sources: Sequence[PinnedSource], pins: Sequence[Pin], path: str) -> None:
-    """Refuse pinned parts other than those of the manifest.
+    """Refuse pinned parts other than those that the manifest of an export states.
 
     Raises:
         InputError: they are others: their file was changed.
     """
     for number, source in enumerate(sources):
-        if _source(number, source.name, "", pins).pins != source.pins:
+        found = _source(number, source.name, "", pins)
+        if any(getattr(found, one.name) != getattr(source, one.name) for one in fields(source)):
             raise InputError(
                 f"{path}: the pinned parts of the source {source.name} are not those of the "
                 "manifest: the file was changed or damaged: export again with `overwrite`"
@@ -305,8 +339,14 @@ def _source(number: int, name: str, directory: str, pins: Sequence[Pin]) -> Sour
         files=len(own),
         documents=sum(pin.documents for pin in own),
         tokens=sum(pin.tokens for pin in own),
-        pins=fingerprint([[pin.file, pin.bytes, pin.sha256] for pin in own]),
+        pins=_fingerprint(pins, number),
     )
+
+
+def _fingerprint(pins: Sequence[Pin], source: int) -> str:
+    """SHA-256 (hex) of the pinned parts of a source."""
+    own = [pin for pin in pins if pin.source == source]
+    return fingerprint([[pin.file, pin.bytes, pin.sha256] for pin in own])
 
 
 def _pins(manifests: Mapping[str, EncodedManifest]) -> Iterator[Pin]:
@@ -441,6 +481,15 @@ def read_pins(directory: str, run: str) -> list[Pin]:
 
 @lru_cache(maxsize=2)
 def _read_pins(directory: str, run: str) -> list[Pin]:  # noqa: ARG001 - a run has its own
+    return stored_pins(directory)
+
+
+def stored_pins(directory: str) -> list[Pin]:
+    """The pinned parts that lie in an output directory.
+
+    Raises:
+        InputError: they cannot be read.
+    """
     data = storage.read(join(directory, PINS))
     try:
         return [Pin(**row) for row in pq.read_table(pa.BufferReader(data)).to_pylist()]

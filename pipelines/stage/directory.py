@@ -168,6 +168,18 @@ def remove_output(directory: str, names: Names) -> None:
             storage.remove(join(directory, entry.name))
 
 
+def remove_temporaries(directory: str, names: Names) -> None:
+    """Remove what writers left that were killed; none may be at work.
+
+    Raises:
+        OutputError: something cannot be removed.
+    """
+    for folder in (directory, *(join(directory, name) for name in sorted(names.folders))):
+        for entry in storage.entries(folder):
+            if storage.is_temporary(entry.name) is not None:
+                storage.remove(join(folder, entry.name))
+
+
 def _only_temporaries(found: Iterable[str]) -> bool:
     """Whether a killed writer of the plan left all that is there."""
     return all(storage.is_temporary(name) == PLAN for name in found)

@@ -83,7 +83,10 @@ def test_damage_of_any_file_is_found(sources: dict[str, Path], tmp_path: Path, t
     next(itertools.islice(damages, FORMATS.index(to) % 3, None), None)  # not always the same one
     for name in (parts[0], parts[-1], *others):
         shutil.copytree(whole, output)
-        next(damages)(output / name)
+        damage = next(damages)
+        if name.name == "sources.parquet" and damage is flip:
+            damage = cut  # it is compared by its rows: not every bit decides about one
+        damage(output / name)
         with pytest.raises((InputError, VerificationError), match=name.name):
             verify(output)
         shutil.rmtree(output)
@@ -94,7 +97,7 @@ def test_damage_of_any_file_is_found(sources: dict[str, Path], tmp_path: Path, t
 
 
 def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-1])
+    path.write_bytes(path.read_bytes()[:-2])
 
 
 def restate(output: Path) -> None:
