@@ -205,7 +205,7 @@ def test_what_needs_pretokens_refuses_runs_by_name(work: Path, tmp_path: Path) -
         ((*train, "--vocab-size", "300"), "runs holds counts of runs (tokenizer"),
         ((*train, "--vocab-size", "300"), "learn superwords from them: give --tokenizer, and"),
         ((*train[:3], "--counts", "words", *train[3:], "--vocab-size", "300"), "different runs"),
-        (("diff", "words.json", "words.json", "--counts", "runs"), "not of pre-tokens"),
+        (("compare", "words.json", "same=words.json", "--counts", "runs"), "not of pre-tokens"),
         (
             (
                 *("encode", "--watch", "corpus/*.jsonl", "--tokenizer", "words.json"),

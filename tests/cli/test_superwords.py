@@ -370,12 +370,14 @@ def test_the_report_tells_of_superwords(work: Path, tmp_path: Path) -> None:
         assert "␣by␣the␣way" in text
 
 
-def test_diff_tells_superwords(work: Path) -> None:
-    facts = json.loads(bpe("diff", "super/words", "super", "--json", cwd=work).stdout)
+def test_two_tokenizers_differ_in_superwords(work: Path) -> None:
+    facts = json.loads(bpe("compare", "super/words", "super", "--json", cwd=work).stdout)
     assert not facts["same"]
     assert len(facts["gained"]) == 25
     assert "␣by␣the␣way" in facts["gained"]
-    refused = bpe("diff", "super/words", "super", "--counts", "super/counts", cwd=work, status=None)
+    refused = bpe(
+        "compare", "super/words", "super", "--counts", "super/counts", cwd=work, status=None
+    )
     assert "superwords" in refused.stderr + refused.stdout
 
 
