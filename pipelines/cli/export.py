@@ -20,7 +20,7 @@ from pipelines.settings import Execution, ExportSettings, OutputSettings
     example="""
 bpe export ids --to bin --output ids-bin
 bpe export ids --to parquet --pack 2048 --shuffle 1 --validation 0.5% --output rows
-bpe export web=ids-web code=ids-code --mix web=70% --mix code=30% --token-budget 10B \\
+bpe export web=ids-web code=ids-code --mix web=70% --mix code=30% \\
     --pack 4096 --shuffle 1 --to mds --output mixed
 """,
 )

@@ -78,7 +78,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         invoke("encode", "--input", "corpus/*.jsonl", *model_file, "--output", "ids")
         superwords = ("--max-merges", "40", "--superwords", "3", "--output", "super")
         invoke("train", "--input", "corpus/*.jsonl", *superwords)
-        invoke("export", "ids", "--to", "bin", "--output", "exported")
+        invoke("export", "ids", "--to", "bin", "--output", "training-data")
+        for name in ("ids-web", "ids-code"):
+            shutil.copytree("ids", name)
         invoke("compare", "a.json", "b.json", "--input", "corpus", "--output", "compared.json")
     return folder
 
