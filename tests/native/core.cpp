@@ -101,8 +101,12 @@ std::map<std::string, int64_t> counts_of(const bpe::CountRuns& shards) {
   return counts;
 }
 
+bpe::Pretokenizer pretokenizer_of(const std::string& name) {
+  return {bpe::pattern_from_name(name)};
+}
+
 std::map<std::string, int64_t> counted(const std::string& text, const std::string& name) {
-  bpe::Counter counter(bpe::pattern_from_name(name), {}, false);
+  bpe::Counter counter(pretokenizer_of(name), {}, false);
   counter.add(OneText(text).column(), {}, {});
   return counts_of(counter.drain(3));
 }
@@ -274,7 +278,7 @@ void check_superwords(const std::string& text, const std::string& name,
   std::vector<uint8_t> marks;
   for (size_t id = 0; id < tokens.all.size(); ++id) marks.push_back(id % 3 != 0);
   const auto encoder = std::make_shared<bpe::Encoder>(
-      tokens.vocabulary(), merges, std::vector<int64_t>{}, bpe::pattern_from_name(name), false,
+      tokens.vocabulary(), merges, std::vector<int64_t>{}, pretokenizer_of(name), false,
       bpe::Model{}, std::vector<uint32_t>{}, bpe::Marks(marks, marks.size()));
   for (const size_t max_run : {size_t{0}, size_t{3}}) {
     std::map<std::string, int64_t> expected, in_cut;
@@ -307,8 +311,8 @@ void check_superwords(const std::string& text, const std::string& name,
     std::set<std::string> parts;
     for (const auto& [left, right] : superwords) parts.insert({left, right});
     const std::vector<uint32_t> triples = tokens.add(superwords);
-    const bpe::Encoder of_superwords(tokens.vocabulary(), merges, {}, bpe::pattern_from_name(name),
-                                     false, bpe::Model{}, triples);
+    const bpe::Encoder of_superwords(tokens.vocabulary(), merges, {}, pretokenizer_of(name), false,
+                                     bpe::Model{}, triples);
     std::vector<uint32_t> ids;
     const auto add = [&](const Word& sequence) {
       for (const std::string& token : sequence) ids.push_back(tokens.id_of(token));
@@ -330,7 +334,7 @@ void check_encoding(const std::string& text, const std::string& name,
                     const std::vector<std::string>& words, const std::vector<Pair>& merges) {
   Tokens tokens;
   const std::vector<uint32_t> triples = tokens.add(merges);
-  const bpe::Encoder encoder(tokens.vocabulary(), triples, {}, bpe::pattern_from_name(name), false,
+  const bpe::Encoder encoder(tokens.vocabulary(), triples, {}, pretokenizer_of(name), false,
                              bpe::Model{});
   std::vector<Word> encoded;
   std::vector<uint32_t> expected;
