@@ -13,7 +13,7 @@ from pipelines.errors import ConfigError
 from pipelines.option import parse_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pipelines.option import Option
 
@@ -28,7 +28,12 @@ _WRITE: dict[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def read_config(
-    path: str, keys: Mapping[str, Option], *, elsewhere: Mapping[str, str] | None = None
+    path: str,
+    keys: Mapping[str, Option],
+    *,
+    elsewhere: Mapping[str, str] | None = None,
+    check: Callable[[Mapping[str, Any]], object] | None = None,
+    sections: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Any]:
     """Read a YAML file of option names and values.
 
@@ -36,6 +41,8 @@ def read_config(
         path: a local file.
         keys: what may stand in it, by name (with underscores).
         elsewhere: keys that belong to other commands, and which.
+        check: is given the values by name, before they are looked at; it may raise.
+        sections: the keys that may stand in each section of the file, by its name.
 
     Returns:
         The values by name (with underscores), in the types that ``keys`` state.
@@ -60,6 +67,10 @@ def read_config(
             f"{path}: a configuration is a mapping, one 'option: value' a line; "
             f"this file is {_kind_of(document)}"
         )
+    document = _flat(path, document, sections or {})
+    named = {str(key).replace("-", "_"): value for key, value in document.items()}
+    if check is not None:
+        check(named)
     values: dict[str, Any] = {}
     for key, value in document.items():
         name = str(key).replace("-", "_")
@@ -69,6 +80,31 @@ def read_config(
             raise ConfigError(f"{path}: {key}: given twice; keep one")
         values[name] = _checked(path, key=str(key), value=value, spec=keys[name])
     return values
+
+
+def _flat(
+    path: str, document: dict[Any, Any], sections: Mapping[str, Collection[str]]
+) -> dict[Any, Any]:
+    """The keys of a file and of its sections together.
+
+    Raises:
+        ConfigError: a section is no mapping, or has a key that is of another, or given already.
+    """
+    found: dict[Any, Any] = {}
+    for key, value in document.items():
+        if key not in sections:
+            found[key] = value
+            continue
+        if not isinstance(value, dict):
+            raise ConfigError(f"{path}: {key}: {value!r} is {_kind_of(value)}; write a mapping")
+        for inner, one in value.items():
+            name = str(inner).replace("-", "_")
+            if name not in sections[key]:
+                raise ConfigError(f"{path}: {key}: {inner}: bpe {key} has no such option")
+            if inner in document or inner in found:
+                raise ConfigError(f"{path}: {key}: {inner}: given twice; keep one")
+            found[inner] = one
+    return found
 
 
 class _UniqueKeysLoader(yaml.SafeLoader):

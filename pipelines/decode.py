@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from bpe.errors import EncodingError
 from pipelines import storage
-from pipelines.encode.joining import joined
 from pipelines.encode.manifest import read_encoded, watched_files
 from pipelines.encode.parts import open_part, read_rows
+from pipelines.encode.rows import ID, INPUT_IDS, without_ends
 from pipelines.encode.steps import EncodeJob
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
@@ -45,9 +45,8 @@ def decode(
 ) -> int:
     """Write every document of an encoded corpus to ``stream``, in the order of the parts.
 
-    Each is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8. Chunks and pieces of packed rows
-    are put together again, without the tokens put at the ends of documents; where a remainder was
-    dropped, the last document of a part is what there is of it.
+    Each is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8, without the tokens put at the
+    ends of documents.
 
     Args:
         directory: that holds the corpus.
@@ -107,7 +106,7 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
     for name, parts in itertools.groupby(
         manifest.parts, lambda part: part.inputs[0].name if manifest.watched else part.file
     ):
-        if name in written.inputs or job.is_carried(name):  # the other parts have it, too
+        if name in written.inputs:
             continue
         with contextlib.ExitStack() as stack:
             # All parts of an input, or none: it may be replaced at any time.
@@ -117,21 +116,23 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
             ]
             written.begun = name
             for part, source in opened:
-                path, cut = join(root, part.file), bool(part.dropped.cut)
-                for ids, tokens in _documents(path, source, layout, cut=cut):
-                    for first in range(0, len(ids), DOCUMENTS):
-                        some = slice(first, first + DOCUMENTS)
-                        stream.write(_lines(path, ids[some], tokens[some], tokenizer))
-                    written.documents += len(ids)
+                path = join(root, part.file)
+                for batch, tokens in _documents(path, source, layout):
+                    stream.write(_lines(path, batch.column(ID), tokens, tokenizer))
+                    written.documents += len(batch)
         written.inputs.add(name)
         written.begun = None
 
 
 def _documents(
-    path: str, source: Any, layout: RowLayout, *, cut: bool
-) -> Iterator[tuple[pa.StringArray, pa.ListArray]]:
+    path: str, source: Any, layout: RowLayout
+) -> Iterator[tuple[pa.RecordBatch, pa.ListArray]]:
+    """Some rows, and their ids without the tokens put at the ends of documents."""
     try:
-        yield from joined(read_rows(open_part(source), layout), layout, cut=cut)
+        for table in read_rows(open_part(source), layout):
+            for batch in table.combine_chunks().to_batches(max_chunksize=DOCUMENTS):
+                ends = {"prepend": layout.prepend, "append": layout.append}
+                yield batch, without_ends(batch.column(INPUT_IDS), **ends)
     except (pa.ArrowException, OSError, ValueError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error

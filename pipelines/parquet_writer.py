@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipelines.settings import ParquetEncoding
 
 # A row group ends with the first block of rows that takes it past one of these, so it depends on
@@ -20,7 +22,6 @@ _WITH_STATISTICS = ("id", "chunk_index", "num_tokens")
 # Measured beside other levels, page sizes and encodings: benchmarks/LOG.md, "Parquet of ids".
 _ENCODINGS = {
     "id": "DELTA_BYTE_ARRAY",
-    "key": "BYTE_STREAM_SPLIT",
     "input_ids": "BYTE_STREAM_SPLIT",
     "num_tokens": "BYTE_STREAM_SPLIT",
 }
@@ -77,17 +78,20 @@ class RowWriter:
             or self._rows >= ROW_GROUP_ROWS
             or self._bytes >= ROW_GROUP_BYTES
         ):
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """End the row group."""
         if self._rows:
             table = pa.Table.from_batches(self._pending, self._schema)
             self._writer.write_table(table, row_group_size=self._rows)
         self._clear()
 
-    def close(self) -> None:
-        """Write what is left, and the footer."""
-        self._flush()
+    def close(self, metadata: Mapping[bytes, bytes] | None = None) -> None:
+        """Write what is left, and the footer, with metadata of the file."""
+        self.flush()
+        if metadata:
+            self._writer.add_key_value_metadata(metadata)
         self._writer.close()
 
     def discard(self) -> None:

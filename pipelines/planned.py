@@ -61,10 +61,8 @@ class Planned:
         files: the inputs.
         passed_over: what else the patterns match.
         splits: the work.
-        later: parts that are made when all splits are read.
         beside: more files that the workers need, by name.
         not_applied: what the tokenizer's file asks for that is left out.
-        passes: how often the files are read.
     """
 
     plan: Plan
@@ -73,10 +71,8 @@ class Planned:
     files: tuple[InputFile, ...] = ()
     passed_over: tuple[PassedOver, ...] = ()
     splits: tuple[Split, ...] = ()
-    later: int = 0
     beside: Mapping[str, bytes] = field(default_factory=dict)
     not_applied: tuple[str, ...] = ()
-    passes: int = 1
 
     @property
     def pieces(self) -> int:
@@ -86,7 +82,7 @@ class Planned:
     @property
     def size(self) -> int | None:
         """Bytes that are read; None where nobody knows."""
-        return self.passes * sum(file.size for file in self.files) if self.files else None
+        return sum(file.size for file in self.files) if self.files else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,7 +349,7 @@ def run_job(
                 _tell_changes(request, planned, progress)
             _tell_work(request, planned, progress)
         with progress.stage(name, planned.size) as stage:
-            stage.set_slots(planned.pieces * planned.passes, later=planned.later)
+            stage.set_slots(planned.pieces)
             watched = replace(request, counters_path=stage.counters_path)
             result = run(
                 lambda p, failures: p | name >> PlannedTransform(watched, failures),

@@ -39,7 +39,7 @@ Staging = Literal["auto", "none"]
 STAGINGS: tuple[str, ...] = get_args(Staging)
 CompleteWhen = Literal["settled", "marker"]
 COMPLETE_WHEN: tuple[str, ...] = get_args(CompleteWhen)
-PackRemainder = Literal["keep", "drop", "pad", "carry"]
+PackRemainder = Literal["keep", "drop", "pad"]
 PACK_REMAINDERS: tuple[str, ...] = get_args(PackRemainder)
 Packing = Literal["concatenate", "best-fit"]
 PACKINGS: tuple[str, ...] = get_args(Packing)
@@ -950,142 +950,6 @@ class RowSettings:
             "a role of the tokenizer's tokenizer_config.json: eos.",
         ),
     )
-    max_tokens: int | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=1,
-            maximum=MAX_ROW_TOKENS,
-            metavar="N",
-            help="Split longer documents into chunks of N ids; chunk_index numbers them from 0.",
-        ),
-    )
-    pack: int | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=1,
-            maximum=MAX_PACK,
-            metavar="N",
-            help="Fill rows of N ids with consecutive documents of a split. The column documents "
-            "lists them.",
-        ),
-    )
-    packing: Packing = field(
-        default="concatenate",
-        metadata=option(
-            group="Rows",
-            choices=PACKINGS,
-            metavar="RULE",
-            advanced=True,
-            help="With --pack: concatenate: consecutive documents, cut where a row ends; best-fit: "
-            "cut only documents longer than a row, and put each into the row that it fills best. "
-            "Rows that are not full stay short, or are filled by --pack-remainder pad.",
-        ),
-    )
-    pack_remainder: PackRemainder = field(
-        default="keep",
-        metadata=option(
-            group="Rows",
-            choices=PACK_REMAINDERS,
-            metavar="RULE",
-            advanced=True,
-            help="What to do with the ids of a split that do not fill a row. keep: write a shorter "
-            "last row; drop: leave them out, and count them in the manifest; pad: fill the last "
-            "row with --pad-token; carry: pack what is left of all splits, in their order, into "
-            "one more file.",
-        ),
-    )
-    pad_token: str | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            metavar="TOKEN",
-            default_is="the role pad of the tokenizer's tokenizer_config.json",
-            advanced=True,
-            help="With --pack-remainder pad: special token, or role, that fills the last row.",
-        ),
-    )
-    add_column: tuple[AddedColumn, ...] = field(
-        default=(),
-        metadata=option(
-            group="Rows",
-            several=True,
-            choices=ADDED_COLUMNS,
-            metavar="NAME",
-            advanced=True,
-            help="With --pack: column to add, for attention that ends at documents; repeatable. "
-            "document_ids: for each id, the number of its document in the row; position_ids: its "
-            "position in the document, from 0 in each row; cu_seqlens: where in the row documents "
-            "begin, and the length of the row.",
-        ),
-    )
-    validation: float = field(
-        default=0.0,
-        metadata=option(
-            group="Rows",
-            kind="share",
-            metavar="SHARE",
-            default_is="none",
-            help="Hold out this share of the documents, such as 0.5%, for validation: a hash of "
-            "the id (of the text, if a record has no id) chooses them. They are written to "
-            "data/validation-*.parquet.",
-        ),
-    )
-    shuffle: int | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=0,
-            maximum=MAX_SEED,
-            metavar="SEED",
-            default_is="the order of the corpus",
-            help="Shuffle the documents of the corpus; with --pack, before they are packed. The "
-            "same seed gives the same order, however the corpus is split. Until the job ends, the "
-            "ids lie in temporary files below DIR/.shuffle.",
-        ),
-    )
-    mix: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Rows",
-            several=True,
-            metavar="NAME=SHARE",
-            default_is="all documents",
-            help="Take documents so that this share of all tokens, such as 70% or 1/3, is of the "
-            "source NAME, whose files --input NAME=PATTERN gives; repeatable. The shares add up to "
-            "100%. Documents stay whole: a hash of the id (of the text, if a record has no id) "
-            "orders those of each source, and the first are taken until it has its share. bpe run "
-            "also trains the tokenizer on this mix: all text, weighted to these shares of the "
-            "bytes.",
-        ),
-    )
-    token_budget: int | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            default_is="the most that the sources have for these shares",
-            help="With --mix: how many tokens to take in all, such as 10B.",
-        ),
-    )
-    mix_seed: int = field(
-        default=0,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=0,
-            maximum=MAX_SEED,
-            metavar="SEED",
-            advanced=True,
-            help="With --mix: another seed takes other documents.",
-        ),
-    )
     allow_special: tuple[str, ...] = field(
         default=(),
         metadata=option(
@@ -1120,77 +984,26 @@ class RowSettings:
             "split.",
         ),
     )
-
-    parquet_encoding: ParquetEncoding = "byte-stream-split"
+    parquet_encoding: ParquetEncoding = field(
+        default="byte-stream-split",
+        metadata=option(
+            group="Rows",
+            choices=PARQUET_ENCODINGS,
+            metavar="NAME",
+            advanced=True,
+            help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
+            "smaller for most text. plain: for readers older than those in docs/rows.md.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         check_declared(self)
-        if self.pack is not None and self.max_tokens is not None:
-            raise ConfigError(
-                "`pack` and `max_tokens` exclude each other: packed rows have one length, "
-                "whatever documents they are of: choose one"
-            )
-        if self.pack_remainder != "keep" and self.pack is None:
-            raise ConfigError(
-                f"`pack_remainder` {self.pack_remainder} goes with `pack` N: without it, nothing "
-                "remains"
-            )
-        if self.best_fit and self.pack is None:
-            raise ConfigError("`packing` best-fit goes with `pack` N: other rows are not packed")
-        if self.best_fit and self.pack_remainder in ("drop", "carry"):
-            raise ConfigError(
-                f"`pack_remainder` {self.pack_remainder} does not work with `packing` best-fit, "
-                "where any row may be short: use keep or pad"
-            )
-        if self.pad_token is not None and self.pack_remainder != "pad":
-            raise ConfigError("`pad_token` goes with `pack_remainder` pad: nothing else is padded")
-        if self.add_column and self.pack is None:
-            raise ConfigError(
-                f"`add_column` {self.add_column[0]} goes with `pack` N: other rows are of one "
-                "document"
-            )
-        if len(set(self.add_column)) < len(self.add_column):
-            raise ConfigError("`add_column`: a column is named twice: once is enough")
-        share = self.validation
-        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share < 1:
-            raise ConfigError(
-                f"`validation` {share!r}: give a share from 0 to below 1, such as 0.005 or 0.5%; a "
-                "number of documents would need a second pass over the corpus"
-            )
-        for name in ("token_budget", "mix_seed"):
-            if getattr(self, name) and not self.mix:
-                raise ConfigError(f"`{name}` goes with `mix` NAME=SHARE: without it, all is taken")
-        parse_shares(self.mix)
         if self.dropout_seed and not self.dropout:
             raise ConfigError("`dropout_seed` goes with `dropout` P: without it, nothing is random")
 
     def to_json(self) -> dict[str, Any]:
         """What is not as by default, as JSON values."""
         return changed(self.rows)
-
-    @property
-    def best_fit(self) -> bool:
-        """Whether documents are put into the rows that they fill best."""
-        return self.packing == "best-fit"
-
-    @property
-    def carries(self) -> bool:
-        """Whether a last part has what is left of the others."""
-        return self.pack_remainder == "carry"
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether documents are shuffled."""
-        return self.shuffle is not None
-
-    @property
-    def shares(self) -> dict[str, Fraction]:
-        """The share of each source of the mix, by name, from 0 to 1; empty where there is none.
-
-        Raises:
-            ConfigError: as in `parse_shares`.
-        """
-        return parse_shares(self.mix)
 
     @property
     def rows(self) -> RowSettings:
@@ -1224,18 +1037,6 @@ class EncodeSettings(RowSettings):
             advanced=True,
             help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary "
             "fits.",
-        ),
-    )
-
-    parquet_encoding: ParquetEncoding = field(
-        default="byte-stream-split",
-        metadata=option(
-            group="Rows",
-            choices=PARQUET_ENCODINGS,
-            metavar="NAME",
-            advanced=True,
-            help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
-            "smaller for most text. plain: for readers older than those in docs/rows.md.",
         ),
     )
 
@@ -1351,11 +1152,11 @@ class ExportSettings:
             "Any of these rows may be short; --pack-remainder pad fills them.",
         ),
     )
-    pack_remainder: Literal["keep", "drop", "pad"] = field(
+    pack_remainder: PackRemainder = field(
         default="keep",
         metadata=option(
             group="Rows",
-            choices=("keep", "drop", "pad"),
+            choices=PACK_REMAINDERS,
             metavar="RULE",
             advanced=True,
             help="What to do with the ids that do not fill the last row. keep: write a shorter "

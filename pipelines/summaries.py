@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
     from bpe.training_report import MixedSource
     from pipelines.corpus.inputs import PassedOver
-    from pipelines.corpus.mix import Mix
-    from pipelines.taken import Taken
+    from pipelines.totals import DuplicateIds, SourceTotals, Taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,55 +143,32 @@ class EncodeSummary(_Summary):
 
     Attributes:
         output: its directory.
-        rows: that were made of the documents.
-        tokens: ids in them.
+        tokens: ids of them.
         unknown_tokens: of these, ids of the unknown token.
-        dropped_tokens: ids that are in no row.
-        dropped_documents: documents of which nothing is in a row.
-        padding_tokens: ids of the pad token that fill rows; they are none of the ``tokens``.
-        short_rows: packed rows that are not full; 0 of best-fit rows, of which any may be short.
-        cut_documents: of best-fit rows, documents longer than a row; else None.
-        row_length: ids of a full packed row; None where rows are not packed.
-        validation_documents: those held out for validation; None where none was asked for.
-        validation_tokens: their ids; None likewise.
+        sources: sums by source, where inputs have names.
+        duplicate_ids: documents whose id another document has.
         parts: Parquet files.
         resumed_parts: of these, how many an earlier run had finished.
         output_bytes: the size of the Parquet files.
         id_type: ``uint16`` or ``uint32``.
-        mix: which documents a mix takes, and how many of each source; None where all are.
         not_applied: what the tokenizer's file asks for that was left out (`bpe.Tokenizer`).
     """
 
     output: str
-    rows: int
     tokens: int
     unknown_tokens: int
-    dropped_tokens: int
-    dropped_documents: int
-    padding_tokens: int
-    short_rows: int
-    cut_documents: int | None
-    row_length: int | None
-    validation_documents: int | None
-    validation_tokens: int | None
+    sources: Mapping[str, SourceTotals]
+    duplicate_ids: DuplicateIds | None
     parts: int
     resumed_parts: int
     output_bytes: int
     id_type: str
-    mix: Mix | None = None
     not_applied: tuple[str, ...] = ()
-
-    @property
-    def fill(self) -> float | None:
-        """The share of the packed rows that ids of documents fill; None where there are none."""
-        size = self.rows * (self.row_length or 0)
-        return self.tokens / size if size else None
 
     @property
     def bytes_per_token(self) -> float | None:
         """How well the tokenizer compresses this corpus; None without tokens."""
-        tokens = self.tokens + self.dropped_tokens
-        return self.bytes / tokens if tokens else None
+        return self.bytes / self.tokens if self.tokens else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,13 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from pipelines.cli.moved import instead_of_keys
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
 from pipelines.option import GROUPS, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     ValueType = click.ParamType[Any]
 else:
@@ -32,6 +33,7 @@ _JOB = "bpe.job"
 _CONFIGS = "bpe.configs"
 _PRESET = "bpe.preset"
 _HELP_ALL = "bpe.help_all"
+_SECTIONS = ("count", "train", "encode", "export")  # of the file of bpe run
 
 
 class Source(IntEnum):
@@ -292,7 +294,19 @@ def _read_file(ctx: click.Context, path: str) -> dict[str, Any]:
         for name in option_keys(command)
         if name not in own
     }
-    values: dict[str, Any] = read_config(path, own, elsewhere=elsewhere)
+    sections = {
+        str(command.name): option_keys(command)
+        for command in _jobs(ctx)
+        if ctx.command.name == "run" and command.name in _SECTIONS
+    }
+
+    def check(values: Mapping[str, Any]) -> None:
+        if ctx.command.name == "encode" and (said := instead_of_keys(path, values)):
+            raise click.UsageError(said, ctx)
+
+    values: dict[str, Any] = read_config(
+        path, own, elsewhere=elsewhere, check=check, sections=sections
+    )
     for one in values.get(_BEAM_ARGS.name, ()):
         if not one.startswith("--"):
             raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")

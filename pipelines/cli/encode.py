@@ -9,6 +9,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, own_option
 from pipelines.cli.loading import loading
+from pipelines.cli.moved import instead
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
 from pipelines.settings import (
@@ -21,15 +22,23 @@ from pipelines.settings import (
 )
 
 
+class _Encode(JobCommand):
+    """Explains options that moved to `bpe export`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, but for options that moved."""
+        if not ctx.resilient_parsing and (said := instead(args)):
+            raise click.UsageError(said, ctx)
+        return super().parse_args(ctx, args)
+
+
 @click.command(
-    cls=JobCommand,
+    cls=_Encode,
     short_help="Encode a corpus into Parquet files of token ids.",
     example="""
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
-bpe encode --input corpus --tokenizer model/tokenizer.json --output packed \\
-    --append-token '<|endoftext|>' --pack 2048
-bpe encode --input web=web --input code=code --mix web=70% --mix code=30% \\
-    --tokenizer model/tokenizer.json --output mixed --shuffle 1
+bpe encode --input corpus --tokenizer model/tokenizer.json --output ids \\
+    --append-token '<|endoftext|>'
 bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
@@ -52,14 +61,13 @@ bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output i
 @options.report_options()
 @click.pass_context
 def encode(ctx: click.Context, /, **_: Any) -> None:
-    """Encode a corpus into Parquet files of token ids, by default one row per document.
+    """Encode a corpus into Parquet files of token ids, one row per document.
 
     Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key, a hash
-    of the id, input_ids, num_tokens; with --max-tokens chunk_index instead of key; with --pack the
-    column documents instead of these but the last two; with --validation also
-    data/validation-00000-of-00042.parquet and so on), and finally DIR/manifest.json, which marks
-    the job as complete. Special tokens that occur in documents are encoded as plain text, unless
-    --allow-special names them. An empty document has a row with an empty list.
+    of the id, input_ids, num_tokens), and finally DIR/manifest.json, which marks the job as
+    complete. Special tokens that occur in documents are encoded as plain text, unless
+    --allow-special names them. An empty document has a row with an empty list. bpe export makes
+    training data of the ids: mixed, shuffled, packed.
 
     With --watch instead of --input, files are encoded as they arrive, each into its own parts,
     until you stop the job. Run the same command again to continue.

@@ -1,4 +1,4 @@
-"""``bpe run``: count, train and encode as a file says."""
+"""``bpe run``: count, train, encode and export as a file says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, use_job
+from pipelines.cli.command import JobCommand, Source, source, use_job
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
@@ -19,11 +19,13 @@ from pipelines.cli.train import (
     role_settings,
     train_settings,
 )
+from pipelines.option import declared
 from pipelines.settings import (
     CountSettings,
     CountsInput,
     EncodeSettings,
     Execution,
+    ExportSettings,
     InputSettings,
     ModelSettings,
     OutputSettings,
@@ -37,7 +39,7 @@ from pipelines.settings import (
 
 @click.command(
     cls=JobCommand,
-    short_help="Count, train and encode, as configured in a YAML file.",
+    short_help="Count, train, encode and export, as configured in a YAML file.",
     example="""
 bpe run configs/demo.yaml
 bpe run configs/demo.yaml --output elsewhere --vocab-size 4096
@@ -48,17 +50,20 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
 @declared_options(
     *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ParitySettings),
-    *(ModelSettings, RunSettings, RoleSettings, EncodeSettings, OutputSettings, Execution),
+    *(ModelSettings, RunSettings, RoleSettings, EncodeSettings, ExportSettings),
+    *(OutputSettings, Execution),
+    optional=["to"],
 )
 @options.preset_option()
 @options.config_option()
 @options.report_options()
 @click.pass_context
 def run(ctx: click.Context, /, **_: Any) -> None:
-    """Count a corpus, train a tokenizer on it and encode it, as configured in CONFIG.yaml.
+    """Count a corpus, train a tokenizer, encode the corpus and export it, as CONFIG.yaml says.
 
-    The file sets the options below by name, such as vocab_size: 32000; options on the command line
-    override it. Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded; with
+    The file sets the options below by name, such as vocab_size: 32000, also in sections count,
+    train, encode and export; options on the command line override it. Writes DIR/counts,
+    DIR/tokenizer.json, DIR/training.json and DIR/encoded, and with --to DIR/export; with
     --superwords or --boundless also DIR/words and DIR/runs. With --group-by, DIR/counts has a
     folder for each group; --parity lets these groups choose the merges. With --mix, it has a folder
     for each source, and the tokenizer is trained on the same shares, of bytes.
@@ -77,15 +82,17 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     output = options.output_settings(ctx)
     counts_output = options.output_settings(ctx, below="/counts")
     encoded_output = options.output_settings(ctx, below="/encoded")
+    exporting = export_settings(ctx)
     progress = options.progress(ctx)
     with loading():
         from bpe.ties import needs_order
         from pipelines.corpus.inputs import check_sources
         from pipelines.count.job import count
         from pipelines.encode.job import encode
+        from pipelines.export.job import export
         from pipelines.train import counts_of_sources, train
 
-    shares = encoding.shares
+    shares = {} if exporting is None else exporting.shares
     if shares:
         check_sources(inputs, shares)
     pretokens = extended_pretokens(ctx, pretokens, training)
@@ -127,7 +134,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         parity=parity,
         runs=runs,
         progress=progress,
-        then="encoded",
+        then="encoded" if exporting is None else "export",
     )
     encoded = encode(
         inputs=inputs,
@@ -137,7 +144,37 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         progress=progress,
     )
-    show_summary(ctx, count=counted, train=trained, encode=encoded)
+    if exporting is None:
+        show_summary(ctx, count=counted, train=trained, encode=encoded)
+        return
+    exported = export(
+        sources=[encoded_output.directory],
+        output=options.output_settings(ctx, below="/export"),
+        settings=exporting,
+        execution=execution,
+        progress=progress,
+    )
+    show_summary(ctx, count=counted, train=trained, encode=encoded, export=exported)
+
+
+def export_settings(ctx: click.Context) -> ExportSettings | None:
+    """What the corpus is exported to; None where it is not.
+
+    Raises:
+        click.UsageError: there are options of an export, and no format.
+    """
+    given = [
+        name
+        for name in declared(ExportSettings)
+        if name not in declared(EncodeSettings) and source(ctx, name) != Source.DEFAULT
+    ]
+    if ctx.params["to"] is None:
+        if given:
+            flag = given[0].replace("_", "-")
+            raise click.UsageError(f"--{flag} is of an export: give its format with --to", ctx)
+        return None
+    of_parquet = {} if ctx.params["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}
+    return settings_of(ctx, ExportSettings, **of_parquet)
 
 
 def check_run(

@@ -135,16 +135,10 @@ def _trained(summary: TrainSummary) -> list[str]:
 
 def _encoded(summary: EncodeSummary) -> list[str]:
     tokens = many(summary.tokens, "token")
-    if summary.rows != summary.documents:
-        tokens += f" in {many(summary.rows, 'row')}"
     if summary.bytes_per_token is not None:
         tokens += f", {summary.bytes_per_token:.2f} bytes per token"
     size = f"{size_text(summary.output_bytes)} of Parquet"
     files = f"{many(summary.parts, 'file')}, {size}, {summary.id_type} ids"
-    dropped = (
-        f"dropped: {many(summary.dropped_tokens, 'token')}, "
-        f"{many(summary.dropped_documents, 'document')} whole"
-    )
     if not summary.resumed_parts:
         done = _time(summary)
     elif summary.resumed_parts == summary.parts:
@@ -154,45 +148,12 @@ def _encoded(summary: EncodeSummary) -> list[str]:
     return [
         f"{_corpus(summary)}: {tokens}",
         f"{near(summary.output)}: {files}, {done}",
-        *_mix(summary),
-        *([dropped] if summary.dropped_tokens or summary.dropped_documents else []),
-        *_validation(summary),
-        *([f"padded with {many(padding, 'token')}"] if (padding := summary.padding_tokens) else []),
-        *([f"{many(short, 'row')} not full"] if (short := summary.short_rows) else []),
-        *_best_fit(summary),
+        *(
+            f"{name}: {many(one.documents, 'document')}, {many(one.tokens, 'token')}"
+            for name, one in summary.sources.items()
+        ),
         *_unknown(summary),
     ]
-
-
-def _mix(summary: EncodeSummary) -> Iterator[str]:
-    """What each source of a mix has given, beside what was asked of it."""
-    if summary.mix is None:
-        return
-    for source in summary.mix.sources:
-        share = source.tokens / summary.mix.tokens
-        yield (
-            f"{source.name}: {many(source.documents, 'document')}, "
-            f"{many(source.tokens, 'token')}, {share:.2%} of the mix "
-            f"(asked for {source.asked:,}, {source.asked_share:.2%}; "
-            f"of {source.available_tokens:,})"
-        )
-
-
-def _best_fit(summary: EncodeSummary) -> list[str]:
-    """How full the rows are, and how many documents were cut."""
-    if summary.cut_documents is None or summary.fill is None:
-        return []
-    share = summary.cut_documents / summary.documents
-    cut = f"{many(summary.cut_documents, 'document')} ({share:.2%}) longer than a row and cut"
-    return [f"rows {summary.fill:.2%} full; {cut}"]
-
-
-def _validation(summary: EncodeSummary) -> list[str]:
-    """What of the corpus is held out."""
-    documents, tokens = summary.validation_documents, summary.validation_tokens
-    if documents is None or tokens is None:
-        return []
-    return [f"held out for validation: {many(documents, 'document')}, {many(tokens, 'token')}"]
 
 
 def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
@@ -316,6 +277,12 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     elif summary.documents == 0:
         yield "the input holds no documents"
     yield from getattr(summary, "warnings", ())
+    duplicates = getattr(summary, "duplicate_ids", None)
+    if duplicates is not None and duplicates.documents:
+        yield (
+            f"{many(duplicates.documents, 'document')} with the id of another one, such as "
+            f"{duplicates.example!r}: an export treats them alike"
+        )
     found, wanted = getattr(summary, "superwords", None), asked.get("superwords")
     if found is not None:
         if wanted is not None and found < wanted:

@@ -19,7 +19,7 @@ from pipelines import storage
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
 from pipelines.corpus.groups import named_groups
-from pipelines.errors import InputError, RecordError, StoppedError
+from pipelines.errors import RecordError, StoppedError
 from pipelines.metrics import counter
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import SlotWriter, many
@@ -48,7 +48,6 @@ class Reading:
         max_failures: bad records the whole job may set aside.
         counters_path: the file of progress slots on this machine; None where nobody watches.
         sets_aside: whether bad records are written to dead letters; else they are only counted.
-        measured: how many splits an earlier step reads as well; their slots come first.
     """
 
     directory: str
@@ -56,7 +55,6 @@ class Reading:
     max_failures: int = 0
     counters_path: str | None = None
     sets_aside: bool = True
-    measured: int = 0
 
     @classmethod
     def of(
@@ -74,10 +72,6 @@ class Reading:
             max_failures=inputs.max_failures,
         )
 
-    def slot(self, split: Split, measures: bool = False) -> int:
-        """The number of the progress slot of a split."""
-        return split.part + (0 if measures else self.measured)
-
 
 class SplitReader:
     """Iterates over the blocks of a split; a context manager that ends with `finish`.
@@ -86,8 +80,7 @@ class SplitReader:
         split: to read.
         reading: how.
         failures: where the job ends.
-        measures: whether the split is read again by a later step: that one sets bad records aside,
-            of which this one only counts how many there are.
+        slot: the number of its progress slot; None for that of the split.
 
     Attributes:
         documents: documents so far.
@@ -95,9 +88,9 @@ class SplitReader:
     """
 
     def __init__(
-        self, split: Split, reading: Reading, failures: Failures, *, measures: bool = False
+        self, split: Split, reading: Reading, failures: Failures, *, slot: int | None = None
     ) -> None:
-        self._measures = measures
+        self._number = split.part if slot is None else slot
         self._split = split
         self._reading = reading
         self._failures = failures
@@ -108,9 +101,7 @@ class SplitReader:
         self.documents = 0
 
     def __enter__(self) -> Self:
-        self._slot = self._open.enter_context(
-            SlotWriter(self._reading.counters_path, self._reading.slot(self._split, self._measures))
-        )
+        self._slot = self._open.enter_context(SlotWriter(self._reading.counters_path, self._number))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -145,13 +136,7 @@ class SplitReader:
         Raises:
             RecordError: the job may set no more of them aside.
             ChangedFileError: the file is no longer the one that was planned.
-            InputError: it is gone or has another size, and two steps must read the same of it.
         """
-        if bad.is_lost and self._reading.measured:
-            raise InputError(
-                f"{describe(bad)} (a mix reads its inputs twice, so `max_failures` does not "
-                "tolerate this; with `resume`, what was made of other files is kept)"
-            )
         self.bad_records += 1
         if not self._reading.sets_aside:
             return
@@ -161,8 +146,6 @@ class SplitReader:
                 if piece.path == bad.path:
                     check_version(piece)  # half a version is the reason, not the record
             raise RecordError(too_many(describe(bad), limit))
-        if self._measures:
-            return
         if self._dead is None:
             self._dead = self._open.enter_context(replacing(self._dead_path))
         self._dead.write(dead_letter(bad))

@@ -97,19 +97,17 @@ class Split:
         parts: how many there are.
         pieces: what to read.
         key: names the input of a watch in the names of its files; empty in a batch job.
-        held_out: whether its part is that of the documents held out for validation.
     """
 
     part: int
     parts: int
     pieces: tuple[FileRange, ...]
     key: str = ""
-    held_out: bool = False
 
     @property
     def file(self) -> str:
         """The part of an encoded corpus that is made of the split, below the output directory."""
-        return part_file(self.part, self.parts, self.key, held_out=self.held_out)
+        return part_file(self.part, self.parts, self.key)
 
     @property
     def dead_letters_file(self) -> str:
@@ -326,16 +324,10 @@ def changed_inputs(directory: str, files: Sequence[InputFile]) -> list[int]:
 
 
 def parts_with(splits: Iterable[Split], files: Sequence[int]) -> list[str]:
-    """The parts of an encoded corpus that hold something of the files of these numbers.
-
-    Those held out for validation too, which may not be there.
-    """
+    """The parts of an encoded corpus that hold something of the files of these numbers."""
     wanted = set(files)
     return [
-        part_file(split.part, split.parts, split.key, held_out=half)
-        for split in splits
-        if any(piece.file_index in wanted for piece in split.pieces)
-        for half in (False, True)
+        split.file for split in splits if any(piece.file_index in wanted for piece in split.pieces)
     ]
 
 

@@ -16,7 +16,7 @@ from pipelines.corpus.documents import READERS, KeptColumn
 from pipelines.corpus.documents.json_values import holds_json, type_of, type_of_all
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
 from pipelines.corpus.splits import whole_file
-from pipelines.encode.rows import reserved
+from pipelines.encode.rows import OWN
 from pipelines.errors import ConfigError
 from pipelines.formats import WITH_COLUMNS
 
@@ -52,7 +52,7 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
     if len(wanted) < len(keep):
         raise ConfigError(f"`keep`: a column is named twice in {', '.join(keep)}: once is enough")
     for name in wanted:
-        if name in reserved(encoding):
+        if name in OWN:
             raise ConfigError(f"`keep` {name}: the output has a column of that name already")
     typed, sampled = [], []
     for source in (whole_file(file, index) for index, file in enumerate(files)):

@@ -12,8 +12,6 @@ from bpe.counts.manifest import DeadLetters, add_formats
 from bpe.files import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.mix import Mix
-from pipelines.encode.rows import Dropped
 from pipelines.errors import InputError
 from pipelines.output.entries import (
     COUNTS_KIND,
@@ -31,16 +29,15 @@ from pipelines.output.names import (
     MANIFEST,
     dead_letters_file,
     fingerprint,
-    is_dead_letters,
     json_bytes,
     parse_part,
-    part_files,
+    part_file,
     read_manifest_object,
-    training_twin,
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
 from pipelines.storage import join
+from pipelines.totals import DuplicateIds, SourceTotals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,13 +78,9 @@ class Part:
 
     file: str
     documents: int
-    rows: int
     tokens: int
     unknown: int
     text_bytes: int
-    dropped: Dropped
-    padding: int = 0
-    cut_documents: int = 0
     bytes: int
     sha256: str
     inputs: tuple[SourceRange, ...]
@@ -95,74 +88,40 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceTotals:
-    """Sums over the parts of one source."""
-
-    documents: int
-    tokens: int
-    text_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldOut:
-    """Sums over the parts held out for validation."""
-
-    documents: int = 0
-    rows: int = 0
-    tokens: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Totals:
     """Sums over all parts; ``bytes`` is the size of the Parquet files.
 
-    ``documents`` were encoded; all but ``dropped.documents`` are in ``rows``, and all their ids
-    but ``dropped.tokens`` are the ``tokens`` of these rows. ``unknown`` of them are ids of the
-    unknown token. ``padding`` ids of the pad token fill rows; they are none of the ``tokens``.
-    ``cut_documents`` are those longer than a row, where only these are cut (best-fit packing).
-    ``validation`` is what of all this is held out for validation; the rest is for training.
-    ``sources`` has the named sources.
+    ``unknown`` of the ``tokens`` are ids of the unknown token; ``sources`` has the named sources.
     """
 
     documents: int
-    rows: int
     tokens: int
     unknown: int
     text_bytes: int
-    dropped: Dropped
-    padding: int = 0
-    cut_documents: int = 0
     bytes: int
     failures: int
-    validation: HeldOut = HeldOut()
     sources: Mapping[str, SourceTotals] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
         """The sums over these parts, and over these files of bad records."""
-        names = (
-            *("documents", "rows", "tokens", "unknown", "text_bytes"),
-            *("padding", "cut_documents", "bytes"),
-        )
-        held_out = [part for part in parts if training_twin(part.file) is not None]
-        return cls(
-            **{name: sum(getattr(part, name) for part in parts) for name in names},
-            validation=HeldOut(
-                documents=sum(part.documents for part in held_out),
-                rows=sum(part.rows for part in held_out),
-                tokens=sum(part.tokens for part in held_out),
-            ),
-            dropped=sum((part.dropped for part in parts), Dropped()),
-            failures=sum(letters.records for letters in dead_letters),
-            sources={
-                name: SourceTotals(
-                    documents=sum(part.documents for part in own),
-                    tokens=sum(part.tokens for part in own),
-                    text_bytes=sum(part.text_bytes for part in own),
+        sources: dict[str, SourceTotals] = {}
+        for part in parts:
+            if part.source:
+                before = sources.get(part.source, SourceTotals())
+                sources[part.source] = SourceTotals(
+                    documents=before.documents + part.documents,
+                    tokens=before.tokens + part.tokens,
+                    text_bytes=before.text_bytes + part.text_bytes,
                 )
-                for name in dict.fromkeys(part.source for part in parts if part.source)
-                for own in [[part for part in parts if part.source == name]]
-            },
+        return cls(
+            documents=sum(part.documents for part in parts),
+            tokens=sum(part.tokens for part in parts),
+            unknown=sum(part.unknown for part in parts),
+            text_bytes=sum(part.text_bytes for part in parts),
+            bytes=sum(part.bytes for part in parts),
+            failures=sum(letters.records for letters in dead_letters),
+            sources=sources,
         )
 
 
@@ -191,7 +150,7 @@ class EncodedManifest:
         dead_letters: the files of bad records.
         parts: in order.
         watch: where files are encoded as they arrive, what is known of each; else None.
-        mix: which documents a mix takes; None where all are.
+        duplicate_ids: None where files are encoded as they arrive, which nobody compares.
     """
 
     kind: str = KIND
@@ -205,7 +164,7 @@ class EncodedManifest:
     dead_letters: tuple[DeadLetters, ...]
     parts: tuple[Part, ...]
     watch: Watch | None = None
-    mix: Mix | None = None
+    duplicate_ids: DuplicateIds | None = None
 
     @property
     def watched(self) -> bool:
@@ -220,21 +179,9 @@ class EncodedManifest:
         return tuple(one.name for one in self.watch.inputs if one.failed is not None)
 
     @property
-    def short_rows(self) -> int:
-        """Packed rows that are not full, in each part the last one at most; 0 of best-fit rows."""
-        if (size := self.rows.pack) is None or self.rows.pack_remainder == "pad":
-            return 0
-        if self.rows.best_fit:
-            return 0
-        return sum(part.tokens < part.rows * size for part in self.parts)
-
-    @property
     def formats(self) -> dict[str, int]:
         """Documents by the format of the files that held them; a part is of one, or of no file."""
         of = {source.name: source.format for source in self.inputs}
-        if self.rows.shuffles:  # each part is of all inputs
-            known = set(of.values())
-            return dict.fromkeys(known, self.totals.documents) if len(known) == 1 else {}
         parts = [part for part in self.parts if part.inputs]
         return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
 
@@ -247,7 +194,7 @@ class EncodedManifest:
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
         value = encode(self)
-        for name in ("watch", "mix"):
+        for name in ("watch", "duplicate_ids"):
             if value[name] is None:
                 del value[name]
         return with_checksum(value)
@@ -311,15 +258,11 @@ def folded(directory: str, before: Entry, log: Mapping[str, Entry]) -> Entry:
 def part_of(part: FinishedPart) -> Part:
     """A finished part as the manifest names it."""
     return Part(
-        file=part.file,
-        documents=part.contents.documents,
-        rows=part.contents.rows,
-        tokens=part.contents.tokens,
-        unknown=part.contents.unknown,
-        text_bytes=part.contents.text_bytes,
-        dropped=part.contents.dropped,
-        padding=part.contents.padding,
-        cut_documents=part.contents.cut_documents,
+        file=part.split.file,
+        documents=part.contents.sums.documents,
+        tokens=part.contents.sums.tokens,
+        unknown=part.contents.sums.unknown,
+        text_bytes=part.contents.sums.text_bytes,
         bytes=part.written.bytes,
         sha256=part.written.sha256,
         inputs=tuple(
@@ -425,32 +368,13 @@ def _check_names(manifest: EncodedManifest) -> None:
             if name is None or not name.key:
                 raise ValueError(f"a part is {file!r}")
         return
-    halves = 2 if manifest.rows.validation else 1
-    parts = len(manifest.parts) // halves
-    if (manifest.mix is None) == bool(manifest.rows.mix):
-        raise ValueError("its rows and its mix contradict each other")
-    if manifest.mix is not None and not _owned(manifest.mix, len(manifest.inputs)):
-        raise ValueError("the sources of its mix do not divide its inputs")
-    if len(manifest.parts) % halves:
-        raise ValueError(f"{len(manifest.parts)} parts, of which half are held out")
-    names = part_files(parts, validation=halves == 2)
-    for number, (part, expected) in enumerate(zip(manifest.parts, names, strict=True)):
-        if part.file != expected:
+    parts = len(manifest.parts)
+    for number, part in enumerate(manifest.parts):
+        if part.file != part_file(number, parts):
             raise ValueError(f"part {number} is {part.file!r}")
     named = {letters.file for letters in manifest.dead_letters}
-    if manifest.rows.shuffles:  # they are of splits, of which it does not say how many there were
-        unknown = {name for name in named if not is_dead_letters(name)}
-    else:
-        unknown = named - {dead_letters_file(number, parts) for number in range(parts)}
-    if unknown:
+    if unknown := named - {dead_letters_file(number, parts) for number in range(parts)}:
         raise ValueError(f"dead letters {min(unknown)!r}")
-
-
-def _owned(mix: Mix, inputs: int) -> bool:
-    """Whether every input is of one source of a mix."""
-    ranges = sorted(tuple(one) for source in mix.sources for one in source.inputs)
-    ends = [0, *(one[-1] for one in ranges)]
-    return [one[:1] for one in ranges] == [(end,) for end in ends[:-1]] and ends[-1] == inputs
 
 
 def _path(directory: str) -> str:

@@ -24,7 +24,7 @@ from pipelines.export.source import read_sizes
 from pipelines.output.names import fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
-from pipelines.taken import Limit, Taken
+from pipelines.totals import Limit, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

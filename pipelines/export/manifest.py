@@ -15,7 +15,7 @@ from pipelines.output.names import MANIFEST, read_manifest_object
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import StoredFile
 from pipelines.storage import join
-from pipelines.taken import Taken
+from pipelines.totals import Taken
 
 KIND = "export"
 VERSION = 2

@@ -41,6 +41,7 @@ UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB 
 LAYOUT = 2  # raise it when the same ids and settings give other bytes than before
 PINS = "sources.parquet"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_BY_POSITION = re.compile(r"source-[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +154,7 @@ def parse_sources(given: Sequence[str]) -> dict[str, str]:
     """Directories by the name of the source, from ``NAME=DIR`` or ``DIR``.
 
     A source without a name is called ``source-0`` and so on, by its position, so that no bytes
-    depend on where it lies.
+    depend on where it lies; `with_inner` names those of inputs with names.
 
     Raises:
         ConfigError: there is none, or a name stands for two.
@@ -178,6 +179,35 @@ def parse_sources(given: Sequence[str]) -> dict[str, str]:
     return sources
 
 
+def with_inner(sources: Mapping[str, str]) -> dict[str, str]:
+    """The same, where a directory without a name has one source for each name of its inputs.
+
+    Raises:
+        InputError: a source is not a complete directory of ids.
+        ConfigError: a name stands for two.
+    """
+    found: dict[str, str] = {}
+    for given, directory in sources.items():
+        complete(directory, "encoded")
+        manifest = read_encoded(directory)
+        inner = manifest.totals.sources if _BY_POSITION.fullmatch(given) else {}
+        if any(not part.source for part in manifest.parts):
+            inner = {}
+        for name in inner or (given,):
+            if name in found:
+                raise ConfigError(f"the source {name} is given twice: give each a name of its own")
+            found[name] = directory
+    return found
+
+
+def _manifest_of(name: str, directory: str) -> EncodedManifest:
+    """What a source is: all of a directory, or what it holds of its inputs with this name."""
+    manifest = read_encoded(directory)
+    if name not in manifest.totals.sources:
+        return manifest
+    return replace(manifest, parts=tuple(p for p in manifest.parts if p.source == name))
+
+
 def plan_export(
     sources: Mapping[str, str],
     settings: ExportSettings,
@@ -197,10 +227,8 @@ def plan_export(
         InputError: a source is not a complete directory of ids, or lacks a part that is pinned.
         ConfigError: the sources do not fit each other or the settings.
     """
-    manifests = {}
-    for name, directory in sources.items():
-        complete(directory, "encoded")
-        manifests[name] = read_encoded(directory)
+    sources = with_inner(sources)
+    manifests = {name: _manifest_of(name, directory) for name, directory in sources.items()}
     _check_alike(manifests, sources)
     _check_shares(settings, list(sources))
     pins = list(_pins(manifests))
@@ -242,6 +270,7 @@ def plan_again(
         ConfigError: a source of the export is not named, or another one is.
     """
     names = [source.name for source in manifest.sources]
+    directories = with_inner(directories)
     if sorted(directories) != sorted(names):
         raise ConfigError(
             f"the export {directory} is of the sources {', '.join(names)}, not of "

@@ -24,7 +24,6 @@ from pipelines import storage
 from pipelines.errors import InputError, OutputError
 from pipelines.output.entries import FOLDERS, is_watched, remove_watched
 from pipelines.output.names import (
-    CHOSEN,
     COUNTS,
     DATA,
     DEAD_LETTERS,
@@ -32,7 +31,6 @@ from pipelines.output.names import (
     EXPORTED,
     GROUPED_KIND,
     MANIFEST,
-    MIX,
     OF_WORDS,
     PLAN,
     PLAN_VERSION,
@@ -41,7 +39,6 @@ from pipelines.output.names import (
     ROLES_FILES,
     RUN,
     RUNS,
-    SHUFFLE,
     SPLITS,
     THEN,
     TIMINGS,
@@ -70,7 +67,7 @@ _LAST_FILE: dict[str, str] = {
 _FILES: dict[str, tuple[str, ...]] = {
     "counts": (PLAN, SPLITS, INPUTS, MANIFEST, TIMINGS),
     "tokenizer": (PLAN, TRAINING, *ROLES_FILES, TOKENIZER, TIMINGS),
-    "encoded": (PLAN, SPLITS, CHOSEN, *ROLES_FILES, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
+    "encoded": (PLAN, SPLITS, *ROLES_FILES, TOKENIZER, INPUTS, MANIFEST, TIMINGS),
 }
 _COMMANDS = {
     "counts": "bpe count",
@@ -78,7 +75,7 @@ _COMMANDS = {
     "encoded": "bpe encode",
     "export": "bpe export",
 }
-_FOLDERS = (DATA, DEAD_LETTERS, SHUFFLE, MIX)
+_FOLDERS = (DATA, DEAD_LETTERS)
 
 
 @dataclass(frozen=True)
@@ -410,11 +407,7 @@ def _check_same_job(directory: str, plan: Plan) -> None:
             f"{directory}: cannot resume: it holds files but no {PLAN} of an earlier run: "
             "use `overwrite`, or another directory"
         )
-    nothing_chosen = bool(plan.choosing) and not (
-        any(_inside(directory, folder) for folder in (DATA, SHUFFLE, DEAD_LETTERS))
-        or storage.exists(join(directory, MANIFEST))
-    )
-    if different := plan.differences(then, nothing_chosen=nothing_chosen):
+    if different := plan.differences(then):
         more = "" if len(different) <= 3 else f" (and {len(different) - 3} more)"
         raise OutputError(
             f"{directory}: cannot resume: it was begun as another job: "
@@ -454,8 +447,6 @@ class _Claims:
         part = parse_part(name)
         if part is None:
             return name in self._files
-        if name.startswith((f"{SHUFFLE}/", f"{MIX}/")):
-            return True
         if part.parts in self._parts or (part.key and self._watched):
             return True
         return _is_dead_letters(path) if name.startswith(f"{DEAD_LETTERS}/") else _is_part(path)

@@ -37,19 +37,15 @@ EXPORT_INDEX = "index.json"  # of an export whose format has one
 REPORT = "report.html"
 REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
-SHUFFLE = ".shuffle"  # of an encoding that shuffles, until it is complete
-MIX = ".mix"  # of an encoding that takes shares of sources, likewise
-CHOSEN = f"{MIX}/chosen.json"  # which documents these are
 DATA = counts_manifest.DATA  # where the parts are, of token ids as of counts
 COUNTS = "counts"
-ENCODED = "encoded"  # where bpe run puts it, and bpe encode --to
-EXPORTED = "export"  # where bpe run --to puts it
+ENCODED = "encoded"  # where bpe run puts it
+EXPORTED = "export"  # likewise
 SOURCE = "source"  # what counts by the sources of a mix are named by, where others have a field
 RUNS = "runs"  # counts of runs, and the setting that says how these are found
 OF_WORDS = "words"  # the tokenizer that superwords are added to
 PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
-ENCODING = "encoding"  # of the plan of an export
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
 TRAIN = "train"  # the split name of encoded rows
@@ -58,39 +54,20 @@ MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
-_TEMPORARY_FILE = re.compile(rf"\.(?:shuffle|mix)/part-{_NUMBERS}\.arrow")
 
 
-def part_file(part: int, parts: int, key: str = "", *, held_out: bool = False) -> str:
+def part_file(part: int, parts: int, key: str = "") -> str:
     """The file of a part of an encoded corpus, below the output directory.
 
     Args:
         part: its number.
         parts: how many there are.
         key: 20 hexadecimal digits that name the input of a watch; empty in a batch job.
-        held_out: whether its rows are held out for validation.
 
     >>> part_file(3, 42)
     'data/train-00003-of-00042.parquet'
     """
-    name = VALIDATION if held_out else TRAIN
-    return f"{DATA}/{name}-{_numbers(part, parts, key)}.parquet"
-
-
-def part_files(parts: int, *, validation: bool) -> list[str]:
-    """All parts of an encoded corpus, in their order: those held out for validation are last."""
-    halves = (False, True) if validation else (False,)
-    return [part_file(part, parts, held_out=half) for half in halves for part in range(parts)]
-
-
-def training_twin(file: str) -> str | None:
-    """The part with the other documents of the same inputs; None where the part is not held out.
-
-    >>> training_twin("data/validation-00003-of-00042.parquet")
-    'data/train-00003-of-00042.parquet'
-    """
-    begin = f"{DATA}/{VALIDATION}-"
-    return f"{DATA}/{TRAIN}-{file.removeprefix(begin)}" if file.startswith(begin) else None
+    return f"{DATA}/{TRAIN}-{_numbers(part, parts, key)}.parquet"
 
 
 def dead_letters_file(part: int, parts: int, key: str = "") -> str:
@@ -100,29 +77,6 @@ def dead_letters_file(part: int, parts: int, key: str = "") -> str:
     'dead-letters/part-00003-of-00042.jsonl'
     """
     return f"{DEAD_LETTERS}/part-{_numbers(part, parts, key)}.jsonl"
-
-
-def shuffle_file(part: int, parts: int, key: str = "") -> str:
-    """The file of a split's documents on their way to the parts of a shuffled corpus.
-
-    Args:
-        part: the number of the split.
-        parts: how many splits there are.
-        key: 20 hexadecimal digits that name a verification; empty for the job itself.
-
-    >>> shuffle_file(3, 42)
-    '.shuffle/part-00003-of-00042.arrow'
-    """
-    return f"{SHUFFLE}/part-{_numbers(part, parts, key)}.arrow"
-
-
-def measure_file(part: int, parts: int) -> str:
-    """The file of how many tokens the documents of a split have, for a mix of sources.
-
-    >>> measure_file(3, 42)
-    '.mix/part-00003-of-00042.arrow'
-    """
-    return f"{MIX}/part-{_numbers(part, parts, '')}.arrow"
 
 
 def group_folder(field: str, value: str) -> str:
@@ -145,24 +99,11 @@ class PartName:
 def parse_part(file: str) -> PartName | None:
     """What the name of a file below the output directory says; None if no job gives such a name.
 
-    ``data/validation-…``, for held-out rows, is such a name, and ``.shuffle/part-…`` or ``.mix/…``.
-
     >>> parse_part("data/train-00003-of-00042.parquet")
     PartName(parts=42, key='')
     """
-    patterns = (_DATA_FILE, _DEAD_FILE, _TEMPORARY_FILE)
-    match = next((match for one in patterns if (match := one.fullmatch(file))), None)
+    match = _DATA_FILE.fullmatch(file) or _DEAD_FILE.fullmatch(file)
     return PartName(int(match["parts"]), match["key"] or "") if match else None
-
-
-def is_dead_letters(file: str) -> bool:
-    """Whether a batch job may name its dead letters so.
-
-    >>> is_dead_letters("dead-letters/part-00003-of-00042.jsonl")
-    True
-    """
-    match = _DEAD_FILE.fullmatch(file)
-    return match is not None and match["key"] is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,13 +117,8 @@ class Plan:
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
         run: the id of one run of the job, which all its steps know; empty where only one process
             plans.
-        then: what the same command makes next: of a tokenizer in folders of its directory, an
-            export after the encoded corpus; of an encoded corpus in the directory above. That is
-            not complete before. It makes no other job of this one.
-        choosing: settings that a run may have others of as long as nothing depends on them yet;
-            all numbers of files but the last go by them.
-        encoding: of an export by the command that encoded the corpus, the `job_id` of that
-            encoding: marks the export as this command's own. It makes no other job of this one.
+        then: what the same command makes next in folders of the directory of a tokenizer: an
+            encoded corpus, or an export after that. It makes no other job of this one.
     """
 
     kind: Kind
@@ -191,8 +127,6 @@ class Plan:
     inputs: Mapping[str, Any]
     run: str = ""
     then: Kind | None = None
-    choosing: tuple[str, ...] = ()
-    encoding: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The plan as it stands in `PLAN`."""
@@ -206,19 +140,11 @@ class Plan:
             "settings": dict(self.settings),
             **({RUN: self.run} if self.run else {}),
             **then,
-            **({ENCODING: self.encoding} if self.encoding else {}),
         }
 
-    def differences(self, other: Mapping[str, Any], *, nothing_chosen: bool = False) -> list[str]:
-        """What makes a plan that was read from a file another job, one phrase for each value.
-
-        Args:
-            other: the plan.
-            nothing_chosen: whether nothing depends on the settings ``choosing`` yet.
-        """
+    def differences(self, other: Mapping[str, Any]) -> list[str]:
+        """What makes a plan that was read from a file another job, one phrase for each value."""
         mine = self.to_json()
-        if nothing_chosen:
-            other = self._as_chosen_here(other)
         found = [
             f"{key} was {_short(other.get(key))}, is {_short(mine[key])}"
             for key in ("program", "version", "kind")
@@ -238,15 +164,6 @@ class Plan:
             found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
         return found
 
-    def _as_chosen_here(self, other: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A plan that was read from a file, with what this one has of ``choosing``."""
-        settings, parts = other.get("settings"), other.get("parts")
-        if not isinstance(settings, dict) or not isinstance(parts, list):
-            return other
-        kept = {key: one for key, one in settings.items() if key not in self.choosing}
-        chosen = {key: self.settings[key] for key in self.choosing if key in self.settings}
-        return {**other, "settings": kept | chosen, "parts": [*self.parts[:-1], *parts[-1:]]}
-
 
 def dead_letters_in(directory: str) -> list[str]:
     """The files of bad records that lie below an output directory, whatever wrote them there."""
@@ -262,11 +179,6 @@ def read_plan(directory: str) -> dict[str, Any]:
     """
     plan = read_json_object(join(directory, PLAN)) or {}
     return plan if plan.get("program") == PROGRAM else {}
-
-
-def job_id(plan: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) of what all runs of a job have in common, from its plan as JSON values."""
-    return fingerprint([plan.get(key) for key in ("kind", "parts", "settings", "inputs")])
 
 
 def fingerprint(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.output.entries import WATCH
-from pipelines.output.names import training_twin
 from pipelines.progress import duration, many, size_text
 from pipelines.report import charts
 from pipelines.report.facts import MOST_READ, Reason
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from bpe.counts.manifest import CountsManifest
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.output.timings import Timing
-    from pipelines.report.facts import CountedFacts, EncodedFacts, Piece, SampleRow
+    from pipelines.report.facts import CountedFacts, EncodedFacts, SampleRow
 
 _WIDEST = 24  # bytes: longer pre-tokens share a bar
 _LISTED = 50  # files of a manifest
@@ -160,48 +159,27 @@ def pretoken_kinds(facts: CountedFacts) -> Section:
     return Section(key="text-scripts", title="Scripts of the text", body=body)
 
 
-def mix(manifest: EncodedManifest) -> Section | None:
-    """What each source of a mix has given; None where all documents were taken."""
-    if (taken := manifest.mix) is None:
+def sources(manifest: EncodedManifest) -> Section | None:
+    """What each named source holds; None where inputs have no names."""
+    totals = manifest.totals
+    if not totals.sources:
         return None
-    body = joined(
-        explanation(
-            f"The corpus is a mix of sources, of {taken.budget:,} tokens in all. Documents of each "
-            "source were taken, each as a whole, until it had the tokens asked for."
-        ),
-        table(
-            (
-                *("source", "share asked for", "share of the tokens"),
-                *("tokens asked for", "tokens", "of all its tokens", "documents"),
-                "of all its documents",
-            ),
-            (
-                (
-                    *(one.name, f"{one.asked_share:.2%}", f"{one.tokens / taken.tokens:.2%}"),
-                    *(one.asked, one.tokens, one.available_tokens, one.documents),
-                    one.available_documents,
-                )
-                for one in taken.sources
-            ),
-        ),
+    heads = ("source", "documents", "tokens", "share of the tokens", "bytes of text")
+    rows = (
+        (
+            name,
+            one.documents,
+            one.tokens,
+            f"{one.tokens / max(totals.tokens, 1):.2%}",
+            one.text_bytes,
+        )
+        for name, one in totals.sources.items()
     )
-    return Section(key="mix", title="Mix of sources", body=body)
+    return Section(key="sources", title="Sources", body=table(heads, rows))
 
 
 def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled: bool) -> Section:
-    """How many tokens documents, or rows, have; packed rows have as many as was asked for."""
-    if manifest.rows.pack is not None:
-        filled = (
-            "the documents that fit best" if manifest.rows.best_fit else "consecutive documents"
-        )
-        body = paragraph(
-            f"{manifest.totals.rows:,} rows of {manifest.rows.pack:,} tokens, filled with "
-            f"{filled}: {manifest.totals.documents:,} documents, "
-            f"{manifest.totals.tokens:,} tokens. How long documents are, rows do not show."
-        )
-        return Section(key="tokens-per-document", title="Tokens per row", body=body)
-    whole = manifest.rows.max_tokens is None
-    noun = "document" if whole else "row"
+    """How many tokens documents have."""
     bins: dict[int, int] = {}
     for size, rows in enumerate(facts.lengths.tolist()):
         if rows:
@@ -216,19 +194,18 @@ def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled:
     )
     body = joined(
         explanation(
-            f"How many tokens a {noun} has; each bar is twice as wide as the one before it."
-            + ("" if whole else " Longer documents were cut into rows for training a model.")
+            "How many tokens a document has; each bar is twice as wide as the one before it."
         ),
         charts.bars(
-            f"Tokens per {noun}",
+            "Tokens per document",
             values=[
                 ("0" if power == 0 else _power(power - 1), 100 * bins.get(power, 0) / rows_)
                 for power in powers
             ],
-            axes=(f"tokens of the {noun}", f"percent of {noun}s"),
+            axes=("tokens of the document", "percent of documents"),
         ),
         table(
-            ("share of all", f"tokens of a {noun} at most"),
+            ("share of all", "tokens of a document at most"),
             [
                 (name, facts.length_at(share))
                 for name, share in (
@@ -240,71 +217,46 @@ def document_lengths(manifest: EncodedManifest, facts: EncodedFacts, *, sampled:
             if facts.rows
             else [],
         ),
-        paragraph(f"{facts.rows:,} {noun}s, {int(facts.tokens.sum()):,} tokens.{note}"),
+        paragraph(f"{facts.rows:,} documents, {int(facts.tokens.sum()):,} tokens.{note}"),
     )
-    return Section(key="tokens-per-document", title=f"Tokens per {noun}", body=body)
+    return Section(key="tokens-per-document", title="Tokens per document", body=body)
 
 
 def sample_rows(
     manifest: EncodedManifest, samples: Sequence[SampleRow], tokenizer: Tokenizer
 ) -> Section | None:
-    """A few rows as coloured tokens; None where the corpus has no rows."""
+    """A few documents as coloured tokens; None where the corpus has none."""
     if not samples:
         return None
-    packed, divided = manifest.rows.pack, manifest.rows.max_tokens
-    which = "documents" if packed is None and divided is None else "rows"
-    how = (
-        f" Rows are packed: each is filled to {packed:,} tokens with consecutive documents, or "
-        "pieces of them. Here each piece begins with the id of its document."
-        if packed is not None
-        else f" Documents of more than {divided:,} tokens were cut into rows."
-        if divided is not None
-        else ""
-    )
     body = joined(
         explanation(
-            f"{many(len(samples), which[:-1])} of {manifest.totals.rows:,}, evenly spread over the "
-            "corpus, as a model gets them. Each colour is one token; point at it to see its id. "
-            f"Special tokens have an outline. {WRITTEN}{how}"
+            f"{many(len(samples), 'document')} of {manifest.totals.documents:,}, evenly spread "
+            "over the corpus. Each colour is one token; point at it to see its id. Special tokens "
+            f"have an outline. {WRITTEN}"
         ),
-        *(_sample(row, tokenizer, is_packed=packed is not None) for row in samples),
+        *(_sample(row, tokenizer) for row in samples),
     )
-    return Section(key="samples", title=f"Sample {which}", body=body)
+    return Section(key="samples", title="Sample documents", body=body)
 
 
-def _sample(row: SampleRow, tokenizer: Tokenizer, *, is_packed: bool) -> Html:
+def _sample(row: SampleRow, tokenizer: Tokenizer) -> Html:
     size = many(row.tokens, "token")
-    if is_packed:
-        size += f" of {many(row.documents, 'document')}"
-    if row.padding:
-        size += f", then {many(row.padding, 'pad token')}"
-    if row.shown < row.tokens:
-        size += f"; cut here after the first {row.shown:,}"
-    if (hidden := row.documents - len(row.pieces)) > 0:
-        size += f", {many(hidden, 'more document')} left out"
-    place = f"row {row.row:,} of {row.file}, from 0"
-    held_out = "; held out for validation" if training_twin(row.file) is not None else ""
-    heading = (f"Row {row.row:,}",) if is_packed else ("Document ", *_piece(row.pieces[0]))
-    note = Html(f'<p class="note">{escaped(f"{size} ({place}{held_out}).")}</p>')
-    blocks = [subheading(*heading), note]
-    for piece in row.pieces:
-        if is_packed:
-            blocks.append(paragraph("Document ", *_piece(piece)))
-        if piece.ids:
-            blocks.append(Html(f'<div class="sample">{_boxes(piece, tokenizer).text}</div>'))
+    if len(row.ids) < row.tokens:
+        size += f"; cut here after the first {len(row.ids):,}"
+    note = escaped(f"{size} (row {row.row:,} of {row.file}, from 0).")
+    empty = "" if row.tokens else ": no tokens"
+    blocks = [
+        subheading("Document ", token(row.id.encode()), empty),
+        Html(f'<p class="note">{note}</p>'),
+    ]
+    if row.ids:
+        blocks.append(Html(f'<div class="sample">{_boxes(row, tokenizer).text}</div>'))
     return joined(*blocks)
 
 
-def _piece(piece: Piece) -> tuple[object, ...]:
-    where = f", chunk {piece.chunk:,} (from 0)" if piece.chunk is not None else ""
-    if piece.first:
-        where = f", from its token {piece.first:,} (from 0) on"
-    return (token(piece.id.encode()), where, "" if piece.length else ": no tokens")
-
-
-def _boxes(piece: Piece, tokenizer: Tokenizer) -> Html:
+def _boxes(row: SampleRow, tokenizer: Tokenizer) -> Html:
     special = set(tokenizer.special_tokens.values())
-    tokens = ((id_, tokenizer.tokens[id_]) for id_ in piece.ids)
+    tokens = ((id_, tokenizer.tokens[id_]) for id_ in row.ids)
     return token_boxes(
         TokenBox(
             text="(no token)" if data is None else shortened(data),

@@ -15,16 +15,7 @@ import pyarrow.parquet as pq
 
 from pipelines import storage
 from pipelines.encode.parts import open_part
-from pipelines.encode.rows import (
-    CHUNK_INDEX,
-    DOCUMENTS,
-    ID,
-    INPUT_IDS,
-    LENGTH,
-    NUM_TOKENS,
-    OFFSET,
-    without_padding,
-)
+from pipelines.encode.rows import ID, INPUT_IDS, flat
 from pipelines.errors import InputError
 from pipelines.output.check_files import named_file
 from pipelines.output.names import DEAD_LETTERS
@@ -44,11 +35,9 @@ if TYPE_CHECKING:
 
 _COUNT_ROWS = 65536  # read at a time
 _ID_ROWS = 4096
-_IDS = [INPUT_IDS, NUM_TOKENS]
 _TOP = 40
 SAMPLE_ROWS = 5
 SAMPLE_TOKENS = 200  # of a row
-_SAMPLE_PIECES = 20  # of a packed row
 _LONGEST_ROW = 1 << 20  # tokens: rows of more are counted as if they had so many
 MOST_READ = 10_000  # bad records
 _EXAMPLES = 3
@@ -203,7 +192,7 @@ def read_encoded_facts(
         path = join(directory, part.file)
         try:
             with named_file(directory, part.file, part.bytes, part.sha256) as source:
-                for batch in open_part(source).iter_batches(_ID_ROWS, columns=_IDS):
+                for batch in open_part(source).iter_batches(_ID_ROWS, columns=[INPUT_IDS]):
                     _add_rows(batch, tokens, lengths)
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             said = " ".join(str(error).split())
@@ -221,7 +210,7 @@ def _spread(parts: int, most: int | None) -> list[int]:
 
 
 def _add_rows(rows: pa.RecordBatch, tokens: Numbers, lengths: Numbers) -> None:
-    ids, bounds, _ = without_padding(*(rows.column(name) for name in _IDS))
+    ids, bounds = flat(rows.column(INPUT_IDS))
     found = np.bincount(ids, minlength=len(tokens))
     if len(found) > len(tokens):
         raise ValueError(f"id {ids.max()} is not below {len(tokens)}, the size of the vocabulary")
@@ -231,48 +220,22 @@ def _add_rows(rows: pa.RecordBatch, tokens: Numbers, lengths: Numbers) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
-    """What a row holds of one document.
-
-    Attributes:
-        id: of the document.
-        chunk: the number of this chunk of it, from 0; None where documents are not divided.
-        first: the place of its first token in the tokens of a packed document; else 0.
-        length: its tokens.
-        ids: those to show, from the first on.
-    """
-
-    id: str
-    chunk: int | None = None
-    first: int = 0
-    length: int
-    ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class SampleRow:
     """A row of an encoded corpus, as far as it is shown.
 
     Attributes:
         file: the part that holds it.
         row: its number in the part, from 0.
-        tokens: how many it has, padding left out.
-        padding: ids of the pad token behind them.
-        pieces: what is shown of it, by document.
-        documents: how many it is of; more than one where rows are packed.
+        id: of the document.
+        tokens: how many it has.
+        ids: those to show, from the first on.
     """
 
     file: str
     row: int
+    id: str
     tokens: int
-    padding: int
-    pieces: tuple[Piece, ...]
-    documents: int
-
-    @property
-    def shown(self) -> int:
-        """How many of its tokens are shown."""
-        return sum(len(piece.ids) for piece in self.pieces)
+    ids: tuple[int, ...]
 
 
 def read_sample_rows(
@@ -291,14 +254,14 @@ def read_sample_rows(
         InputError: a part is missing, damaged or another than the manifest names.
     """
     chosen = [manifest.parts[number] for number in _spread(len(manifest.parts), sample_parts)]
-    rows = sum(part.rows for part in chosen)
+    rows = sum(part.documents for part in chosen)
     most = min(SAMPLE_ROWS, rows)
     wanted = [(2 * i + 1) * rows // (2 * most) for i in range(most)]
     samples: list[SampleRow] = []
     begin = 0
     for part in chosen:
-        numbers = [row - begin for row in wanted if begin <= row < begin + part.rows]
-        begin += part.rows
+        numbers = [row - begin for row in wanted if begin <= row < begin + part.documents]
+        begin += part.documents
         if not numbers:
             continue
         path = join(directory, part.file)
@@ -314,47 +277,24 @@ def read_sample_rows(
 
 def _sample_row(file: pq.ParquetFile, part: Part, number: int) -> SampleRow:
     row = _read_row(file, number)
-    values, _, padding = without_padding(row.column(INPUT_IDS), row.column(NUM_TOKENS))
-    ids = tuple(values[:SAMPLE_TOKENS].tolist())
-    pieces: list[Piece] = []
-    documents = 1
-    if DOCUMENTS in row.schema.names:
-        packed = row.column(DOCUMENTS).flatten()
-        documents = len(packed)
-        begin = 0
-        for one in packed.slice(0, _SAMPLE_PIECES).to_pylist():
-            if begin >= len(ids) and pieces and one[LENGTH]:
-                break
-            shown = ids[begin : begin + one[LENGTH]]
-            pieces.append(Piece(id=one[ID], first=one[OFFSET], length=one[LENGTH], ids=shown))
-            begin += one[LENGTH]
-    else:
-        chunk = row.column(CHUNK_INDEX)[0].as_py() if CHUNK_INDEX in row.schema.names else None
-        pieces = [Piece(id=row.column(ID)[0].as_py(), chunk=chunk, length=len(values), ids=ids)]
+    ids, _ = flat(row.column(INPUT_IDS))
     return SampleRow(
         file=part.file,
         row=number,
-        tokens=len(values),
-        padding=len(padding),
-        pieces=tuple(pieces),
-        documents=documents,
+        id=row.column(ID)[0].as_py(),
+        tokens=len(ids),
+        ids=tuple(ids[:SAMPLE_TOKENS].tolist()),
     )
 
 
 def _read_row(file: pq.ParquetFile, number: int) -> pa.RecordBatch:
     """One row, without the columns that pass through."""
-    schema, left = file.schema, number
-    own = {ID, CHUNK_INDEX, INPUT_IDS, NUM_TOKENS}
-    columns = [one for one in schema.to_arrow_schema().names if one in own]
-    for place in range(len(schema)):  # documents.list.element.id
-        names = schema.column(place).path.split(".")
-        if names[0] == DOCUMENTS and len(names) == 4 and names[3] in (ID, OFFSET, LENGTH):
-            columns.append(".".join(names))
+    left = number
     for group in range(file.metadata.num_row_groups):
         if left >= (rows := file.metadata.row_group(group).num_rows):
             left -= rows
             continue
-        for batch in file.iter_batches(_ID_ROWS, row_groups=[group], columns=columns):
+        for batch in file.iter_batches(_ID_ROWS, row_groups=[group], columns=[ID, INPUT_IDS]):
             if left < len(batch):
                 return batch.slice(left, 1)
             left -= len(batch)

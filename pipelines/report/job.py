@@ -297,7 +297,7 @@ def _head(material: _Material) -> Html:
         totals = material.manifest.totals
         facts += [("documents encoded", totals.documents), ("tokens encoded", totals.tokens)]
         if totals.tokens:
-            ratio = totals.text_bytes / (totals.tokens + totals.dropped.tokens)
+            ratio = totals.text_bytes / totals.tokens
             facts += [("bytes per token, corpus", f"{ratio:.2f}")]
         if totals.unknown:
             facts += [("unknown tokens", totals.unknown)]
@@ -351,7 +351,7 @@ def _sections(material: _Material, more: Sequence[Section]) -> list[Section]:
             )
         sections.append(tokenizer_sections.kinds(material.tokenizer, facts))
     if material.manifest is not None and facts is not None:
-        sections.append(corpus_sections.mix(material.manifest))
+        sections.append(corpus_sections.sources(material.manifest))
         sections.append(
             corpus_sections.document_lengths(material.manifest, facts, sampled=material.is_sampled)
         )

@@ -32,14 +32,17 @@ from pipelines.elements import (
     with_storage,
 )
 from pipelines.encode.kept import name_and_type
-from pipelines.encode.rows import ID, INPUT_IDS, Documents, reserved
+from pipelines.encode.parts import Sums
+from pipelines.encode.rows import ID, INPUT_IDS, OWN
 from pipelines.encode.steps import (
     EncodeJob,
+    Made,
     count_written,
     encode_job,
     tokenizer_of,
+    unknown_id,
     write_manifest,
-    write_parts,
+    write_part,
 )
 from pipelines.encode.tokenizer_files import files_of
 from pipelines.errors import ConfigError, RecordError
@@ -59,7 +62,7 @@ from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    import bpe
+    from pipelines.encode.parts import PartWriter
 
 _TEXT_BYTES = "text_bytes"
 _KEEP = "keep."  # before the names of columns that pass through: none is that of another
@@ -132,7 +135,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         name, kind = name_and_type(asked)
         if kind is None:
             raise ConfigError(f"keep {asked}: say its type, {asked}:string for example")
-        if name in reserved(self._settings):
+        if name in OWN:
             raise ConfigError(f"keep {name}: the output has a column of that name already")
         return KeptColumn(name=name, type=type_text(kind))
 
@@ -348,11 +351,20 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
     _check_ids(rows, job)
     split = Split(part=number, parts=job.parts, pieces=())
-    (done,) = write_parts(
-        *([split], job, ([some] for some in _documents(rows, tokenizer))),
-        layout=job.layout(tokenizer),
-        tokenizer=tokenizer,
-    )
+    layout = job.layout(tokenizer)
+
+    def fill(writer: PartWriter) -> Made:
+        sums, unknown = Sums(), unknown_id(tokenizer)
+        for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+            ids, input_ids, sizes, *kept = batch.columns
+            made = layout.rows(ids=ids, kept=tuple(kept), keys=row_hashes(ids), input_ids=input_ids)
+            without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
+            size = (pc.sum(sizes).as_py() or 0) + text_bytes(without)
+            sums += Sums.of(made, text_bytes=size, unknown=unknown)
+            writer.add(made)
+        return Made(sums=sums, bad_records=0, dead_letters=None)
+
+    done = write_part(split, job, tokenizer, fill)
     count_written(done)
     return pack(done)
 
@@ -384,16 +396,6 @@ def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
                 f"WriteTokenIds: a document has {longest} tokens, and a row of Parquet holds "
                 f"{MAX_ROW_TOKENS}: cut it before"
             )
-
-
-def _documents(rows: pa.Table, tokenizer: bpe.Tokenizer) -> Iterator[tuple[Documents, int]]:
-    for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        ids, input_ids, sizes, *kept = batch.columns
-        without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
-        yield (
-            Documents(ids=ids, kept=(*kept, row_hashes(ids)), input_ids=input_ids),
-            (pc.sum(sizes).as_py() or 0) + text_bytes(without),
-        )
 
 
 def _write_manifest(_: None, packed: bytes, parts: Iterable[bytes]) -> dict[str, Any]:

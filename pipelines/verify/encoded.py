@@ -1,68 +1,52 @@
-"""Is an output what its manifest says, and what its input says?
+"""Is an encoded corpus what its manifest says, and what its input says?
 
-Every file is read in full: its size and SHA-256 against the manifest, its contents against what
-its own footer says. Given the inputs, every document is read again: it must have its row, the row
-must decode to the bytes of the document, and encoding the document must give the row.
+Every file is read in full: its size and SHA-256 against the manifest, its rows against what its
+own footer says. Given the inputs, each part is made again and compared instead of written. Since
+that shares all of making, an independent check goes beside it: ids must decode to the text.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe._inputs_file import beside
+from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.places import watched_inputs
-from pipelines.corpus.splits import FileRange, Split, plan_splits
+from pipelines.corpus.splits import FileRange, Split
+from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Totals
-from pipelines.encode.parts import ShuffledSplit, open_part, read_contents
-from pipelines.encode.shuffle import shuffle_split, shuffled_documents
-from pipelines.encode.steps import EncodeJob, unknown_id, wrong_mix
+from pipelines.encode.parts import Sums, open_part, read_contents, read_rows
+from pipelines.encode.rows import ID, INPUT_IDS, KEY, NUM_TOKENS, without_ends
+from pipelines.encode.steps import EncodeJob, make, unknown_id
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
-from pipelines.errors import (
-    ConfigError,
-    InputError,
-    OutputError,
-    StoppedError,
-    VerificationError,
-)
+from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
 from pipelines.output.check_files import Finding, check_file, check_names, checked_file, raise_first
-from pipelines.output.names import TOKENIZER, fingerprint, parse_part, training_twin
+from pipelines.output.names import TOKENIZER, fingerprint, parse_part, part_file
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
-from pipelines.verify.mix import MixSums, MixTally, check_mix
-from pipelines.verify.rows import DocumentsAgain, PartComparison, PartRows, check_decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow.parquet as pq
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.inputs import InputFile
-    from pipelines.corpus.mix import Mix
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.encode.parts import Contents
-    from pipelines.encode.rows import RowLayout
     from pipelines.failures import Failures
-    from pipelines.settings import InputSettings
-
-
-_STATED = (
-    "documents",
-    "rows",
-    "tokens",
-    "unknown",
-    "text_bytes",
-    "dropped",
-    "padding",
-    "cut_documents",
-)
+    from pipelines.settings import InputSettings, RowSettings
+    from pipelines.totals import DuplicateIds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,20 +65,6 @@ class VerifyEncodedJob:
     def directory(self) -> str:
         """Of the corpus."""
         return self.encode.directory
-
-    @property
-    def slots(self) -> str | None:
-        """The file where parts tell their progress, unless the splits do."""
-        return None if self.shuffles_again else self.encode.reading.counters_path
-
-    @property
-    def shuffles_again(self) -> bool:
-        """Whether the inputs are encoded again to shuffle files of this verification."""
-        return self.compare and self.encode.rows.shuffles
-
-    def in_directory(self, directory: str) -> VerifyEncodedJob:
-        """The same, whose shuffle files go to a directory; empty: that of the corpus."""
-        return replace(self, encode=replace(self.encode, shuffle_directory=directory))
 
     def with_counters(self, counters_path: str | None) -> VerifyEncodedJob:
         """The same, whose workers tell their progress to a file of slots, one for each part."""
@@ -128,14 +98,16 @@ class StatedParts:
     """What a manifest says of all parts taken together.
 
     Attributes:
+        directory: of the corpus.
         numbers: what they hold, as `VerifySummary` and formats are named.
         error: what is wrong with these.
-        mix: which documents a mix takes, where that is compared with the inputs; else None.
+        duplicates: documents of one id; None where nobody looked for them.
     """
 
+    directory: str
     numbers: Mapping[str, int]
     error: VerificationError | None
-    mix: Mix | None = None
+    duplicates: DuplicateIds | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +120,7 @@ class VerifyingEncoded:
         parts: to check.
         stated: what they are to add up to.
         tokenizer: of the corpus.
-        splits: to encode again, where documents are shuffled; else a part is compared with its own.
+        splits: none: a part is compared with its own.
     """
 
     job: VerifyEncodedJob
@@ -200,17 +172,7 @@ def plan_encoded(
         job.layout(tokenizer)
     except ConfigError as error:
         raise VerificationError(f"the manifest contradicts itself: {error}") from error
-    files = _files(root, manifest, inputs) if inputs else None
-    if files is not None:
-        files = _matched(manifest, files)
-    again: tuple[Split, ...] = ()
-    if manifest.rows.shuffles:
-        splits = _shuffled_parts(manifest)
-        if inputs is not None and files is not None:
-            again = tuple(plan_splits(files, inputs.split_size))
-        job = replace(job, splits=len(again), shuffle_key=uuid.uuid4().hex[:20])
-    else:
-        splits = _splits(manifest, files)
+    files = _matched(manifest, _files(root, manifest, inputs)) if inputs else None
     dead = {letters.file: letters for letters in manifest.dead_letters}
     if len(dead) < len(manifest.dead_letters):
         raise VerificationError("the manifest names a file of dead letters twice")
@@ -219,41 +181,25 @@ def plan_encoded(
             number=number,
             part=part,
             split=split,
-            # Those of a shuffled corpus are of splits that have no part of their own.
-            dead_letters=None
-            if manifest.rows.shuffles
-            else dead.pop(split.dead_letters_file, None),
+            dead_letters=dead.pop(split.dead_letters_file, None),
         )
-        for number, (part, split) in enumerate(zip(manifest.parts, splits, strict=True))
+        for number, (part, split) in enumerate(
+            zip(manifest.parts, _splits(manifest, files), strict=True)
+        )
     )
-    for letters in dead.values():  # of a shuffled split, or of an input of a watch without a part
+    for letters in dead.values():  # of an input of a watch without a part
         check_file(join(root, letters.file), letters.bytes, letters.sha256)
     return VerifyingEncoded(
         job=VerifyEncodedJob(encode=job, compare=inputs is not None),
         manifest="" if manifest.watched else fingerprint(manifest.to_json()),
         parts=parts,
         stated=StatedParts(
+            directory=root,
             numbers=_numbers(manifest),
             error=_wrong_total(manifest),
-            mix=None if inputs is None else manifest.mix,
+            duplicates=manifest.duplicate_ids,
         ),
         tokenizer=tokenizer,
-        splits=again,
-    )
-
-
-def _shuffled_parts(manifest: EncodedManifest) -> tuple[Split, ...]:
-    """The parts of a shuffled corpus, as splits of no file."""
-    halves = (False, True) if manifest.rows.validation else (False,)
-    number = len(manifest.parts) // len(halves)
-    if any(part.inputs for part in manifest.parts):
-        raise VerificationError(
-            "the manifest says that parts are of ranges of inputs, and that they were shuffled"
-        )
-    return tuple(
-        Split(part=part, parts=number, pieces=(), held_out=half)
-        for half in halves
-        for part in range(number)
     )
 
 
@@ -288,74 +234,32 @@ def _wrong_total(manifest: EncodedManifest) -> VerificationError | None:
                 f"the manifest's total of {name} is {getattr(stated, name)}, its parts add up to "
                 f"{getattr(found, name)}"
             )
-    if error := wrong_mix(manifest):
-        return VerificationError(f"the manifest contradicts itself: {error}")
     return None
 
 
 def check_part(
-    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
-) -> Iterator[Finding | MixSums]:
+    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
+) -> Finding:
     """Check the files of a part against the manifest and each other, and its rows.
-
-    Of a mix, what it takes of the split comes too, where the inputs are compared.
 
     Args:
         check: the part.
         job: what it is a part of.
         tokenizer: that made its ids.
-        stopped: asked between blocks, whether nobody needs the result any more.
+        failures: where the job ends.
 
     Raises:
         StoppedError: nobody needs the result any more.
     """
     error = None
     try:
-        tally = _check_part(check, job, tokenizer, stopped=stopped)
-        if tally is not None:
-            yield tally.sums()
+        _check_part(check, job, tokenizer, failures)
     except (VerificationError, InputError) as caught:
         error = caught
-    if job.shuffles_again:
-        number = job.encode.splits + check.number
-        with SlotWriter(job.encode.reading.counters_path, number) as slot:
-            slot.advance(1, 1)
-    yield Finding(number=check.number, error=error)
+    return Finding(number=check.number, error=error)
 
 
-def shuffle_again(
-    split: Split, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
-) -> Iterator[ShuffledSplit | MixSums]:
-    """Encode a split of a shuffled corpus again, to a shuffle file of its own.
-
-    Of a mix, what it takes of the split comes too.
-
-    Raises:
-        VerificationError: the ids of a document do not decode to it.
-        InputError, OutputError: a file cannot be read or written.
-    """
-    where = ", ".join(piece.path for piece in split.pieces[:1])
-    tally = None if job.encode.mix is None else MixTally(job.encode.mix)
-
-    def observe(encoded: EncodedBlock) -> None:
-        check_decoded(encoded, tokenizer, job.encode.rows, where)
-        if tally is not None:
-            tally.add(encoded)
-
-    try:
-        yield shuffle_split(*(split, job.encode, tokenizer, failures), observe=observe)
-    except OutputError as error:
-        raise OutputError(
-            f"{error} (a temporary file of this check: name another directory for these with `temp`"
-            ")"
-        ) from error
-    if tally is not None:
-        yield tally.sums()
-
-
-def conclude_encoded(
-    results: Iterable[Finding | StatedParts | ShuffledSplit | MixSums],
-) -> Mapping[str, int]:
+def conclude_encoded(results: Iterable[Finding | StatedParts]) -> Mapping[str, int]:
     """What a corpus holds, where all of its parts were checked and are right, and so are the sums.
 
     Raises:
@@ -364,106 +268,56 @@ def conclude_encoded(
     """
     found = list(results)
     (stated,) = (one for one in found if isinstance(one, StatedParts))
-    parts = [one for one in found if isinstance(one, Finding)]
-    splits = [one for one in found if isinstance(one, ShuffledSplit)]
-    raise_first(parts, stated.numbers["parts"], "parts")
-    failures = sum(one.failures for one in splits)
-    if splits and failures != stated.numbers["failures"]:
-        raise VerificationError(
-            f"the inputs have {failures} bad records, the manifest says "
-            f"{stated.numbers['failures']}"
-        )
+    number = stated.numbers["parts"]
+    raise_first([one for one in found if isinstance(one, Finding)], number, "parts")
     if stated.error is not None:
         raise stated.error
-    if stated.mix is not None:
-        check_mix(stated.mix, [one for one in found if isinstance(one, MixSums)])
+    if stated.duplicates is not None:
+        again = duplicate_ids(stated.directory, [part_file(i, number) for i in range(number)])
+        if again != stated.duplicates:
+            raise VerificationError(
+                f"{stated.directory}: the manifest says {stated.duplicates.documents} duplicate "
+                f"ids, the parts have {again.documents}"
+            )
     return stated.numbers
 
 
 def _check_part(
-    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, *, stopped: Callable[[], bool]
-) -> MixTally | None:
-    tally = None
+    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
+) -> None:
     part, path = check.part, join(job.directory, check.part.file)
     if check.dead_letters is not None:
         letters = check.dead_letters
         check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
     try:
-        with (
-            checked_file(path, part.bytes, part.sha256) as source,
-            SlotWriter(job.slots, check.number) as slot,
-        ):
+        with checked_file(path, part.bytes, part.sha256) as source:
             file = open_part(source)
-            contents = read_contents(file)
-            for name in _STATED:
-                if getattr(contents, name) != getattr(part, name):
-                    raise VerificationError(
-                        f"{path}: its footer says {name} {getattr(contents, name)}, the manifest "
-                        f"{getattr(part, name)}"
-                    )
-            _check_origin(check, job, contents, path)
-            layout = job.encode.layout(tokenizer)
-            rows = PartRows(
-                file,
-                path=path,
-                part=part,
-                layout=layout,
-                vocab_size=job.encode.vocab_size,
-                unknown=unknown_id(tokenizer),
-                carried=job.encode.is_carried(part.file),
-            )
-            comparison = PartComparison(layout=layout, tokenizer=tokenizer)
-            if job.encode.is_carried(part.file):
-                comparison.run_carried(rows, _remainders(check.split, job, layout))
-                return None
+            _check_contents(check, job, read_contents(file), path)
+            rows = StoredRows(file, path=path, part=part, job=job.encode, tokenizer=tokenizer)
             if job.compare:
-                if job.encode.rows.shuffles:
-                    comparison.run(
-                        *(rows, part),
-                        shuffled_documents(check.split, job.encode, layout, stopped=stopped),
-                    )
-                    return None
-                if job.encode.mix is not None and not check.split.held_out:
-                    tally = MixTally(job.encode.mix)
-                again = DocumentsAgain(
-                    split=check.split,
-                    reading=job.encode.reading.options,
-                    layout=layout,
-                    tokenizer=tokenizer,
-                    path=path,
-                    mix=job.encode.mix,
-                    tally=tally,
-                )
-                comparison.run(rows, part, again.run(slot, stopped=stopped))
-                if not check.split.held_out:  # the other part of the split has named them
-                    _check_failures(check, path, again.failures)
-                return tally
+                _compare(check, job.encode, rows, failures)
+                return
             size = 0
-            while (table := rows.rest()) is not None:
-                if stopped():
-                    raise StoppedError
-                size += table.nbytes
-                slot.update(documents=rows.documents, bytes=min(size, part.bytes))
-            slot.update(documents=rows.documents, bytes=part.bytes)
+            with SlotWriter(job.encode.reading.counters_path, check.number) as slot:
+                while (table := rows.rest()) is not None:
+                    if failures.stopped():
+                        raise StoppedError
+                    size += table.nbytes
+                    slot.update(documents=rows.taken, bytes=min(size, part.bytes))
+                slot.update(documents=rows.taken, bytes=part.bytes)
     except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, (VerificationError, InputError)):
             raise
         raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
-    return None
 
 
-def _remainders(last: Split, job: VerifyEncodedJob, layout: RowLayout) -> Iterator[pa.RecordBatch]:
-    """What the parts of a half carry to the ``last`` one, in their order."""
-    for number in range(job.encode.filled):
-        path = join(job.directory, replace(last, part=number).file)
-        with storage.open_binary(path) as source:
-            row = read_contents(open_part(source)).carried(layout)
-        if row is not None:
-            yield row
-
-
-def _check_origin(check: PartCheck, job: VerifyEncodedJob, contents: Contents, path: str) -> None:
-    """What the manifest says of inputs and settings against what the part was made from."""
+def _check_contents(check: PartCheck, job: VerifyEncodedJob, contents: Contents, path: str) -> None:
+    """What a part says of itself against the manifest."""
+    for name, stated in vars(contents.sums).items():
+        if stated != getattr(check.part, name):
+            raise VerificationError(
+                f"{path}: its footer says {name} {stated}, the manifest {getattr(check.part, name)}"
+            )
     if contents.fingerprint != job.encode.fingerprint(check.split):
         raise VerificationError(
             f"{path}: it was made from other inputs or with other settings than the manifest says"
@@ -472,21 +326,215 @@ def _check_origin(check: PartCheck, job: VerifyEncodedJob, contents: Contents, p
         raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
 
 
-def _check_failures(check: PartCheck, path: str, failures: int) -> None:
-    stated = check.dead_letters.records if check.dead_letters else 0
-    if failures != stated:
+def _compare(check: PartCheck, job: EncodeJob, rows: StoredRows, failures: Failures) -> None:
+    """Make a part again, and compare it with the one that is there."""
+    made = make(
+        check.split,
+        job,
+        rows.tokenizer,
+        failures,
+        add=rows.compare,
+        observe=partial(
+            check_decoded, tokenizer=rows.tokenizer, settings=job.rows, where=rows.path
+        ),
+        slot=check.number,
+    )
+    if (more := rows.rest()) is not None:
         raise VerificationError(
-            f"{path}: its input has {failures} bad records, the manifest says {stated}"
+            f"{rows.path}, row {rows.taken - len(more)}: document {more[ID][0].as_py()!r} is not "
+            "in the input"
         )
+    for name, found in vars(made.sums).items():
+        if found != getattr(check.part, name):
+            raise VerificationError(
+                f"{rows.path}: its input gives {name} {found}, the manifest says "
+                f"{getattr(check.part, name)}"
+            )
+    stated = check.dead_letters.records if check.dead_letters else 0
+    if made.bad_records != stated:
+        raise VerificationError(
+            f"{rows.path}: its input has {made.bad_records} bad records, the manifest says {stated}"
+        )
+
+
+class StoredRows:
+    """The rows of a part, checked as they are read, and taken in any portions.
+
+    Args:
+        file: the part.
+        path: where it is, for messages.
+        part: what the manifest says of it.
+        job: that made it.
+        tokenizer: of the job.
+
+    Attributes:
+        taken: rows that were taken so far.
+    """
+
+    def __init__(
+        self, file: pq.ParquetFile, *, path: str, part: Part, job: EncodeJob, tokenizer: Tokenizer
+    ) -> None:
+        self.path = path
+        self.tokenizer = tokenizer
+        self._part = part
+        self._settings = job.rows
+        self._vocab_size = job.vocab_size
+        self._layout = job.layout(tokenizer)
+        self._tables = self._checked(read_rows(file, self._layout))
+        self._left: pa.Table | None = None
+        self.taken = 0
+
+    def rest(self) -> pa.Table | None:
+        """What is left of the row group at hand, or the next one; None at the end.
+
+        Raises:
+            VerificationError, ValueError: the rows of the part cannot be rows.
+        """
+        table = self._left if self._left is not None and len(self._left) else None
+        self._left = None
+        table = table if table is not None else next(self._tables, None)
+        self.taken += len(table) if table is not None else 0
+        return table
+
+    def compare(self, made: pa.RecordBatch) -> None:
+        """Take as many rows as were made, which they must be.
+
+        Raises:
+            VerificationError: there is a difference; the message names row and document.
+            ValueError: the rows of the part cannot be rows.
+        """
+        while len(made):
+            if (table := self.rest()) is None:
+                raise VerificationError(
+                    f"{self.path} ends after row {self.taken}: document "
+                    f"{made.column(ID)[0].as_py()!r} of the input has no row"
+                )
+            some = min(len(table), len(made))
+            self._left = table.slice(some)
+            self.taken -= len(self._left)
+            self._compare(table.slice(0, some), made.slice(0, some))
+            made = made.slice(some)
+
+    def _compare(self, stored: pa.Table, made: pa.RecordBatch) -> None:
+        differences = [  # the key last, which follows from another
+            (at, name == KEY, column, name)
+            for column, name in enumerate(made.schema.names)
+            for at in [first_difference(stored[name].combine_chunks(), made.column(name))]
+            if at is not None
+        ]
+        if not differences:
+            return
+        at, _, _, name = min(differences)
+        found, expected = stored[name][at].as_py(), made.column(name)[at].as_py()
+        row = self.taken - len(stored) + at
+        raise VerificationError(
+            f"{self.path}, row {row}, document {made.column(ID)[at].as_py()!r}: "
+            f"{self._difference(name, found, expected)}"
+        )
+
+    def _difference(self, name: str, stored: object, made: object) -> str:
+        if name == ID:
+            return f"the row is of document {stored!r}"
+        if name != INPUT_IDS:
+            return f"{name} is {stored!r:.200}, its input says {made!r:.200}"
+        try:
+            decode = self.tokenizer.decode_bytes
+            same = decode(stored) == decode(made)  # type: ignore[arg-type]  # lists of ids
+        except BpeError:
+            same = False
+        if same or not keeps_texts(self.tokenizer, self._settings):
+            return "encoding its text gives other ids"
+        return "its ids do not decode to its text"
+
+    def _checked(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        sums, row, unknown = Sums(), 0, unknown_id(self.tokenizer)
+        for table in tables:
+            batch = table.combine_chunks().to_batches()[0]
+            input_ids = batch.column(INPUT_IDS)
+            if (pc.max(input_ids.flatten()).as_py() or 0) >= self._vocab_size:
+                raise self._no_such_id(table, row)
+            lengths = pc.list_value_length(input_ids).cast(pa.uint32())
+            if (at := first_difference(batch.column(NUM_TOKENS), lengths)) is not None:
+                raise VerificationError(
+                    f"{self.path}, row {row + at}: {NUM_TOKENS} is not the length of {INPUT_IDS}"
+                )
+            without_ends(input_ids, prepend=self._layout.prepend, append=self._layout.append)
+            sums += Sums.of(batch, text_bytes=0, unknown=unknown)
+            row += len(table)
+            yield table
+        for name, found in vars(replace(sums, text_bytes=self._part.text_bytes)).items():
+            if found != getattr(self._part, name):
+                raise VerificationError(
+                    f"{self.path} holds {found} {name}, the manifest says "
+                    f"{getattr(self._part, name)}"
+                )
+
+    def _no_such_id(self, table: pa.Table, first: int) -> VerificationError:
+        row, wrong = next(
+            (row, max(ids))
+            for row, ids in enumerate(table[INPUT_IDS].to_pylist())
+            if ids and max(ids) >= self._vocab_size
+        )
+        return VerificationError(
+            f"{self.path}, row {first + row}, document {table[ID][row].as_py()!r}: id {wrong} does "
+            f"not exist, the vocabulary has {self._vocab_size}"
+        )
+
+
+def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
+    """Whether all documents decode to their texts: no allowed special token drops whitespace."""
+    dropping = {token for token, flags in tokenizer.token_flags.items() if flags.drop_whitespace}
+    if "all" not in settings.allow_special:
+        dropping.intersection_update(settings.allow_special)
+    return tokenizer.lossless and not dropping
+
+
+def check_decoded(
+    encoded: EncodedBlock, *, tokenizer: Tokenizer, settings: RowSettings, where: str
+) -> None:
+    """See that the ids of documents decode to their texts, where nothing of these is dropped.
+
+    Args:
+        encoded: the documents.
+        tokenizer: that encoded them.
+        settings: of the rows.
+        where: the part that they are of, for the message.
+
+    Raises:
+        VerificationError: they do not.
+    """
+    if not keeps_texts(tokenizer, settings):
+        return
+    decoded = tokenizer.decode_arrow(encoded.plain)
+    at = first_difference(decoded, encoded.texts.cast(pa.large_binary()))
+    if at is not None:
+        name = encoded.rows.column(ID)[at].as_py()
+        raise VerificationError(f"{where}: document {name!r}: its ids do not decode to it")
+
+
+def first_difference(found: pa.Array, expected: pa.Array) -> int | None:
+    """The first row in which two arrays of one type and length differ; None where none does."""
+    begin, end = 0, len(found)
+    while not found[begin:].equals(expected[begin:]):
+        last = end
+        while last - begin > 1:
+            middle = (begin + last) // 2
+            if found[begin:middle].equals(expected[begin:middle]):
+                begin = middle
+            else:
+                last = middle
+        if repr(found[begin].as_py()) != repr(expected[begin].as_py()):
+            return begin
+        begin += 1  # a NaN in both: Arrow calls them different
+    return None
 
 
 def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tuple[Split, ...]:
     """The splits of the parts, over ``files``, which may lie elsewhere by now."""
     index = -1
-    splits: dict[str, Split] = {}
-    twins = {part.file: twin for part in manifest.parts if (twin := training_twin(part.file))}
+    splits = []
     seen: Counter[str] = Counter()
-    for number, part in enumerate(part for part in manifest.parts if part.file not in twins):
+    for number, part in enumerate(manifest.parts):
         pieces = []
         for piece in part.inputs:
             index += piece.start == 0  # another file begins; not by name, two may look the same
@@ -512,27 +560,25 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
         name = parse_part(part.file)
         if name is None:  # `read_encoded` has refused it
             raise VerificationError(f"the manifest names a part {part.file!r}")
-        splits[part.file] = Split(
-            part=seen[name.key] if manifest.watched else number,
-            parts=name.parts,
-            pieces=tuple(pieces),
-            key=name.key,
+        splits.append(
+            Split(
+                part=seen[name.key] if manifest.watched else number,
+                parts=name.parts,
+                pieces=tuple(pieces),
+                key=name.key,
+            )
         )
         seen[name.key] += 1
+        if splits[-1].source != part.source:
+            raise VerificationError(
+                f"the manifest says that {part.file} is of the source {part.source!r}, and its "
+                f"inputs of {splits[-1].source!r}"
+            )
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"
         )
-    if len(twins) != (len(splits) if manifest.rows.validation else 0):
-        raise VerificationError(
-            f"the manifest names {len(splits)} parts for training, {len(twins)} for validation"
-        )
-    ranges = {part.file: part.inputs for part in manifest.parts}
-    for file, twin in twins.items():
-        if ranges[file] != ranges.get(twin):
-            raise VerificationError(f"the manifest says that {file} and {twin} are of other inputs")
-        splits[file] = replace(splits[twin], held_out=True)
-    return tuple(splits[part.file] for part in manifest.parts)
+    return tuple(splits)
 
 
 def _matched(manifest: EncodedManifest, files: Sequence[InputFile]) -> tuple[InputFile, ...]:

@@ -7,10 +7,8 @@ counted again, as `pipelines.count.job` counts, and compared shard by shard.
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -21,7 +19,6 @@ from pipelines.count.check_parts import stored_sets
 from pipelines.count.job import MergeRuns, count_splits, empty_runs
 from pipelines.elements import OncePerProcess, Step, pack, unpack
 from pipelines.encode.manifest import read_encoded, read_kind, watched_files
-from pipelines.encode.shuffle import remove_shuffle_files
 from pipelines.encode.steps import tokenizer_of
 from pipelines.errors import JobError, VerificationError
 from pipelines.failures import Failures, job_errors
@@ -34,7 +31,6 @@ from pipelines.progress import NoProgress
 from pipelines.run import check_job, metric, options, run
 from pipelines.settings import FORMATS, Execution, OutputSettings
 from pipelines.storage import join
-from pipelines.submission.workers import workers_of
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import (
     StatedCounts,
@@ -48,11 +44,10 @@ from pipelines.verify.encoded import (
     StatedParts,
     check_part,
     conclude_encoded,
+    keeps_texts,
     plan_encoded,
-    shuffle_again,
 )
 from pipelines.verify.export import verify_export
-from pipelines.verify.rows import keeps_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,23 +123,7 @@ class VerifyRequest(Request):
         if isinstance(self.job, VerifyCountsJob):
             found = _check_counts(self.job, planned.begun, parts, splits, failures)
         else:
-            tokenizers = OncePerProcess()
-            step = Step(failures, _checked_part, self.job, failures, tokenizers)
-            if self.job.shuffles_again:
-                shuffled = (
-                    splits
-                    | "Deal splits" >> beam.Reshuffle()
-                    | "Encode splits"
-                    >> beam.ParDo(Step(failures, _shuffled_again, self.job, failures, tokenizers))
-                )
-                parts = (
-                    {"parts": _as_one(parts, "parts"), "splits": _as_one(shuffled, "splits")}
-                    | "Wait for splits" >> beam.CoGroupByKey()
-                    | "Parts" >> beam.FlatMap(lambda element: list(element[1]["parts"]))
-                    | "Deal parts again" >> beam.Reshuffle()
-                )
-                checked = parts | "Check parts" >> beam.ParDo(step)
-                return (stated, shuffled, checked) | "All results" >> beam.Flatten()
+            step = Step(failures, _checked_part, self.job, failures, OncePerProcess())
             found = (parts | "Check parts" >> beam.ParDo(step),)
         return (stated, *found) | "All results" >> beam.Flatten()
 
@@ -186,10 +165,6 @@ def _check_counts(
     return checked.found, counted.totals, compared
 
 
-def _as_one(elements: Any, name: str) -> Any:
-    return elements | f"Gather {name}" >> beam.Map(lambda element: (None, element))
-
-
 def _kind(element: bytes, _: int) -> int:
     value = unpack(element)
     return 0 if isinstance(value, (StatedCounts, StatedParts)) else 1 + isinstance(value, Split)
@@ -200,19 +175,10 @@ def _checked_part(
 ) -> Iterator[bytes]:
     part: PartCheck = unpack(element)
     tokenizer = tokenizers.get(job.encode.tokenizer_sha256, lambda: tokenizer_of(job.encode))
-    yield from map(pack, check_part(part, job, tokenizer, stopped=failures.stopped))
-    if job.shuffles_again:  # its documents were read before
-        counter("parts_checked").inc()
-        return
-    counter("documents_read").inc(part.part.documents)
-    counter("bytes_read").inc(part.size(compare=job.compare))
-
-
-def _shuffled_again(
-    element: bytes, job: VerifyEncodedJob, failures: Failures, tokenizers: OncePerProcess
-) -> Iterator[bytes]:
-    tokenizer = tokenizers.get(job.encode.tokenizer_sha256, lambda: tokenizer_of(job.encode))
-    yield from map(pack, shuffle_again(unpack(element), job, tokenizer, failures))
+    yield pack(check_part(part, job, tokenizer, failures))
+    if not job.compare:  # else reading has counted them
+        counter("documents_read").inc(part.part.documents)
+        counter("bytes_read").inc(part.part.bytes)
 
 
 def _checked_counts(element: bytes, job: VerifyCountsJob) -> Iterator[Any]:
@@ -288,7 +254,7 @@ def verify(
                 None,
             )
         elif kind == "encoded":
-            corpus, numbers = _verify_encoded(directory, inputs, execution, progress, temp)
+            corpus, numbers = _verify_encoded(directory, inputs, execution, progress)
             if tokenizer is not None and tokenizer.sha256 != corpus.job.encode.tokenizer_sha256:
                 raise VerificationError(
                     f"{directory} was encoded with another tokenizer than the one beside it: "
@@ -315,49 +281,18 @@ def verify(
 
 
 def _verify_encoded(
-    directory: str,
-    inputs: InputSettings | None,
-    execution: Execution,
-    progress: Progress,
-    temp: str | None,
+    directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
 ) -> tuple[VerifyingEncoded, Mapping[str, int]]:
     def verified(manifest: EncodedManifest) -> tuple[VerifyingEncoded, Mapping[str, int]]:
         planned = plan_encoded(directory, manifest, inputs=inputs)
         if not planned.parts:  # a watch has taken nothing yet
             return planned, conclude_encoded([planned.stated])
-        splits = planned.splits or [part.split for part in planned.parts]
+        splits = [part.split for part in planned.parts]
         reads = [piece.path for one in splits for piece in one.pieces] if inputs else []
         size = sum(part.size(compare=inputs is not None) for part in planned.parts)
-        if not planned.splits:
-            return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
-        size += sum(split.size for split in planned.splits)
-        with _shuffle_directory(planned.job, execution, temp) as job:
-            numbers = _run(
-                *(replace(planned, job=job), inputs, execution, progress),
-                reads=[*reads, planned.job.directory],
-                size=size,
-                writes=job.encode.shuffle_directory,
-                later=len(planned.parts),
-            )
-        return planned, numbers
+        return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
 
     return read_steadily(lambda: read_encoded(directory), watched_files, verified)
-
-
-@contextlib.contextmanager
-def _shuffle_directory(
-    job: VerifyEncodedJob, execution: Execution, temp: str | None
-) -> Iterator[VerifyEncodedJob]:
-    """The job with a directory for its shuffle files, which are removed in the end."""
-    with contextlib.ExitStack() as stack:
-        if temp is None and workers_of(options(execution)).here:
-            temp = stack.enter_context(tempfile.TemporaryDirectory(prefix="bpe-verify-"))
-        directory = job.directory if temp is None else storage.located(temp)
-        storage.make_directory(directory)
-        try:
-            yield job.in_directory(directory)
-        finally:
-            remove_shuffle_files(directory, job.encode.shuffle_key)
 
 
 def _verify_counts(
@@ -384,8 +319,6 @@ def _run(
     *,
     reads: Sequence[str],
     size: int,
-    writes: str = "",
-    later: int = 0,
 ) -> Mapping[str, int]:
     """Run the pipeline that checks what was planned; returns what it holds.
 
@@ -396,14 +329,12 @@ def _run(
         progress: told how far it is.
         reads: the files of the inputs.
         size: bytes to read.
-        writes: the directory of temporary files, where there are any.
-        later: parts that are checked when all splits are read.
     """
     root = planned.job.directory
-    check_job(execution, progress, reads=reads or [root], writes=writes or root)
+    check_job(execution, progress, reads=reads or [root], writes=root)
     pieces = max(len(planned.parts), len(planned.splits))
     with progress.stage("verify", size) as stage:
-        stage.set_slots(pieces, later=later)
+        stage.set_slots(pieces)
         request = VerifyRequest(
             output=OutputSettings(directory=root),
             manifest=planned.manifest,

@@ -83,10 +83,8 @@ class Encoding:
         measure = gauge.measure()
         parts = []
         for split in splits:
-            made = encode_split(split, self.job, tokenizer, failures, observe=measure.add)
-            for part in made:
-                count_written(part)
-            parts += made
+            parts.append(encode_split(split, self.job, tokenizer, failures, observe=measure.add))
+            count_written(parts[-1])
         return self.job.manifest(parts, letters).to_json(), measure.finish()
 
     def _check_kept(self, file: InputFile) -> None:

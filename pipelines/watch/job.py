@@ -86,21 +86,6 @@ def watch_encode(
     Raises:
         JobError: something is wrong; the class says what.
     """
-    if encoding.carries:
-        raise ConfigError(
-            "`pack_remainder` carry does not work with a watch, because no part is the last: use "
-            "keep, drop or pad"
-        )
-    if encoding.shuffles:
-        raise ConfigError(
-            "`shuffle` does not work with a watch, because the files that arrive later would have "
-            "to be mixed into rows that are written: encode the corpus when it is complete"
-        )
-    if encoding.mix:
-        raise ConfigError(
-            "`mix` does not work with a watch, because which documents it takes depends on all of "
-            "them: encode the corpus when it is complete"
-        )
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,9 +23,6 @@ output: configured
 append_token: <|end|>
 prepend_token: <|end|>
 keep: [lang, "score:float"]
-pack: 12
-pack_remainder: drop
-add_column: [position_ids, cu_seqlens]
 allow_special: all
 dropout: 0.25
 dropout_seed: 9
@@ -52,8 +50,7 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
     bpe(
         *("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json"),
         *("--output", "typed", "--append-token", END, "--prepend-token", END, "--keep", "lang"),
-        *("--keep", "score:float", "--pack", "12", "--pack-remainder", "drop"),
-        *("--add-column", "position_ids", "--add-column", "cu_seqlens"),
+        *("--keep", "score:float"),
         *("--allow-special", "all", "--dropout", "0.25", "--dropout-seed", "9"),
         *("--id-type", "uint32"),
         cwd=folder,
@@ -62,56 +59,42 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
     parts = [pq.read_table(folder / output / name) for output in ("configured", "typed")]
     assert parts[0].equals(parts[1])
     assert parts[0].schema.field("input_ids").type.value_type == pa.uint32()
-    piece = parts[0].schema.field("documents").type.value_type
-    assert [field.name for field in piece] == ["id", "offset", "length", "lang", "score"]
-    assert parts[0].schema.names[-2:] == ["position_ids", "cu_seqlens"]
-    assert piece.field("score").type == pa.float32()
-    assert summary["documents"] == 9
-    assert summary["rows"] == len(parts[0])
-    assert summary["tokens"] == 12 * summary["rows"]
-    assert summary["dropped_tokens"] < 12
+    names = ["id", "lang", "score", "key", "input_ids", "num_tokens"]
+    assert parts[0].schema.names == names
+    assert parts[0].schema.field("score").type == pa.float32()
+    assert summary["documents"] == len(parts[0]) == 9
+    assert summary["tokens"] == sum(parts[0]["num_tokens"].to_pylist())
 
 
-def test_what_was_dropped_is_said(folder: Path) -> None:
-    arguments = ("--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json")
-    done = bpe(
-        *("encode", *arguments, "--output", "d", "--pack", "999", "--pack-remainder", "drop"),
-        cwd=folder,
+def test_options_that_moved_show_the_two_commands_to_type(folder: Path) -> None:
+    arguments = ("--input", "docs.jsonl", "--tokenizer=model/tokenizer.json", "--output", "o")
+    moved = ("--pack", "8", "--pack-remainder", "carry", "--validation=40%", "--shuffle", "1")
+    said = bpe("encode", *arguments, *moved, "--append-token", END, cwd=folder, status=2).stderr
+    encode, export = (
+        line.strip().split(" ", 1)[1] for line in said.splitlines() if line.startswith("  bpe")
     )
-    assert "0 tokens in 0 rows" in done.stdout
-    assert "9 documents whole" in done.stdout
-
-
-def test_a_share_is_held_out(folder: Path) -> None:
-    arguments = ("--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json")
-    done = bpe("encode", *arguments, "--output", "held", "--validation", "40%", cwd=folder)
-    rows = pq.read_table(folder / "held" / "data" / "validation-00000-of-00001.parquet")
-    assert 0 < len(rows) < 9
-    assert f"held out for validation: {len(rows)} document" in done.stdout
-    for share in ("0.4", "40 %"):
-        (folder / "held.yaml").write_text(f"validation: {share}\n")
-        bpe(
-            *("encode", *arguments, "--config", "held.yaml", "--output", "held", "--resume"),
-            cwd=folder,
-        )
-    bpe("verify", "held", "--input", "docs.jsonl", cwd=folder)
-    bpe("report", "held", cwd=folder)
-    assert len(bpe("decode", "held", cwd=folder).stdout.splitlines()) == 9
+    bpe(*shlex.split(encode), cwd=folder)
+    assert "--pack 8" in export
+    bpe(*shlex.split(export), cwd=folder)
+    rows = pq.read_table(folder / "o-rows" / "data")
+    assert set(rows["num_tokens"].to_pylist()) <= set(range(9))
+    for option in ("--to=mds", "--mix=a=1", "--max-tokens=8", "--token-budget=1", "--one-file"):
+        said = bpe("encode", *arguments, option, cwd=folder, status=2).stderr
+        assert f"{option.partition('=')[0]}: bpe encode writes a row a document" in said
+        assert "bpe export o --to " in said
+    (folder / "old.yaml").write_text("input: docs.jsonl\noutput: x\npack: 8\nmax-tokens: 3\n")
+    said = bpe("encode", "--config", "old.yaml", cwd=folder, status=2).stderr
+    assert "old.yaml: pack: bpe encode writes a row a document" in said
+    assert "bpe encode --config old.yaml (without pack, max_tokens)" in said
+    assert "bpe export x --to parquet --pack 8 --max-tokens 3 --output x-rows" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--pack", "8", "--max-tokens", "8"), "exclude each other"),
         (("--append-token", "<eos>"), "which has '<|end|>'"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
-        (("--validation", "some"), "'some' is not a share: write 0.5%, 0.005 or 1/200"),
-        (("--validation", "1000"), "would need a second pass over the corpus"),
-        (("--mix", "web=70%"), "the shares of --mix add up to 70%, not to 100%"),
-        (("--mix", "web=100%"), "--input 'docs.jsonl' is of no source of the mix"),
-        (("--token-budget", "5k"), "--token-budget goes with --mix NAME=SHARE"),
-        (("--token-budget", "many"), "'many' is not a whole number"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
         (("--dropout", "some"), "'some' is not a number"),
     ],
@@ -139,39 +122,17 @@ def mixed(folder: Path) -> Path:
     return folder
 
 
-def test_sources_are_mixed_to_a_budget(mixed: Path) -> None:
-    (mixed / "mix.yaml").write_text(
-        "input: [web=a=1.jsonl, code=b=1.jsonl]\nmix: [web=60%, code=40%]\ntoken_budget: 1k\n"
-    )
-    rest = ("--tokenizer", "model/tokenizer.json", "--append-token", END)
-    done = bpe("encode", "--config", "mix.yaml", "--output", "file", "--json", *rest, cwd=mixed)
-    summary = json.loads(done.stdout)
-    web, code = summary["mix"]["sources"]
-    assert (summary["mix"]["budget"], web["asked"], code["asked"]) == (1000, 600, 400)
-    assert summary["tokens"] == web["tokens"] + code["tokens"] >= 1000
-    inputs = ("--input", "web=a=1.jsonl", "--input", "code=b=1.jsonl")
-    options = ("--mix", "web=0.6", "--mix", "code=0.4", "--token-budget", "1000")
-    done = bpe("encode", *inputs, *options, "--output", "options", *rest, cwd=mixed)
-    assert f"web: {web['documents']} documents, {web['tokens']} tokens, " in done.stdout
-    assert f"(asked for 600, 60.00%; of {web['available_tokens']:,})" in done.stdout
-    parts = [pq.read_table(mixed / output / "data") for output in ("file", "options")]
-    assert parts[0].equals(parts[1])
-    bpe("verify", "options", *inputs, cwd=mixed)
-    bpe("verify", "options", "--input", "./a=1.jsonl", "--input", "./b=1.jsonl", cwd=mixed)
-    watch = ("--watch", "web=new/*.jsonl", "--mix", "web=100%", "--output", "watched")
-    done = bpe("encode", *watch, *rest, cwd=mixed, status=2)
-    assert "--mix does not work with a watch" in done.stderr
-
-
-def test_run_trains_and_encodes_the_same_mix(mixed: Path) -> None:
+def test_run_trains_and_exports_the_same_mix(mixed: Path) -> None:
     (mixed / "job.yaml").write_text(
         "input: [web=a=1.jsonl, code=b=1.jsonl]\nmix: [web=30%, code=70%]\ntoken_budget: 100\n"
-        "output: job\nvocab_size: 262\n"
+        "output: job\nvocab_size: 262\nexport: {to: parquet, pack: 8}\n"
     )
     done = json.loads(bpe("run", "job.yaml", "--json", cwd=mixed).stdout)
     assert (done["count"]["documents"], done["train"]["documents"]) == (180, 180)
-    assert done["encode"]["mix"]["budget"] == 100
-    assert done["encode"]["documents"] < 90
+    assert done["encode"]["documents"] == 180
+    assert 100 <= done["export"]["tokens"] < 140
+    taken = {one["name"]: one["tokens"] for one in done["export"]["taken"]}
+    assert 30 <= taken["web"] < 60 < 70 <= taken["code"]
     shares = [(one["path"], round(one["bytes_share"], 4)) for one in done["train"]["mix"]]
     assert shares == [("web", 0.3), ("code", 0.7)]
     inputs = ("--input", "web=a=1.jsonl", "--input", "code=b=1.jsonl")

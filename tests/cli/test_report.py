@@ -17,10 +17,10 @@ import pytest
 import bpe as library
 from pipelines.errors import InputError
 from pipelines.report import charts, report
-from pipelines.settings import EncodeSettings, InputSettings, PretokenSettings, TrainSettings
+from pipelines.settings import InputSettings, PretokenSettings, TrainSettings
 from tests.browser import shown
 from tests.cli.process import bpe, environment
-from tests.cli.reports import section, sections, text
+from tests.cli.reports import sections, text
 from tests.pipelines.corpora import encode, train
 
 if TYPE_CHECKING:
@@ -178,20 +178,6 @@ def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
     page = text((tmp_path / "ids" / "report.html").read_text("utf-8"))
     assert f"is of 2 of {parts} parts of the encoded corpus" in page
     assert f"Only 2 of {parts} parts were read for this" in page
-
-
-def test_packed_rows_are_called_rows(work: Path, tmp_path: Path) -> None:
-    rows = EncodeSettings(pack=64, append_token="<|endoftext|>")
-    inputs = InputSettings(patterns=(f"{work}/corpus/*.jsonl",))
-    encode(inputs, work / "model" / "tokenizer.json", tmp_path / "ids", encoding=rows)
-    report(str(tmp_path / "ids"))
-    page = section(tmp_path / "ids" / "report.html", "tokens-per-document")
-    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_text())
-    totals = manifest["totals"]
-    assert "Tokens per row" in page
-    assert f"{totals['rows']:,} rows of 64 tokens" in page
-    assert f"{totals['documents']:,} documents, {totals['tokens']:,} tokens" in page
-    assert "<svg" not in page
 
 
 def test_without_matplotlib_there_are_tables_and_advice(work: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.pipelines.corpora import encode
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAMPLES, MOST_TOKENS, MOST_PIECES = 5, 200, 20
+SAMPLES, MOST_TOKENS = 5, 200
 END = "<|endoftext|>"
 TEXTS = ["the newest and the lowest", "", "été 漢字\nsecond line", f"a forged {END}", EVIL]
 _BOX = re.compile(r'<span class="t c(\d)( special)?" title="id (\d+)">(.*?)</span>')
@@ -125,81 +125,17 @@ def test_a_long_document_says_where_it_was_cut(folder: Path, tmp_path: Path) -> 
     assert block.count(">\\n</span><br>") == len(re.findall(r">\\n</span>", block)) > 10
 
 
-def test_packed_rows_show_where_each_document_begins(folder: Path, tmp_path: Path) -> None:
-    rows_of: dict[str, Any] = {
-        "pack": 64,
-        "append_token": END,
-        "pad_token": "<|pad|>",
-        "pack_remainder": "pad",
-    }
-    corpus = encoded(folder, tmp_path / "ids", **rows_of)
-    report(str(corpus))
-    page = section(corpus / "report.html", "samples")
-    assert "Sample rows" in page
-    assert "each is filled to 64 tokens with consecutive documents" in page
-    tokenizer = library.Tokenizer.load(folder / "tokenizer.json")
-    rows = expected(all_rows(corpus))
-    assert any(len(row["documents"]) > 1 for *_, row in rows)
-    for block, (file, number, row) in zip(blocks(corpus / "report.html"), rows, strict=True):
-        ids, pieces = row["input_ids"][: row["num_tokens"]], row["documents"]
-        check_boxes(block, ids, tokenizer)
-        said = html.unescape(text(block))
-        documents = f"{len(pieces)} document{'s' * (len(pieces) != 1)}"
-        assert said.startswith(f"Row {number} {row['num_tokens']} token")
-        assert f" of {documents}" in said
-        assert f"(row {number} of {file}, from 0)" in said
-        parts = block.split("<p>Document ")[1:]
-        assert len(parts) == len(pieces)
-        begin = 0
-        for part, piece in zip(parts, pieces, strict=True):
-            check_boxes(part, ids[begin : begin + piece["length"]], tokenizer)
-            begin += piece["length"]
-            begins = f", from its token {piece['offset']:,} (from 0) on</p>"
-            assert (begins in part) == (piece["offset"] > 0)
-            assert html.unescape(text(part)).startswith(piece["id"].replace(" ", "␣")[:20])
-
-
-def test_many_empty_documents_of_a_packed_row_are_counted(folder: Path, tmp_path: Path) -> None:
-    lines = [json.dumps({"id": str(n), "text": "low" if n == 50 else ""}) for n in range(100)]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    inputs = InputSettings(patterns=(f"{tmp_path}/a.jsonl",))
-    packed = EncodeSettings(pack=64, pack_remainder="pad", pad_token="<|pad|>")
-    encode(inputs, folder / "tokenizer.json", tmp_path / "ids", encoding=packed)
-    report(str(tmp_path / "ids"))
-    said = text(section(tmp_path / "ids" / "report.html", "samples"))
-    ((_, _, row),) = all_rows(tmp_path / "ids")
-    size = row["num_tokens"]
-    assert f"{size} tokens of 100 documents, then {64 - size} pad tokens; cut here" in said
-    assert "cut here after the first 0, 80 more documents left out" in said
-    assert said.count(": no tokens") == MOST_PIECES
-
-
-def test_chunks_and_held_out_documents_say_so(folder: Path, tmp_path: Path) -> None:
-    corpus = encoded(folder, tmp_path / "ids", max_tokens=16, validation=0.5)
-    report(str(corpus))
-    page = section(corpus / "report.html", "samples")
-    assert "Documents of more than 16 tokens were cut into rows." in page
-    rows = expected(all_rows(corpus))
-    for block, (file, _, row) in zip(blocks(corpus / "report.html"), rows, strict=True):
-        assert f", chunk {row['chunk_index']} (from 0)" in block
-        assert ("held out for validation" in block) == ("/validation-" in file)
-    assert "held out for validation" in page
-
-
-def test_a_mix_says_what_each_source_has_given(folder: Path, tmp_path: Path) -> None:
+def test_sources_say_what_they_hold(folder: Path, tmp_path: Path) -> None:
     for name in ("web", "code"):
         lines = (json.dumps({"text": f"{name} lowest " * (n % 7)}) for n in range(60))
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    patterns = (f"web={tmp_path}/web.jsonl", f"code={tmp_path}/code.jsonl")
-    settings = EncodeSettings(mix=("web=75%", "code=25%"), token_budget=200)
-    inputs = InputSettings(patterns=patterns)
-    encode(inputs, folder / "tokenizer.json", tmp_path / "ids", encoding=settings)
+    inputs = InputSettings(patterns=(f"web={tmp_path}/web.jsonl", f"code={tmp_path}/code.jsonl"))
+    encode(inputs, folder / "tokenizer.json", tmp_path / "ids")
     report(str(tmp_path / "ids"))
-    said = text(section(tmp_path / "ids" / "report.html", "mix"))
-    for source in json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["mix"]["sources"]:
-        numbers = (source[name] for name in ("asked", "tokens", "available_tokens", "documents"))
-        assert " ".join(f"{number:,}" for number in numbers) in " ".join(said.split())
-    assert "web 75.00% " in " ".join(said.split())
+    said = " ".join(text(section(tmp_path / "ids" / "report.html", "sources")).split())
+    sources = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["totals"]["sources"]
+    for name, one in sources.items():
+        assert f"{name} {one['documents']:,} {one['tokens']:,}" in said
 
 
 def test_only_the_parts_of_the_sample_are_read(folder: Path, tmp_path: Path) -> None:

@@ -111,31 +111,21 @@ def test_a_job_with_roles(folder: Path) -> None:
 
 def test_the_role_pad_fills_packed_rows(folder: Path) -> None:
     (folder / "job.yaml").write_text(
-        "input: corpus.jsonl\noutput: out\nvocab_size: 280\npad: <pad>\neos: </s>\n"
-        "append_token: eos\npack: 64\npack_remainder: pad\n",
+        "input: corpus.jsonl\noutput: out\ntrain: {vocab_size: 280, pad: <pad>, eos: </s>}\n"
+        "append_token: eos\nexport: {to: parquet, pack: 64, pack_remainder: pad}\n",
         "utf-8",
     )
     done = bpe("run", "job.yaml", cwd=folder)
-    tokenizer = library.Tokenizer.load(folder / "out")
-    pad = tokenizer.special_tokens["<pad>"]
-    (row,) = rows(folder, "out/encoded")
+    pad = library.Tokenizer.load(folder / "out").special_tokens["<pad>"]
+    (row,) = rows(folder, "out/export")
     padding = row.count(pad)
     assert len(row) == 64
     assert row[-padding:] == [pad] * padding
-    assert f"padded with {padding} tokens" in done.stdout
-    made = json.loads((folder / "out" / "encoded" / "manifest.json").read_text("utf-8"))
-    assert made["rows"]["pad_token"] == "<pad>"
-    assert made["totals"]["padding"] == padding == 64 - made["totals"]["tokens"]
-    bpe("verify", "out/encoded", "--input", "corpus.jsonl", cwd=folder)
+    assert f"{padding} tokens of padding" in done.stdout
+    bpe("verify", "out", cwd=folder)
+    again = bpe("run", "job.yaml", "--resume", cwd=folder)
+    assert again.stdout.count("complete already") == 3
     assert bpe("decode", "out/encoded", cwd=folder).stdout.count("low lower lowest </s>") == 5
-    bpe("report", "out/encoded", "--output", "report.html", cwd=folder)
-
-    encode = ("encode", "--input", "corpus.jsonl", "--pack", "64", "--pack-remainder")
-    model = ("--tokenizer", "out/tokenizer.json")
-    done = bpe(*encode, "pad", "--pad-token", "eos", *model, "--output", "eos", cwd=folder)
-    assert f"padded with {padding + 5} tokens" in done.stdout
-    done = bpe(*encode, "keep", *model, "--output", "short", cwd=folder)
-    assert "1 row not full" in done.stdout
 
 
 def test_roles_that_cannot_be(folder: Path) -> None:
@@ -151,6 +141,3 @@ def test_roles_that_cannot_be(folder: Path) -> None:
     refused = bpe(*encode, "--append-token", "eos", "--output", "ids", cwd=folder, status=2)
     assert "--append-token eos: the tokenizer has no token for this role" in refused.stderr
     assert "train it with --eos TOKEN" in refused.stderr
-    pad = ("--pack", "8", "--pack-remainder", "pad")
-    refused = bpe(*encode, *pad, "--output", "ids", cwd=folder, status=2)
-    assert "no token for the role pad: name a special token with --pad-token" in refused.stderr

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.process import bpe
 from tests.cluster import cache
-from tests.cluster.jobs import BAD_RECORDS, HERE, SECONDS, Job, Submission, write_corpus
-from tests.pipelines.corpora import SPLIT, patterns, sentence, tree
+from tests.cluster.jobs import HERE, SECONDS, Job, Submission, write_corpus
+from tests.pipelines.corpora import SPLIT, sentence, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,34 +74,6 @@ def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server:
     here = tree(tmp_path / "here")
     assert tree(tmp_path / "there") == here
     assert "lang=de/data/part-00001-of-00002.parquet" in here
-
-
-SHUFFLE = ("--shuffle", "7", "--validation", "20%", "--pack", "32", "--pack-remainder", "carry")
-MIX = ("--mix", "0=10%", "--mix", "1=60%", "--mix", "2=30%")
-
-
-def shuffled(job: Job, model: Path, output: Path, submission: Submission) -> dict[str, bytes]:
-    """What a shuffled encoding of a mix of the corpus gives, once it is verified."""
-    named = [f"{number}={one}" for number, one in enumerate(patterns(job.corpus))]
-    inputs = [flag for one in named for flag in ("--input", one)]
-    how = ("--tokenizer", model, "--output", output, "--split-size", str(SPLIT), *SHUFFLE, *MIX)
-    failures = ("--max-failures", str(BAD_RECORDS), "-q")
-    bpe("encode", *inputs, *how, *failures, *submission.options, seconds=SECONDS)
-    bpe("verify", output, *inputs, "-q", *submission.options, seconds=SECONDS)
-    return tree(output)
-
-
-@pytest.mark.parametrize(
-    "server", [pytest.param("flink_local", marks=pytest.mark.long), "on_prism"]
-)
-def test_a_mix_that_is_shuffled(
-    job: Job, request: pytest.FixtureRequest, tmp_path: Path, server: str
-) -> None:
-    submission: Submission = request.getfixturevalue(server)
-    model = tmp_path / "tokenizer.json"
-    model.write_bytes(job.expected["tokenizer.json"])
-    here = shuffled(job, model, tmp_path / "here", HERE)
-    assert shuffled(job, model, tmp_path / "there", submission) == here
 
 
 @pytest.mark.long

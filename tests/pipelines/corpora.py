@@ -35,33 +35,8 @@ END = "<|end|>"
 MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows can differ
     "documents": EncodeSettings(),
     "ends": EncodeSettings(prepend_token=END, append_token=END, id_type="uint32"),
-    "chunks with ends": EncodeSettings(max_tokens=7, prepend_token=END, append_token=END),
-    "packed with ends": EncodeSettings(pack=16, prepend_token=END, append_token=END),
-    "packed, dropped": EncodeSettings(pack=100, append_token=END, pack_remainder="drop"),
-    "packed, padded": EncodeSettings(
-        pack=33,
-        pack_remainder="pad",
-        pad_token=END,
-        add_column=("position_ids", "cu_seqlens", "document_ids"),
-    ),
-    "packed, carried": EncodeSettings(
-        pack=33, pack_remainder="carry", append_token=END, add_column=("position_ids",)
-    ),
-    "packed, best fit": EncodeSettings(
-        pack=33, packing="best-fit", append_token=END, add_column=("document_ids",)
-    ),
-    "shuffled, best fit": EncodeSettings(
-        pack=16, packing="best-fit", pack_remainder="pad", pad_token=END, shuffle=1, validation=0.2
-    ),
-    "held out": EncodeSettings(validation=0.3, append_token=END),
-    "held out, packed": EncodeSettings(validation=0.4, pack=16, append_token=END),
-    "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, pack=16, append_token=END),
-    "dropout in chunks": EncodeSettings(dropout=0.2, dropout_seed=3, max_tokens=9),
-    "shuffled": EncodeSettings(shuffle=7, max_tokens=9, prepend_token=END),
-    "shuffled, held out, packed": EncodeSettings(
-        shuffle=3, validation=0.3, pack=16, append_token=END
-    ),
-    "special, packed": EncodeSettings(allow_special=("all",), pack=7, id_type="uint32"),
+    "dropout": EncodeSettings(dropout=0.3, dropout_seed=5, append_token=END),
+    "special, plain": EncodeSettings(allow_special=("all",), parquet_encoding="plain"),
 }
 
 ONE = Execution(workers=1)

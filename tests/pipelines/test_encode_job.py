@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountCorpus, EncodeCorpus
+from pipelines import CountCorpus, EncodeCorpus, parquet_writer
+from pipelines.corpus.keys import row_hashes
 from pipelines.elements import OncePerProcess, Step, pack
-from pipelines.encode import encoder, parts
+from pipelines.encode import encoder
 from pipelines.encode.job import EncodeRequest, _part_of_split, job_of
-from pipelines.encode.parts import META, PartWriter, open_part
-from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
+from pipelines.encode.parts import META, Contents, PartWriter, Sums, open_part
+from pipelines.encode.rows import RowLayout
 from pipelines.encode.steps import encode_split, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.failures import Failures
@@ -171,18 +172,16 @@ def test_a_tokenizer_that_changes_under_the_job_is_noticed(
 def test_row_groups_end_by_a_fixed_rule(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "ROW_GROUP_TOKENS", 100)
+    monkeypatch.setattr(parquet_writer, "ROW_GROUP_TOKENS", 100)
     table = pa.array([[1] * 60, [2] * 60, [], [3]], pa.list_(pa.uint32()))
     path = tmp_path / "part"
     layout = RowLayout(settings=RowSettings(), id_type="uint16")
-    maker = row_maker(layout)
     with replacing(str(path)) as sink, PartWriter(sink, layout) as writer:
         for row in range(4):
             ids = pa.array([str(row)])
-            writer.add(maker.add(Documents(ids=ids, kept=(), input_ids=table[row : row + 1])))
-        writer.finish(
-            fingerprint="f", documents=4, text_bytes=0, dropped=Dropped(), dead_letters=None
-        )
+            keys, lists = row_hashes(ids), table[row : row + 1]
+            writer.add(layout.rows(ids=ids, kept=(), keys=keys, input_ids=lists))
+        writer.finish(Contents(fingerprint="f", sums=Sums(), dead_letters=None))
     groups = pq.ParquetFile(path).metadata
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2, 2]
     assert pq.read_table(path)["input_ids"].to_pylist() == table.to_pylist()
@@ -228,7 +227,7 @@ def test_bad_records_add_up_in_the_manifest(model: Path, tmp_path: Path) -> None
     summary = encode(inputs, model, tmp_path / "ids", execution=TWO)
     assert (summary.documents, summary.failures) == (40, 5)
     manifest = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
-    assert sum(part["rows"] for part in manifest["parts"]) == 40
+    assert sum(part["documents"] for part in manifest["parts"]) == 40
     assert sum(letters["records"] for letters in manifest["dead_letters"]) == 5
     for letters in manifest["dead_letters"]:
         data = (tmp_path / "ids" / letters["file"]).read_bytes()
@@ -375,8 +374,8 @@ def test_the_footer_says_what_is_in_the_part(corpus: Corpus, model: Path, tmp_pa
     manifest = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
     for part in manifest["parts"]:
         file = pq.ParquetFile(tmp_path / "ids" / part["file"])
-        contents = json.loads(file.metadata.metadata[META])
-        assert contents["rows"] == part["rows"] == file.metadata.num_rows
+        contents = json.loads(file.metadata.metadata[META])["sums"]
+        assert contents["documents"] == part["documents"] == file.metadata.num_rows
         assert (
             contents["tokens"] == part["tokens"] == (pc.sum(file.read()["num_tokens"]).as_py() or 0)
         )

@@ -16,14 +16,11 @@ import bpe
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
-from pipelines.encode.manifest import read_encoded
-from pipelines.encode.parts import open_part
-from pipelines.encode.rows import RowLayout
+from pipelines.encode.rows import RowLayout, with_ends, without_ends
 from pipelines.encode.steps import check_tokens
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.output.names import manifest_bytes
-from pipelines.settings import ADDED_COLUMNS, EncodeSettings, RowSettings
-from pipelines.verify.rows import PartRows
+from pipelines.settings import EncodeSettings, RowSettings
 from tests import jobs
 from tests.pipelines.corpora import (
     END,
@@ -67,65 +64,27 @@ def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mod
     table, totals = rows(ids), manifest(ids)["totals"]
     parts = manifest(ids)["parts"]
     assert totals["documents"] == len(corpus.documents) == sum(p["documents"] for p in parts)
-    assert totals["rows"] == summary.rows == len(table) == sum(p["rows"] for p in parts)
     assert totals["tokens"] == sum(table["num_tokens"].to_pylist())
-    ids_of_rows = sum(map(len, table["input_ids"].to_pylist()))
-    assert totals["tokens"] + totals["padding"] == ids_of_rows
-    if settings.pack_remainder == "pad":
-        assert summary.padding_tokens == totals["padding"] > 0
-        assert summary.short_rows == 0
-        assert ids_of_rows == len(table) * (settings.pack or 0)
-    elif settings.best_fit:
-        assert summary.short_rows == summary.padding_tokens == 0
-        assert summary.fill == totals["tokens"] / (len(table) * 33) > 0.9
-        assert summary.cut_documents == totals["cut_documents"] > 0
-    elif settings.pack is None or settings.pack_remainder == "drop":
-        assert summary.short_rows == summary.padding_tokens == 0
-    else:
-        lengths = table["num_tokens"].to_pylist()
-        assert summary.short_rows == sum(length < settings.pack for length in lengths) > 0
+    assert totals["tokens"] == sum(map(len, table["input_ids"].to_pylist()))
     ends = (settings.prepend_token is not None) + (settings.append_token is not None)
     tokenizer = bpe.Tokenizer.load(model)
-    expected = sum(len(tokenizer.encode(text)) + ends for text in corpus.texts)
+    allowed = settings.allow_special and "all"
+    expected = sum(
+        len(tokenizer.encode(text, allowed_special=allowed)) + ends for text in corpus.texts
+    )
     if settings.dropout:
         assert totals["tokens"] > expected
     else:
-        assert totals["tokens"] + totals["dropped"]["tokens"] == expected
+        assert totals["tokens"] == expected
     assert table.schema.field("input_ids").type.value_type == pa.type_for_alias(summary.id_type)
-
-    # Documents come back.
-    found = decoded(ids)
-    if settings.pack_remainder == "drop":
-        dropped = totals["dropped"]
-        assert summary.dropped_tokens == dropped["tokens"] > 0
-        assert len(found) == len(corpus.documents) - dropped["documents"]
-        assert all(len(row) == 100 for row in table["input_ids"].to_pylist())
-        texts = dict(corpus.documents)
-        assert sum(texts[id_] != text for id_, text in found if id_ != "same") <= dropped["cut"]
-    elif settings.validation or settings.shuffles:
-        assert sorted(found) == sorted(corpus.documents)
-    if settings.validation:
-        assert 0 < (summary.validation_documents or 0) < summary.documents
-    elif not settings.shuffles and settings.pack_remainder != "drop":
-        assert found == corpus.documents
+    assert decoded(ids) == corpus.documents
 
     # A part that is lost is made again.
     before = tree(ids)
     min(ids.glob("data/*.parquet")).unlink()
     again = encode(corpus.inputs(), model, ids, encoding=settings, resume=True)
-    # The part held out is made together with it, or the last one is made of what is left.
-    together = 2 if settings.carries or (settings.validation and not settings.shuffles) else 1
-    assert again.resumed_parts == summary.parts - together
+    assert again.resumed_parts == summary.parts - 1
     assert tree(ids) == before
-
-
-def test_packed_rows_have_one_length_but_the_last_of_a_part(
-    corpus: Corpus, model: Path, tmp_path: Path
-) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
-    for path in (tmp_path / "ids").glob("data/train-*"):
-        lengths = pq.read_table(path)["num_tokens"].to_pylist()
-        assert lengths[:-1] == [16] * (len(lengths) - 1)
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -207,8 +166,8 @@ def test_characters_without_a_token_are_bad_records(tmp_path: Path) -> None:
     )
     bad: list[BadRecord] = []
     encoded = encoder.encode(block, bad.append)
-    assert encoded.documents.ids.to_pylist() == ["d0", "d2"]
-    assert [len(ids) for ids in encoded.documents.input_ids] == [9, 6]
+    assert encoded.rows["id"].to_pylist() == ["d0", "d2"]
+    assert encoded.rows["num_tokens"].to_pylist() == [9, 6]
     assert [record.place for record in bad] == [block.places[row].as_py() for row in (1, 3)]
     assert [record.raw for record in bad] == [b"high", b"slow?"]
     assert "'h'" in bad[0].reason
@@ -238,35 +197,34 @@ def test_bad_records_are_set_aside_in_every_mode(model: Path, tmp_path: Path) ->
         jobs.verify(directory=str(tmp_path / mode), inputs=inputs)
 
 
-def test_a_document_longer_than_any_row_is_cut(
+def test_a_document_longer_than_any_row_is_a_bad_record(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipelines.encode.encoder.MAX_ROW_TOKENS", 50)
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["#" * 120])
-    for name, settings in (("c", EncodeSettings(max_tokens=50)), ("p", EncodeSettings(pack=50))):
-        encode(corpus.inputs(), model, tmp_path / name, encoding=settings)
-        assert rows(tmp_path / name)["num_tokens"].to_pylist() == [50, 50, 20]
-        assert decoded(tmp_path / name) == corpus.documents
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a", "#" * 120, "b"])
+    summary = encode(corpus.inputs(max_failures=1), model, tmp_path / "ids")
+    assert (summary.documents, summary.failures) == (2, 1)
+    (letters,) = (tmp_path / "ids" / "dead-letters").iterdir()
+    assert "its 120 tokens do not fit a row of Parquet" in letters.read_text()
+    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs()).failures == 1
+
+
+def test_ends_are_put_and_taken_away() -> None:
+    lists = pa.array([[5, 6], [], [7]], pa.list_(pa.uint16()))
+    for prepend, append in ((None, None), (1, None), (None, 2), (1, 2)):
+        ended = with_ends(lists[1:], prepend=prepend, append=append)
+        assert without_ends(ended, prepend=prepend, append=append).to_pylist() == [[], [7]]
+    with pytest.raises(ValueError, match="shorter than the tokens"):
+        without_ends(lists, prepend=5, append=None)
+    with pytest.raises(ValueError, match="does not begin with the id 4"):
+        without_ends(lists[:1], prepend=4, append=6)
+    with pytest.raises(ValueError, match="does not end with the id 4"):
+        without_ends(lists[:1], prepend=5, append=4)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_tokens": 0}, "`max_tokens` 0 is not between 1 and"),
-        ({"pack": 1 << 21}, "`pack` 2097152 is not between 1 and 1,048,576"),
-        ({"pack": 8, "max_tokens": 8}, "`pack` and `max_tokens` exclude each other"),
-        ({"pack_remainder": "drop"}, "goes with `pack`"),
-        ({"pack_remainder": "carry"}, "goes with `pack`"),
-        ({"packing": "best-fit"}, "goes with `pack`"),
-        (
-            {"pack": 8, "packing": "best-fit", "pack_remainder": "drop"},
-            "does not work with `packing` best-fit",
-        ),
-        ({"pack": 8, "pack_remainder": "fill"}, "use one of keep, drop, pad, carry"),
-        ({"pack": 8, "pad_token": END}, "goes with `pack_remainder` pad"),
-        ({"add_column": ("cu_seqlens",)}, "`add_column` cu_seqlens goes with `pack` N"),
-        ({"pack": 8, "add_column": ("cu_seqlens",) * 2}, "`add_column`: a column is named twice"),
-        ({"pack": 8, "add_column": ("mask",)}, "use one of document_ids, position_ids, cu_seqlens"),
         ({"dropout": 1.5}, "`dropout` 1.5 is not between 0 and 1"),
         ({"dropout": float("nan")}, "`dropout` nan is not between 0 and 1"),
         ({"dropout_seed": 3}, "`dropout_seed` goes with `dropout`"),
@@ -286,15 +244,6 @@ def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message:
     [
         ({"append_token": "<eos>"}, r"`append_token`: '<eos>' is not a special.* has '<\|end\|>'"),
         ({"prepend_token": "<bos>"}, "`prepend_token`: '<bos>' is not a special token"),
-        (
-            {"pack": 8, "pack_remainder": "pad", "pad_token": "<pad>"},
-            "`pad_token`: '<pad>' is not a special token",
-        ),
-        (
-            {"pack": 8, "pack_remainder": "pad", "pad_token": ""},
-            "`pad_token`: '' is not a special token",
-        ),
-        ({"pack": 8, "pack_remainder": "pad"}, "no token for the role pad: name a special token"),
         ({"allow_special": ("all", "x")}, "`allow_special`: 'x' is not a special token"),
     ],
 )
@@ -324,49 +273,18 @@ def test_ids_that_do_not_fit_are_refused_before_anything_is_written(
 
 
 def test_another_mode_is_another_job(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
-    other = EncodeSettings(pack=32)
-    with pytest.raises(OutputError, match="settings pack was 16, is 32"):
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(dropout=0.5))
+    other = EncodeSettings(dropout=0.25)
+    with pytest.raises(OutputError, match=r"settings dropout was 0\.5, is 0\.25"):
         encode(corpus.inputs(), model, tmp_path / "ids", encoding=other, resume=True)
-    schemas = r'settings schema was \["documents: .*, is \["id: string", "key: uint64", .*'
-    with pytest.raises(OutputError, match=f"settings pack was 16, is the default; {schemas}"):
+    with pytest.raises(OutputError, match=r"settings dropout was 0\.5, is the default"):
         encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
 
 
 def test_only_what_is_given_tells_jobs_apart() -> None:
     """So an option that is new changes nothing for the jobs of before."""
     assert RowSettings().to_json() == ReadOptions().to_json() == {}
-    assert RowSettings(pack=16, allow_special=("all",)).to_json() == {
-        "pack": 16,
-        "allow_special": ["all"],
-    }
-
-
-@pytest.mark.parametrize("name", ["document_ids", "position_ids", "cu_seqlens"])
-def test_a_column_that_does_not_follow_is_found(
-    corpus: Corpus, model: Path, tmp_path: Path, name: str
-) -> None:
-    settings = EncodeSettings(pack=16, add_column=ADDED_COLUMNS)
-    encode(corpus.inputs(), model, tmp_path / "ids", encoding=settings)
-    path = sorted(tmp_path.glob("ids/data/train-*"))[1]
-    file = open_part(path)
-    layout = RowLayout(settings=settings.rows, id_type="uint16")
-    rows = file.read().to_pylist()
-    rows[2][name][1] += 1
-    part = next(
-        one for one in read_encoded(str(tmp_path / "ids")).parts if one.file.endswith(path.name)
-    )
-    pq.write_table(pa.Table.from_pylist(rows, layout.schema), tmp_path / "changed.parquet")
-    checked = PartRows(
-        pq.ParquetFile(tmp_path / "changed.parquet"),
-        path="x",
-        part=part,
-        layout=layout,
-        vocab_size=1 << 16,
-        unknown=None,
-    )
-    with pytest.raises(VerificationError, match=f"row 2, document.*: its {name} is not what"):
-        checked.rest()
+    assert RowSettings(allow_special=("all",)).to_json() == {"allow_special": ["all"]}
 
 
 def edit_manifest(ids: Path, *where: str, value: object) -> None:
@@ -381,17 +299,17 @@ def edit_manifest(ids: Path, *where: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("where", "value", "error", "message"),
     [
-        (("rows", "pack"), 8, VerificationError, "made from other inputs or with other settings"),
+        (("rows", "dropout"), 0.5, VerificationError, "made from other inputs or with other"),
         (("rows", "append_token"), "no", VerificationError, "contradicts itself: `append_token`"),
-        (("rows", "pack_remainder"), "x", InputError, "manifest.json: damaged"),
-        (("rows", "pack"), 2.5, InputError, "manifest.json: damaged"),
+        (("rows", "parquet_encoding"), "x", InputError, "manifest.json: damaged"),
+        (("rows", "dropout_seed"), 2.5, InputError, "manifest.json: damaged"),
         (("rows", "allow_special"), [1], InputError, "manifest.json: damaged"),
         (("settings", "keep"), [{"name": "a", "type": "b"}], InputError, "'b' is no type"),
         (("settings", "keep"), [{"name": 1, "type": "int8"}], InputError, "manifest.json: damaged"),
-        (("totals", "rows"), 1, VerificationError, "total of rows is 1, its parts add up to"),
-        (("totals", "dropped", "tokens"), 1, VerificationError, "total of dropped is "),
-        (("totals", "dropped"), None, InputError, "manifest.json: damaged"),
-        (("totals", "rows"), True, InputError, "totals.rows must be an integer from 0, got True"),
+        (("totals", "tokens"), 1, VerificationError, "total of tokens is 1, its parts add up to"),
+        (("duplicate_ids", "documents"), 1, VerificationError, "says 1 duplicate ids, the parts"),
+        (("totals", "tokens"), None, InputError, "manifest.json: damaged"),
+        (("totals", "tokens"), True, InputError, "totals.tokens must be an integer from 0, got"),
         (("parts",), [{"file": "x"}], InputError, r"parts\[0\] has no field 'documents'"),
         (("id_type",), "int8", InputError, "damaged: id_type 'int8'"),
     ],
@@ -405,7 +323,7 @@ def test_a_manifest_that_says_something_else_is_found(
     error: type[Exception],
     message: str,
 ) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(pack=16))
+    encode(corpus.inputs(), model, tmp_path / "ids")
     edit_manifest(tmp_path / "ids", *where, value=value)
     with pytest.raises(error, match=message):
         jobs.verify(directory=str(tmp_path / "ids"))
@@ -423,22 +341,8 @@ def test_a_token_of_no_tokenizer_cannot_be_left_out(
         decoded(tmp_path / "ids")
 
 
-def test_packed_rows_of_another_text_are_found(model: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(9)])
-    for name, settings in (("c", EncodeSettings(max_tokens=7)), ("p", EncodeSettings(pack=16))):
-        encode(corpus.inputs(), model, tmp_path / name, encoding=settings)
-    path = corpus.folder / "docs.jsonl"
-    path.write_text(path.read_text().replace("lazy", "zaly"))
-    for name, message in (
-        ("c", r"row \d+, document 'd\d', chunk \d+: its ids do not decode to its text"),
-        ("p", r"data/train-.*, row \d+, document"),
-    ):
-        with pytest.raises(VerificationError, match=message):
-            jobs.verify(directory=str(tmp_path / name), inputs=corpus.inputs())
-
-
 def test_workers_that_run_twice_change_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    settings = EncodeSettings(pack=16, append_token=END)
+    settings = EncodeSettings(append_token=END)
     encode(corpus.inputs(), model, tmp_path / "once", encoding=settings)
     repeat = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
     encode(corpus.inputs(), model, tmp_path / "thrice", encoding=settings, execution=repeat)

@@ -24,24 +24,15 @@ from tests.pipelines.test_keep import jsonl
 
 GOLDEN = Path(__file__).with_name("golden.json")
 ALL = "--input 'in/*.txt' --input 'in/b/*.jsonl*' --input in/c.parquet"
-MIX = "--input web=in/b --input code=in/c.parquet --mix web=70% --mix code=30%"
+NAMED = "--input web=in/b --input code=in/c.parquet --append-token '<|end|>'"
 END = "--append-token '<|end|>'"
-PAD = "--pack-remainder pad --pad-token '<|end|>'"
 # The second word is the directory that a command writes; exports read those of encode.
 COMMANDS = (
     f"encode documents {ALL}",
     f"encode ends {ALL} --prepend-token '<|end|>' {END} --id-type uint32",
-    f"encode chunks {ALL} --max-tokens 7 {END} --validation 25%",
     "encode kept --input columns --keep lang --keep score",
     f"encode special {ALL} --allow-special all --dropout 0.3 --dropout-seed 5",
-    f"encode packed {ALL} --pack 16 {END} --validation 40%",
-    f"encode dropped {ALL} --pack 100 --pack-remainder drop {END}",
-    f"encode padded {ALL} --pack 33 {PAD} --add-column position_ids --add-column cu_seqlens",
-    f"encode carried {ALL} --pack 33 --pack-remainder carry {END}",
-    f"encode fit {ALL} --pack 33 --packing best-fit {END} --add-column document_ids",
-    f"encode shuffled {ALL} --shuffle 7 --validation 30% --pack 16 {END}",
-    f"encode mixed {MIX} --token-budget 900 {END}",
-    f"encode mixed-shuffled {MIX} --shuffle 3 --pack 16 --packing best-fit {PAD} {END}",
+    f"encode named {NAMED}",
     "export bin documents --to bin",
     "export llm.c ends --to bin --header llm.c --pack 33 --shuffle 4",
     "export megatron ends --to megatron --max-tokens 7 --validation 25%",
@@ -54,6 +45,7 @@ COMMANDS = (
         "export blend web=documents code=kept --to parquet --mix web=70% --mix code=30% "
         "--token-budget 3k --mix-seed 2"
     ),
+    "export sources named --to parquet --mix web=70% --mix code=30% --token-budget 2k",
 )
 _OF_THE_WRITER = ("bytes", "sha256", "checksum")  # another pyarrow compresses otherwise
 

@@ -109,31 +109,6 @@ def test_columns_of_parquet_pass_through_with_their_types(model: Path, tmp_path:
         assert repr(table[name].to_pylist()) == repr(there[name].to_pylist())
 
 
-def test_every_document_of_a_packed_row_has_its_columns(model: Path, tmp_path: Path) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
-    settings = EncodeSettings(keep=("n", "o"), pack=4)
-    encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
-    jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs(tmp_path / "in"))
-    (part,) = (tmp_path / "ids").glob("data/train-*")
-    wanted = {record["id"]: expected(record) for record in RECORDS}
-    seen = set()
-    for row in pq.read_table(part)["documents"].to_pylist():
-        for piece in row:
-            assert (piece["n"], piece["o"]) == (wanted[piece["id"]]["n"], wanted[piece["id"]]["o"])
-            seen.add(piece["id"])
-    assert seen == wanted.keys()
-
-
-def test_chunks_repeat_the_columns(model: Path, tmp_path: Path) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
-    settings = EncodeSettings(keep=("n",), max_tokens=2)
-    encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
-    (part,) = (tmp_path / "ids").glob("data/train-*")
-    table = pq.read_table(part)
-    wanted = {record["id"]: record.get("n") for record in RECORDS}
-    assert table["n"].to_pylist() == [wanted[id_] for id_ in table["id"].to_pylist()]
-
-
 def test_a_type_may_be_given(model: Path, tmp_path: Path) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", [{"text": "one", "n": 1, "a:b": "x"}, {"text": "two"}])
     asked = ("n:int8", "a:b:large_string", "later:struct<x: list<double>>")
@@ -275,23 +250,13 @@ def test_what_cannot_pass_through_is_refused(model: Path, tmp_path: Path, how: s
     assert not (tmp_path / "ids").exists()
 
 
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        (EncodeSettings(keep=("chunk_index",), max_tokens=2), "chunk_index"),
-        (EncodeSettings(keep=("offset",), pack=4), "offset"),
-        (EncodeSettings(keep=("id",), pack=4), "id"),
-    ],
-)
+@pytest.mark.parametrize("name", ["id", "key", "input_ids", "num_tokens"])
 def test_names_that_rows_have_themselves_are_refused(
-    model: Path, tmp_path: Path, settings: EncodeSettings, name: str
+    model: Path, tmp_path: Path, name: str
 ) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x", "id": 1, "offset": 2, "chunk_index": 3}])
+    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x", name: 1}])
     with pytest.raises(ConfigError, match=f"`keep` {name}: the output has a column of that name"):
-        encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
-    if name != "id":  # in other rows it stands in nobody's way
-        table = kept(tmp_path / "in", model, tmp_path / "ids", name)
-        assert table.schema.field(name).type == pa.int64()
+        kept(tmp_path / "in", model, tmp_path / "ids", name)
 
 
 def test_the_reader_of_a_format_says_the_types(
@@ -337,7 +302,7 @@ def test_names_of_other_layouts_are_free(model: Path, tmp_path: Path) -> None:
 def test_large_columns_make_small_row_groups(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.encode.parts.ROW_GROUP_BYTES", 8 << 20)
+    monkeypatch.setattr("pipelines.parquet_writer.ROW_GROUP_BYTES", 8 << 20)
     (tmp_path / "in").mkdir()
     table = pa.table({"text": ["one"] * 30, "large": ["x" * (1 << 20)] * 30})
     pq.write_table(table, tmp_path / "in" / "a.parquet", row_group_size=1)
@@ -351,7 +316,7 @@ def test_large_columns_make_small_row_groups(
 
 def test_two_workers_give_the_same_rows(model: Path, tmp_path: Path) -> None:
     jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
-    settings = EncodeSettings(keep=NAMES, pack=8, append_token="<|end|>", dropout=0.2)
+    settings = EncodeSettings(keep=NAMES, append_token="<|end|>", dropout=0.2)
     for name, execution in (("one", ONE), ("two", TWO)):
         ids = tmp_path / name
         encode(

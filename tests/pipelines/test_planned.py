@@ -205,7 +205,7 @@ def test_a_second_encoding_ends_the_first(place: Place) -> None:
     first = place.encode_request("ids")
     splits, job = begun(first), job_of(first)
     tokenizer = tokenizer_of(job)
-    done = [part for split in splits for part in encode_split(split, job, tokenizer, Failures())]
+    done = [encode_split(split, job, tokenizer, Failures()) for split in splits]
     second = place.encode_request("ids", overwrite=True)
     begun(second)
     with pytest.raises(OutputError, match="another job has been started there since"):

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.corpus.keys import row_hashes
 from pipelines.corpus.splits import Split
-from pipelines.encode.parts import PartWriter, finished_part
-from pipelines.encode.rows import Documents, Dropped, RowLayout, row_maker
+from pipelines.encode.parts import Contents, PartWriter, Sums, finished_part
+from pipelines.encode.rows import RowLayout
 from pipelines.errors import OutputError
 from pipelines.output.names import part_file
 from pipelines.settings import RowSettings
@@ -82,11 +83,11 @@ def test_any_flipped_byte_is_found_without_a_manifest(tmp_path: Path) -> None:
     with replacing(str(path)) as sink, PartWriter(sink, layout) as writer:
         # An id that looks like the field in which the file describes itself.
         ids = pa.array(["a", '{"sha256_with_zeros_here": "' + "0" * 64, "b"])
-        rows = pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint32()))
-        writer.add(row_maker(layout).add(Documents(ids=ids, kept=(), input_ids=rows)))
-        writer.finish(
-            fingerprint="f", documents=3, text_bytes=9, dropped=Dropped(), dead_letters=None
-        )
+        lists = pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint16()))
+        rows = layout.rows(ids=ids, kept=(), keys=row_hashes(ids), input_ids=lists)
+        writer.add(rows)
+        sums = Sums.of(rows, text_bytes=9, unknown=None)
+        writer.finish(Contents(fingerprint="f", sums=sums, dead_letters=None))
     found = finished_part(str(tmp_path), split, fingerprint="f")
     assert found is not None
     assert found.written == sink.written() == digest(str(path))

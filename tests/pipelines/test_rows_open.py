@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 END = "<|end|>"
 MODES = {
     "documents": EncodeSettings(keep=("lang", "score", "tags")),
-    "chunks": EncodeSettings(max_tokens=8, keep=("lang", "score", "tags"), id_type="uint32"),
-    "packed": EncodeSettings(
-        pack=16,
-        append_token=END,
-        keep=("lang", "score", "tags"),
-        add_column=("document_ids", "position_ids", "cu_seqlens"),
-    ),
+    "ends": EncodeSettings(append_token=END, keep=("lang", "score", "tags"), id_type="uint32"),
 }
 Rows = list[dict[str, Any]]
 

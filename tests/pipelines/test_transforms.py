@@ -84,14 +84,14 @@ def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -
         {"inputs": "x"},
         {"overwrite": True, "resume": True},
         {"keep": "lang"},
-        {"pack": 8, "max_tokens": 8},
+        {"dropout_seed": 8},
     ):
         with pytest.raises(ConfigError):
             EncodeCorpus(**{**good, **wrong})
     with pytest.raises(TypeError):
         EncodeCorpus("positional")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="packs"):
-        EncodeCorpus(**good, packs=8)
+    with pytest.raises(TypeError, match="keeps"):
+        EncodeCorpus(**good, keeps=8)
 
 
 def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
@@ -104,11 +104,10 @@ def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
             output=str(tmp_path / "ids"),
             append_token="<|end|>",
             allow_special=["all"],
-            pack=16,
         )
-        rows = encoded | beam.Map(lambda manifest: manifest["rows"]["pack"])
-        assert_that(rows, equal_to([16]))
-    settings = EncodeSettings(append_token="<|end|>", allow_special=("all",), pack=16)
+        rows = encoded | beam.Map(lambda manifest: manifest["rows"]["append_token"])
+        assert_that(rows, equal_to(["<|end|>"]))
+    settings = EncodeSettings(append_token="<|end|>", allow_special=("all",))
     encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids2", encoding=settings)
     assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
 

@@ -103,23 +103,6 @@ def ids(folder: Path) -> list[str]:
     return sorted(one for file in files for one in pq.read_table(file)["id"].to_pylist())
 
 
-def test_documents_are_held_out_of_each_file(folder: Path) -> None:
-    write(folder, "b", [f"lazy dog {i}" for i in range(20)])
-    encode(folder, validation=0.5)
-    write(folder, "c", [f"brown fox {i}" for i in range(20)])
-    encode(folder, validation=0.5)
-    verify(folder)
-    held_out = [
-        one
-        for file in sorted((folder / "out").glob("data/validation-*.parquet"))
-        for one in pq.read_table(file)["id"].to_pylist()
-    ]
-    assert 0 < len(held_out) < 42
-    assert len({*held_out, *ids(folder)}) == len(held_out) + len(ids(folder)) == 42
-    lines = bpe("decode", "out", cwd=folder).stdout.splitlines()
-    assert sorted(json.loads(line)["id"] for line in lines) == sorted([*held_out, *ids(folder)])
-
-
 def has_taken(folder: Path, files: int) -> bool:
     return taken(folder / "out") == files
 
@@ -228,13 +211,13 @@ def test_a_file_that_cannot_be_counted_may_be_made_good(folder: Path) -> None:
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
     encode(folder)
-    with pytest.raises(OutputError, match=r"holds another watch \(settings max_tokens"):
-        encode(folder, max_tokens=2)
-    assert encode(folder, max_tokens=2, overwrite=True).new_inputs == 1
+    with pytest.raises(OutputError, match=r"holds another watch \(settings dropout"):
+        encode(folder, dropout=0.5)
+    assert encode(folder, dropout=0.5, overwrite=True).new_inputs == 1
     (folder / "out" / "tokenizer.json").unlink()
     with pytest.raises(VerificationError, match=r"is missing: .* repeat its bpe encode \(with"):
         verify(folder)
-    assert encode(folder, max_tokens=2).new_inputs == 0
+    assert encode(folder, dropout=0.5).new_inputs == 0
     verify(folder)
     for overwrite in (False, True):
         output = OutputSettings(directory=str(folder / "out"), overwrite=overwrite)
@@ -296,9 +279,9 @@ def test_linked_folders_of_the_output_are_refused(folder: Path, name: str) -> No
     assert sorted(away.rglob("*")) == before
 
 
-def test_rows_chunks_and_columns(folder: Path) -> None:
+def test_ends_and_columns(folder: Path) -> None:
     write(folder, "a", ["the quick brown fox jumps over the lazy dog"] * 3, n=1)
-    rows: dict[str, Any] = {"pack": 7, "keep": ("n",), "append_token": "<|end|>"}
+    rows: dict[str, Any] = {"keep": ("n",), "append_token": "<|end|>"}
     encode(folder, **rows)
     write(folder, "b", ["over the lazy dog"], n=2.5)  # a value that the type does not hold
     write(folder, "c", ["over the lazy dog"], n=3)

@@ -70,7 +70,7 @@ def replaced(tmp_path: Path) -> Replaced:
     return Replaced(Encoding(tmp_path))
 
 
-@pytest.mark.parametrize("step", ["check_names", "check_file"])
+@pytest.mark.parametrize("step", ["check_names", "checked_file"])
 def test_verify_of_what_is_replaced_meanwhile(
     replaced: Replaced, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""What an export takes of a source: its manifest and its summary say it."""
+"""Numbers that manifests and summaries share."""
 
 from __future__ import annotations
 
@@ -48,3 +48,20 @@ class Taken:
     def is_partial(self, epoch: int) -> bool:
         """Whether only some documents are taken in this epoch."""
         return epoch >= self.epochs
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTotals:
+    """Sums over the parts of one source."""
+
+    documents: int = 0
+    tokens: int = 0
+    text_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DuplicateIds:
+    """Documents whose id another document before them has; ``example`` is one such id."""
+
+    documents: int = 0
+    example: str = ""

@@ -1,0 +1,105 @@
+"""Documents of one id: found by their keys, and confirmed by the ids themselves."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines import storage
+from pipelines.encode.parts import open_part
+from pipelines.encode.rows import ID, KEY
+from pipelines.errors import InputError
+from pipelines.storage import join
+from pipelines.totals import DuplicateIds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    Keys = npt.NDArray[np.uint64]
+
+KEYS_AT_ONCE = 1 << 24  # in memory
+IDS_AT_ONCE = 1 << 22  # likewise, of documents whose keys are not unique
+_READERS = 8
+
+
+def duplicate_ids(directory: str, parts: Sequence[str]) -> DuplicateIds:
+    """How many documents have the id of another one before them.
+
+    Equal ids have equal keys, so the keys are read first, and ids only of documents whose key is
+    not unique: of texts that are the same, and have no id, too. Memory is bounded: with many
+    documents, the parts are read once for each of several ranges of keys.
+
+    Args:
+        directory: of the corpus.
+        parts: its files.
+
+    Raises:
+        InputError: a part cannot be read.
+    """
+    paths = [join(directory, part) for part in parts]
+    documents, example = 0, ""
+    with ThreadPoolExecutor(_READERS) as readers:
+        rows = sum(readers.map(_rows, paths))
+        for begin, end in _ranges(rows):
+            found = readers.map(lambda path: _keys(path, begin, end), paths)  # noqa: B023 - used at once
+            keys = np.sort(np.concatenate([np.empty(0, np.uint64), *found]))
+            again = np.unique(keys[1:][keys[1:] == keys[:-1]])
+            for first in range(0, len(again), IDS_AT_ONCE):
+                some = again[first : first + IDS_AT_ONCE]
+                ids = pa.chunked_array(
+                    readers.map(lambda path: _ids(path, some), paths),  # noqa: B023
+                    pa.string(),
+                )
+                counts = pc.value_counts(ids)
+                repeated = counts.filter(pc.greater(counts.field("counts"), 1))
+                if len(repeated):
+                    documents += pc.sum(repeated.field("counts")).as_py() - len(repeated)
+                    example = example or min(repeated.field("values").to_pylist())
+    return DuplicateIds(documents=documents, example=example)
+
+
+def _ranges(rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of keys, of which each has so many documents as fit into memory."""
+    number = max(-(-rows // KEYS_AT_ONCE), 1)
+    bounds = [(1 << 64) * i // number for i in range(number + 1)]
+    yield from pairwise(bounds)
+
+
+def _rows(path: str) -> int:
+    with storage.open_binary(path) as file:
+        return int(pq.read_metadata(file).num_rows)
+
+
+def _keys(path: str, begin: int, end: int) -> Keys:
+    """The keys of a part from ``begin`` to below ``end``."""
+    found = [np.empty(0, np.uint64)]
+    for batch in _batches(path, [KEY]):
+        keys = batch.column(KEY).to_numpy()
+        found.append(keys[(keys >= np.uint64(begin)) & (keys <= np.uint64(end - 1))])
+    return np.concatenate(found)
+
+
+def _ids(path: str, keys: Keys) -> pa.Array:
+    """The ids of the documents of a part that have one of these keys, which are sorted."""
+    found = [pa.array([], pa.string())]
+    for batch in _batches(path, [ID, KEY]):
+        own = batch.column(KEY).to_numpy()
+        place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+        found.append(batch.column(ID).filter(pa.array(keys[place] == own)))
+    return pa.concat_arrays(found)
+
+
+def _batches(path: str, columns: list[str]) -> Iterable[pa.RecordBatch]:
+    try:
+        with storage.open_binary(path) as file:
+            yield from open_part(file).iter_batches(1 << 16, columns=columns, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: damaged: {' '.join(str(error).split())}") from error

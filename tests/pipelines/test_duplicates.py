@@ -1,0 +1,78 @@
+"""Documents of one id are counted, and named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.encode import duplicates
+from pipelines.encode.manifest import read_encoded
+from pipelines.settings import InputSettings
+from pipelines.totals import DuplicateIds
+from tests import jobs
+from tests.cli.process import bpe
+from tests.pipelines.corpora import TWO, encode, sentence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS: list[dict[str, Any]] = [
+    *({"id": f"d{i % 40}", "text": sentence(i)} for i in range(100)),
+    *({"text": "the same"} for _ in range(9)),  # which have ids of their own, by their places
+    {"id": 7, "text": "a"},
+    {"id": "7", "text": "b"},
+]
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> InputSettings:
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        lines = (json.dumps(record) + "\n" for record in RECORDS[number::4])
+        (tmp_path / "in" / f"{number}.jsonl").write_text("".join(lines), "utf-8")
+    return InputSettings(patterns=(str(tmp_path / "in"),), split_size=900)
+
+
+@pytest.mark.parametrize(("keys", "ids"), [(1 << 20, 1 << 20), (7, 2), (1000, 3)])
+def test_they_are_counted_in_bounded_memory(
+    inputs: InputSettings,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: int,
+    ids: int,
+) -> None:
+    monkeypatch.setattr(duplicates, "KEYS_AT_ONCE", keys)
+    monkeypatch.setattr(duplicates, "IDS_AT_ONCE", ids)
+    summary = encode(inputs, model, tmp_path / "ids")
+    found = read_encoded(str(tmp_path / "ids")).duplicate_ids
+    assert found == summary.duplicate_ids
+    assert found is not None
+    assert found.documents == 61
+    names = [str(record.get("id")) for record in RECORDS]
+    assert names.count(found.example) > 1
+    assert jobs.verify(directory=str(tmp_path / "ids")).documents == len(RECORDS)
+
+
+def test_workers_change_nothing(inputs: InputSettings, model: Path, tmp_path: Path) -> None:
+    one = encode(inputs, model, tmp_path / "one").duplicate_ids
+    assert encode(inputs, model, tmp_path / "two", execution=TWO).duplicate_ids == one
+
+
+def test_the_command_says_so(inputs: InputSettings, model: Path, tmp_path: Path) -> None:
+    arguments = ("--tokenizer", model, "--output", tmp_path / "ids")
+    said = bpe("encode", "--input", inputs.patterns[0], *arguments).stdout
+    assert "61 documents with the id of another one, such as '" in said
+
+
+def test_there_are_none(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("same")
+    (tmp_path / "b.txt").write_text("same")
+    said = bpe(
+        *("encode", "--input", tmp_path / "*.txt", "--tokenizer", model),
+        *("--output", tmp_path / "ids"),
+    )
+    assert "with the id of another" not in said.stdout
+    assert read_encoded(str(tmp_path / "ids")).duplicate_ids == DuplicateIds()
