@@ -196,7 +196,7 @@ def test_ids_that_a_format_does_not_hold_are_refused(
 def test_row_groups_are_read_one_after_the_other(
     ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipelines.encode.parts.ROW_GROUP_ROWS", 3)
+    monkeypatch.setattr("pipelines.parquet_writer.ROW_GROUP_ROWS", 3)
     texts = [f"{i} the quick " * (i % 9) for i in range(40)]
     corpus = write_jsonl(tmp_path / "in" / "a.jsonl", texts)
     encode(corpus.inputs(split_size=1 << 20), ids("web") / "tokenizer.json", tmp_path / "ids")
