@@ -22,6 +22,7 @@ CORPUS = DEMO / "corpus"
 OUTPUT = DEMO / "output"
 TOKENIZER = OUTPUT / "tokenizer.json"
 ENCODED = OUTPUT / "encoded"
+EXPORT = OUTPUT / "export"
 # Below the standard library, but not part of it.
 NOT_OURS = {"site-packages", "dist-packages", "__pycache__"}
 SENTENCE = "def __init__(self, path: str) -> None:  # reads the whole file"
@@ -34,6 +35,7 @@ def main() -> int:
     for command in (
         ["run", "configs/demo.yaml", *begun],
         ["verify", relative(ENCODED), "--input", relative(CORPUS)],
+        ["verify", relative(EXPORT)],
     ):
         status = run(command)
         if status:
