@@ -4,7 +4,7 @@
 - `flat`, `megatron`, `mds`, `litdata`: a format each; `formats` finds one by its name.
 - `shards`: what the last two share: files of many samples behind their offsets.
 - `rows`, `source`: the rows of an encoded part, by row groups.
-- `manifest`: ``export.json``, written last.
+- `manifest`: ``manifest.json``, written last.
 - `steps`: an export without Beam; `job`: the command and its pipeline.
 
 `pipelines.verify.export` checks what was written.

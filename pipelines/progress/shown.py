@@ -69,7 +69,8 @@ class LineProgress(Progress):
         if event == "running":
             self.log(f"{stage.name}: {now.running()}")
         elif event != "begun":
-            what = [f"{event} in {duration(now.seconds)}", now.measures()]
+            how_far = now.at_end() if event == "done" else now.measures()
+            what = [f"{event} in {duration(now.seconds)}", how_far]
             self.log(f"{stage.name}: " + ": ".join(filter(None, what)))
 
     def _write(self, line: str) -> None:

@@ -110,6 +110,12 @@ class Snapshot:
             parts.append(f"{self.parts:,} of {many(self.total_parts, 'part')}")
         return ", ".join(parts)
 
+    def at_end(self) -> str:
+        """Counts and speed of a step that is done, as one phrase."""
+        if self.total_bytes and not (self.bytes or self.documents or self.why or self.state):
+            return "all by an earlier run"
+        return self.measures()
+
     def stall(self) -> str:
         """What it means that nothing moves, as one phrase; empty where something does."""
         if not self.is_stalled:

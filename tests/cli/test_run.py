@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -19,24 +20,30 @@ if TYPE_CHECKING:
 def test_run_does_it_all_and_resumes(work: Path) -> None:
     (work / "job.yaml").write_text(
         "input: corpus/*.jsonl\noutput: all\nvocab_size: 300\npretokenizer: cl100k\n"
+        "export: {to: parquet, pack: 16, shuffle: 1}\n"
     )
     done = bpe("run", "job.yaml", "--json", cwd=work)
     summary = json.loads(done.stdout)
-    assert list(summary) == ["count", "train", "encode", "warnings"]
+    assert list(summary) == ["count", "train", "encode", "export", "warnings"]
     assert summary["train"]["vocab_size"] == 300
     files = tree(work / "all")
     assert {"tokenizer.json", "training.json", "counts/manifest.json"} <= files.keys()
-    assert "encoded/manifest.json" in files
+    assert {"encoded/manifest.json", "export/manifest.json"} <= files.keys()
 
     refused = bpe("run", "job.yaml", cwd=work, status=1)
     assert "of bpe run, which is complete: replace it with --overwrite, or" in refused.stderr
     again = bpe("run", "job.yaml", "--resume", cwd=work)
-    assert again.stdout.count("complete already") == 2
-    assert " read, all by an earlier run\n" in again.stderr
+    assert again.stdout.count("complete already") == 3
+    for stage in ("count", "encode", "export"):
+        assert re.search(rf"bpe: {stage}: done in .*all by an earlier run\n", again.stderr)
+    assert " 0 documents" not in again.stderr
     assert tree(work / "all") == files
-    (work / "all" / "encoded" / "manifest.json").unlink()
+    for folder in ("encoded", "export"):
+        (work / "all" / folder / "manifest.json").unlink()
     refused = bpe("run", "job.yaml", cwd=work, status=1)
     assert "which is not finished: repeat its command with --resume, " in refused.stderr
+    bpe("run", "job.yaml", "--resume", cwd=work)
+    assert tree(work / "all") == files
     bpe("run", "job.yaml", "--overwrite", cwd=work)
     assert tree(work / "all") == files
 
