@@ -191,7 +191,9 @@ def _verified(summary: VerifySummary) -> list[str]:
 
 def _verified_export(summary: VerifySummary) -> list[str]:
     held = f"{many(summary.documents, 'document')}, {many(summary.tokens, 'token')}"
-    proof = "its ids are those of the encoded corpus" if summary.compared else "as manifest.json says"
+    proof = (
+        "its ids are those of the encoded corpus" if summary.compared else "as manifest.json says"
+    )
     return [
         f"{held} of {many(summary.parts, 'part')}, {size_text(summary.bytes)}; {proof}",
         f"{near(summary.directory)}: {_time(summary)}",
