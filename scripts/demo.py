@@ -35,7 +35,7 @@ def main() -> int:
     for command in (
         ["run", "configs/demo.yaml", *begun],
         ["verify", relative(ENCODED), "--input", relative(CORPUS)],
-        ["verify", relative(EXPORT)],
+        ["verify", relative(EXPORT), "--input", relative(ENCODED)],
     ):
         status = run(command)
         if status:

@@ -169,12 +169,14 @@ _NO_CHECKSUM = (
     "tell was not checked"
 )
 
+_BY_ITSELF = "as its manifest says; it was not compared with its {} (--input)"
+
 
 def _verified(summary: VerifySummary) -> list[str]:
     if summary.kind == "export":
         return _verified_export(summary)
     units = many(summary.tokens, summary.unit)
-    proof = "as its manifest says"
+    proof = _BY_ITSELF.format("input")
     if summary.compared:
         proof = {
             None: "counting the input again gives the same",
@@ -191,9 +193,9 @@ def _verified(summary: VerifySummary) -> list[str]:
 
 def _verified_export(summary: VerifySummary) -> list[str]:
     held = f"{many(summary.documents, 'document')}, {many(summary.tokens, 'token')}"
-    proof = (
-        "its ids are those of the encoded corpus" if summary.compared else "as manifest.json says"
-    )
+    proof = _BY_ITSELF.format("ids")
+    if summary.compared:
+        proof = "its ids are those of the encoded corpus"
     return [
         f"{held} of {many(summary.parts, 'part')}, {size_text(summary.bytes)}; {proof}",
         f"{near(summary.directory)}: {_time(summary)}",
