@@ -17,6 +17,7 @@ import pytest
 import regex
 
 import bpe as library
+from pipelines.report import material as report_material
 from pipelines.report.tokenizer_sections import compression, proven_ties
 from pipelines.report.writing_systems import kind_of
 from tests.cli.conftest import EVIL
@@ -186,7 +187,9 @@ def test_what_doublings_of_the_vocabulary_save(vocab_size: int) -> None:
     counts = library.count_pretokens([sentence(number, 40) for number in range(500)])
     training = library.train(counts, vocab_size=vocab_size).training
     assert training is not None
-    found = str(compression(training).body)
+    made = compression(report_material.Material(training=training))
+    assert made is not None
+    found = str(made.body)
     sizes = [256 + len(training.merges)]
     while sizes[0] // 2 > 256:
         sizes.insert(0, sizes[0] // 2)
@@ -307,12 +310,6 @@ def test_coverage_by_script(material: Material) -> None:
             f"{uses / every:.1%}",
             f"{size / uses:.2f}" if uses else "–",
         ]
-    shares = {kind: 100 * len(ids) / len(material.tokens) for kind, ids in kinds.items()}
-    least = max(shares.values()) / 200  # shorter bars are one
-    for kind, share in table(found, "", "percent of the vocabulary"):
-        if not kind.endswith("others"):
-            assert figure(share) == pytest.approx(shares[kind], rel=WORST)
-            assert shares[kind] >= least
 
 
 def test_pre_tokens_and_their_scripts(material: Material) -> None:
@@ -426,11 +423,11 @@ def test_proven_ties(texts: str, merges: int, expected: list[int]) -> None:
     training = library.train(counts, vocab_size=256 + merges).training
     assert training is not None
     ties = proven_ties(training)
-    assert [tie.number for tie in ties] == expected
-    for tie in ties:
-        assert (tie.chosen, tie.waited) == training.merges[tie.number : tie.number + 2]
-        assert tie.chosen.count == tie.waited.count
-        assert tie.number in (training.tied or ())
+    assert ties == expected
+    for number in ties:
+        chosen, waited = training.merges[number : number + 2]
+        assert chosen.count == waited.count
+        assert number in (training.tied or ())
 
 
 def test_of_word_piece_no_tie_is_proven() -> None:

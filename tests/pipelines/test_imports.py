@@ -54,6 +54,7 @@ first = state()
 import pipelines
 for name in pipelines.__all__:
     getattr(pipelines, name)
+assert not {"jinja2", "matplotlib"} & set(sys.modules), "only a report needs them"
 second = state()
 """
 # In this process, as a notebook would; one job that ends well, one that does not.

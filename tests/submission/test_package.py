@@ -16,8 +16,8 @@ def test_a_wheel_holds_what_workers_need(tmp_path: Path) -> None:
     assert wheel.name.startswith(f"beam_bpe-0.1.0-cp{sys.version_info[0]}{sys.version_info[1]}-")
     with zipfile.ZipFile(wheel) as archive:
         assert archive.testzip() is None
-        module = "pipelines/encode/job.py"
-        assert archive.read(module) == (ROOT / module).read_bytes()
+        for file in ("pipelines/encode/job.py", "pipelines/report/templates/page.html"):
+            assert archive.read(file) == (ROOT / file).read_bytes()
         archive.extractall(tmp_path / "installed")
     # It works without the checkout.
     code = (

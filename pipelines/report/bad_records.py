@@ -1,0 +1,80 @@
+"""Why records were set aside, read from dead letters in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pipelines import storage
+from pipelines.errors import InputError
+from pipelines.output.names import DEAD_LETTERS
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_READ = 10_000  # bad records
+_EXAMPLES = 3
+# What differs between records of one reason: a byte, a position; not the 8 of UTF-8.
+_HEX_BYTE = re.compile(r"\b0x[0-9a-f]+")
+_NUMBER = re.compile(r"(?<![\w-])\d[\d,]*")
+_LONGEST_LINE = 64 << 20
+
+
+@dataclass
+class Reason:
+    """Records that were set aside for one reason.
+
+    Attributes:
+        records: how many.
+        examples: (file, place, reason in full) of the first ones.
+    """
+
+    records: int = 0
+    examples: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def read_reasons(directory: str) -> dict[str, Reason]:
+    """The reasons of the first 10,000 bad records below ``directory``, the most frequent first.
+
+    Reasons that differ only in numbers are one. Lines that are damaged are left out.
+    """
+    reasons: dict[str, Reason] = {}
+    for _, record in zip(range(MOST_READ), _records(directory), strict=False):
+        said = str(record.get("reason"))
+        reason = reasons.setdefault(_NUMBER.sub("N", _HEX_BYTE.sub("0xNN", said)), Reason())
+        reason.records += 1
+        if len(reason.examples) < _EXAMPLES:
+            place = f"{record.get('unit') or 'place'} {record.get('place')}"
+            reason.examples.append((str(record.get("file")), place, said))
+    return dict(sorted(reasons.items(), key=lambda item: (-item[1].records, item[0])))
+
+
+def _records(directory: str) -> Iterator[dict[str, Any]]:
+    folder = join(directory, DEAD_LETTERS)
+    for entry in storage.entries(folder):
+        if entry.kind != "file" or not entry.name.endswith(".jsonl"):
+            continue
+        try:
+            with storage.open_binary(join(folder, entry.name)) as file:
+                yield from _lines(file)
+        except (OSError, InputError):
+            continue
+
+
+def _lines(file: Any) -> Iterator[dict[str, Any]]:
+    """The records of a file, a chunk at a time: a bad record can be as large as any."""
+    rest = b""
+    while chunk := bytes(file.read(storage.CHUNK)):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            return
+        for line in lines:
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value

@@ -1,0 +1,104 @@
+"""What counts hold, read in bounded memory."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pipelines.report.encoded_facts import opened
+from pipelines.report.writing_systems import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bpe.counts import PretokenCounts
+    from bpe.counts.manifest import CountsManifest
+
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
+_ROWS = 65536  # read at a time
+_TOP = 40
+
+
+@dataclass(kw_only=True)
+class CountedFacts:
+    """What the counts hold, of pre-tokens or of runs.
+
+    Attributes:
+        id_bytes: of each id in a run; None of pre-tokens.
+        lengths: occurrences of each length: of a pre-token in bytes, of a run in tokens.
+        distinct_lengths: distinct pre-tokens or runs of each length.
+        frequencies: for each n: distinct ones that occur 2^n to 2^(n+1) - 1 times, and the
+            occurrences of these.
+        kinds: for each kind of `kind_of`: distinct pre-tokens, occurrences, bytes of these; empty
+            of runs.
+        frequent: (occurrences, key of the counts), the most frequent ones first.
+        longest: (length, occurrences, key), the longest first.
+    """
+
+    id_bytes: int | None = None
+    lengths: Counter[int] = field(default_factory=Counter)
+    distinct_lengths: Counter[int] = field(default_factory=Counter)
+    frequencies: dict[int, tuple[int, int]] = field(default_factory=dict)
+    kinds: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    frequent: list[tuple[int, bytes]] = field(default_factory=list)
+    longest: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct pre-tokens or runs there are."""
+        return self.distinct_lengths.total()
+
+    def add(self, keys: list[bytes], counts: list[int]) -> None:
+        """Take some keys in, of which none came before."""
+        sizes = [len(key) // (self.id_bytes or 1) for key in keys]
+        self.frequent = _top(self.frequent, zip(counts, keys, strict=True))
+        self.longest = _top(self.longest, zip(sizes, counts, keys, strict=True))
+        for key, count, size in zip(keys, counts, sizes, strict=True):
+            self.lengths[size] += count
+            self.distinct_lengths[size] += 1
+            power = count.bit_length() - 1
+            distinct, times = self.frequencies.get(power, (0, 0))
+            self.frequencies[power] = (distinct + 1, times + count)
+            if self.id_bytes is None:
+                kind = kind_of(key)
+                distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
+                self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
+
+
+def _top(kept: list[_Row], more: Iterable[_Row]) -> list[_Row]:
+    """The greatest of those before and of some more."""
+    return heapq.nlargest(_TOP, [*kept, *heapq.nlargest(_TOP, more)])
+
+
+def counted_facts(counts: PretokenCounts) -> CountedFacts:
+    """What counts in memory hold."""
+    facts = CountedFacts(id_bytes=None if counts.runs is None else counts.runs.id_bytes)
+    for first in range(0, len(counts), _ROWS):
+        columns = (one.slice(first, _ROWS) for one in (counts.pretokens, counts.counts))
+        facts.add(*(column.to_pylist() for column in columns))
+    return facts
+
+
+def read_counted_facts(
+    directory: str, manifest: CountsManifest, *, advance: Callable[[int, int], object]
+) -> CountedFacts:
+    """Read all counts, some rows at a time: memory does not grow with them.
+
+    Args:
+        directory: of the counts.
+        manifest: its manifest.
+        advance: told after each part how many of how many are read.
+
+    Raises:
+        InputError: a part is missing, damaged or another than the manifest names.
+    """
+    facts = CountedFacts(id_bytes=None if manifest.runs is None else manifest.runs.id_bytes)
+    for done, part in enumerate(manifest.parts):
+        advance(done, len(manifest.parts))
+        with opened(directory, part) as file:
+            for batch in file.iter_batches(_ROWS, columns=["pretoken", "count"]):
+                facts.add(*(column.to_pylist() for column in batch.columns))
+    advance(len(manifest.parts), len(manifest.parts))
+    return facts

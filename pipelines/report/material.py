@@ -1,0 +1,172 @@
+"""All that a report is about: what a directory holds, read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import BpeError
+from bpe.training_report import Training
+from pipelines import storage
+from pipelines.count.directory import (
+    group_directories,
+    load_watched_counts,
+    read_counts_manifest,
+)
+from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
+from pipelines.encode.tokenizer_files import load_tokenizer
+from pipelines.errors import InputError
+from pipelines.output.entries import is_watched_counts, read_steadily
+from pipelines.output.names import TOKENIZER
+from pipelines.report.counted_facts import counted_facts, read_counted_facts
+from pipelines.report.encoded_facts import read_encoded_facts, read_sample_rows
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bpe import Tokenizer
+    from bpe.counts.manifest import CountsManifest
+    from pipelines.encode.manifest import EncodedManifest
+    from pipelines.progress import Progress
+    from pipelines.report.counted_facts import CountedFacts
+    from pipelines.report.encoded_facts import EncodedFacts, SampleRow
+    from pipelines.report.sources import Sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Counts: of one set of shards, or of several in which one pre-token may be in each."""
+
+    directory: str
+    manifest: CountsManifest
+    facts: CountedFacts
+    is_watched: bool
+    are_many: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded:
+    """An encoded corpus, or some of its parts."""
+
+    directory: str
+    manifest: EncodedManifest
+    manifest_json: dict[str, Any]
+    facts: EncodedFacts
+    samples: Sequence[SampleRow]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether some parts were not read."""
+        return self.facts.parts < len(self.manifest.parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """All that the report is about; None for what is not there."""
+
+    directory: str = ""
+    tokenizer: Tokenizer | None = None
+    training: Training | None = None
+    counts: Counts | None = None
+    encoded: Encoded | None = None
+
+    @property
+    def encoded_facts(self) -> EncodedFacts | None:
+        """What the encoded corpus holds."""
+        return None if self.encoded is None else self.encoded.facts
+
+
+def gather(
+    sources: Sources, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
+) -> Material:
+    """Read what there is.
+
+    Args:
+        sources: where it lies.
+        tokenizer: that of the file, where it is loaded already.
+        sample_parts: how many parts of a corpus to read at most; None for all.
+        progress: told how far it is.
+
+    Raises:
+        InputError: something is damaged, or does not go together.
+    """
+    if tokenizer is None and sources.tokenizer is not None:
+        tokenizer = load_tokenizer(sources.tokenizer)
+    training = None if sources.training is None else _training(sources.training)
+    if tokenizer is not None and training is not None:
+        tokenizer = tokenizer.with_training(training)
+    counts = encoded = None
+    if sources.counts is not None:
+        counts = _counts(sources.counts, tokenizer, progress)
+    if sources.encoded is not None:
+        if tokenizer is None:
+            raise InputError(f"{sources.encoded}: no tokenizer.json beside the manifest")
+        encoded = _encoded(sources.encoded, tokenizer, sample_parts, progress)
+    return Material(
+        directory=sources.directory,
+        tokenizer=tokenizer,
+        training=training,
+        counts=counts,
+        encoded=encoded,
+    )
+
+
+def _training(path: str) -> Training:
+    try:
+        return Training.read(storage.read(path), where=path)
+    except BpeError as error:
+        raise InputError(str(error)) from error
+
+
+def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> Counts:
+    with progress.stage("counts", None, unit="parts") as stage:
+        is_watched = is_watched_counts(directory)
+        are_many = is_watched or bool(group_directories(directory))
+        if are_many:
+            manifest, counts = load_watched_counts(directory)
+            facts = counted_facts(counts)
+        else:
+            manifest = read_counts_manifest(directory)
+            facts = read_counted_facts(directory, manifest, advance=stage.advance)
+    runs = manifest.runs  # their keys are ids of a tokenizer
+    if runs and (tokenizer is None or tokenizer.text_sha256 != runs.tokenizer):
+        raise InputError(
+            f"{join(directory, TOKENIZER)} is missing, or not the tokenizer whose runs are counted "
+            "there: put that one back, or count the runs again"
+        )
+    return Counts(
+        directory=directory,
+        manifest=manifest,
+        facts=facts,
+        is_watched=is_watched,
+        are_many=are_many,
+    )
+
+
+def _encoded(
+    directory: str, tokenizer: Tokenizer, sample_parts: int | None, progress: Progress
+) -> Encoded:
+    def state() -> tuple[dict[str, Any], EncodedManifest]:
+        value = read_encoded_json(directory)
+        return value, encoded_of(value, directory)
+
+    def read(state: tuple[dict[str, Any], EncodedManifest]) -> Encoded:
+        value, manifest = state
+        if tokenizer.sha256 != manifest.tokenizer.sha256:
+            raise InputError(
+                f"{directory} was encoded with another tokenizer than that of the report: report "
+                "on it alone, or encode again"
+            )
+        return Encoded(
+            directory=directory,
+            manifest=manifest,
+            manifest_json=value,
+            facts=read_encoded_facts(
+                directory, manifest, sample_parts=sample_parts, advance=stage.advance
+            ),
+            samples=read_sample_rows(directory, manifest, sample_parts=sample_parts),
+        )
+
+    with progress.stage("token ids", None, unit="parts") as stage:
+        return read_steadily(state, lambda state: watched_files(state[1]), read)

@@ -1,0 +1,137 @@
+"""The page: facts in templates. It loads and runs nothing, whatever a corpus holds."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
+
+from bpe.explain import visible
+from pipelines.output.names import REPORT_MARK
+from pipelines.progress import duration, many, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipelines.report.material import Material
+
+MOST_SHOWN = 60  # characters of a token
+DASH = "\N{EN DASH}"
+_NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(?:\.[0-9]+)?%?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of the report under a heading of its own.
+
+    Attributes:
+        key: what a link leads to, ``#key``; of letters and hyphens.
+        title: the heading.
+        body: what stands below it; text that is no Markup is escaped.
+    """
+
+    key: str
+    title: str
+    body: Markup | str
+
+
+def section(template: str, title: str, *, key: str | None = None, **facts: Any) -> Section:
+    """A section whose body is a template filled with facts.
+
+    Args:
+        template: its name, without ``.html``.
+        title: the heading.
+        key: of the section, where it is not the name of the template.
+        facts: the variables of the template. Bytes are shown as a token, an int with commas.
+    """
+    body = _templates().get_template(f"{template}.html").render(facts)
+    return Section(key=key or template, title=title, body=Markup(body))  # noqa: S704 - escaped there
+
+
+def page(
+    title: str,
+    sections: Sequence[Section],
+    *,
+    material: Material | None = None,
+    pictures: bool = True,
+) -> str:
+    """The text of the HTML file.
+
+    Args:
+        title: the heading.
+        sections: in order.
+        material: what they are about; None for a comparison alone.
+        pictures: whether charts have pictures.
+    """
+    facts = {"title": title, "sections": sections, "material": material, "pictures": pictures}
+    css = files(__package__).joinpath("page.css").read_text("utf-8")
+    marked = Markup(REPORT_MARK), Markup(css)  # noqa: S704 - our own
+    return _templates().get_template("page.html").render(facts, mark=marked[0], css=marked[1])
+
+
+def shortened(data: bytes) -> str:
+    """A token as it looks, whatever it holds; a long one is cut short, with its size."""
+    shown = visible(data)
+    return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}… ({len(data):,} bytes)"
+
+
+def token(data: bytes) -> Markup:
+    """A token or pre-token as it looks, whatever it holds; long ones are cut short."""
+    return Markup("<code><bdi>{}</bdi></code>").format(shortened(data))
+
+
+def tokens(several: Iterable[bytes], between: str = " ") -> Markup:
+    """Tokens in a row."""
+    return Markup(between).join(map(token, several))  # noqa: S704 - no caller has it from a corpus
+
+
+def number(value: float) -> str:
+    """A number in at most four significant digits, or all of those before the point."""
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """A number with so many digits after the point; a dash for None."""
+    return DASH if value is None else f"{value:,.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A part of 1 as percent; a dash for None."""
+    return DASH if value is None else f"{value:.{digits}%}"
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"duration": duration, "many": many, "size": size_text, "tokens": tokens}
+    made.filters |= {"decimal": decimal, "percent": percent}
+    made.tests["figure"] = _is_figure
+    return made
+
+
+def _shown(value: object) -> object:
+    """A value as a template shows it."""
+    if isinstance(value, bytes):
+        return token(value)
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _is_figure(value: object) -> bool:
+    """Whether a cell stands to the right."""
+    if isinstance(value, int | float):
+        return True
+    return isinstance(value, str) and (value == DASH or _NUMBER.fullmatch(value) is not None)
