@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pipelines.errors import InputError, JobError, OutputError
-from pipelines.stores import Place, check_names, check_reached, place, remedy, scheme_of
+from pipelines.stores import Place, check_names, place, remedy, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,10 +49,9 @@ def check_filesystem(path: str) -> None:
 
     Raises:
         ConfigError: it is one; the message says what is missing.
-        JobError: no server answers where S3 is said to be.
     """
     if not is_local(path):
-        check_reached(path)
+        place(path)
 
 
 def located(directory: str) -> str:
@@ -60,7 +59,6 @@ def located(directory: str) -> str:
 
     Raises:
         ConfigError: its filesystem cannot be used here.
-        JobError: no server answers where S3 is said to be.
     """
     if is_local(directory):
         path = Path.cwd() / directory

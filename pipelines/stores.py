@@ -8,17 +8,12 @@ in them.
 
 from __future__ import annotations
 
-import difflib
-import functools
-import inspect
 import io
 import os
 import re
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -27,11 +22,10 @@ import pyarrow.fs as pafs
 from pipelines.errors import ConfigError, JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
 _SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
-_KEPT = 32  # filesystems: those of keys that are no longer valid go
-_TRIES = 8  # of a request that fails for a moment
+_TRIES = 6  # of a request that fails for a moment
 _GCS_PATIENCE = timedelta(minutes=2)  # the client's own is fifteen
 _CONNECT_SECONDS = 5.0
 
@@ -44,11 +38,10 @@ def scheme_of(path: str) -> str | None:
 
 @dataclass(frozen=True)
 class StorageOptions:
-    """How stores are reached: keyword arguments of pyarrow's filesystems, as text.
+    """How stores are reached: keyword arguments of pyarrow's filesystems, or of fsspec's.
 
     Attributes:
-        values: (scheme or "", key, value): those of no scheme are for each store that knows the
-            key; those of a scheme that pyarrow has not are for fsspec.
+        values: (scheme or "", key, value): those of no scheme are for every store of pyarrow.
     """
 
     values: tuple[tuple[str, str, str], ...] = ()
@@ -58,7 +51,7 @@ class StorageOptions:
         """From texts ``KEY=VALUE`` or ``SCHEME.KEY=VALUE``; the last of a key wins.
 
         Raises:
-            ConfigError: one is of another form, or names what no store knows.
+            ConfigError: one is of another form.
         """
         found: dict[tuple[str, str], str] = {}
         for text in texts:
@@ -69,61 +62,28 @@ class StorageOptions:
                     "endpoint_override=http://localhost:9000"
                 )
             scheme, key, value = (match[1] or "").lower(), match[2], match[3]
-            _check_key(scheme, key)
-            _typed(scheme, key, value)
             found[scheme, key] = value
         return cls(tuple((scheme, key, value) for (scheme, key), value in found.items()))
 
     def of(self, scheme: str) -> dict[str, Any]:
         """The keyword arguments for the filesystem of a scheme."""
-        known = parameters(_KINDS[scheme]) if scheme in _KINDS else {}
         kind = _KINDS.get(scheme, scheme)
         return {
-            key: _typed(scheme, key, value)
+            key: _value(value)
             for of, key, value in sorted(self.values, key=lambda one: one[0] != "")
-            if (of == "" and key in known) or (of != "" and _KINDS.get(of, of) == kind)
+            if (of == "" and scheme in _KINDS) or (of != "" and _KINDS.get(of, of) == kind)
         }
 
 
-@functools.cache
-def parameters(kind: str) -> Mapping[str, str]:
-    """The options that a filesystem of pyarrow takes as text, and their types."""
-    made = getattr(pafs, kind, None)
-    named = re.findall(r"^(\w+) : (\w+)", inspect.getdoc(made) or "", re.MULTILINE)
-    types = {"str", "bool", "boolean", "int", "double", "float", "dict"}  # a proxy is text, too
-    return {name: type_ for name, type_ in named if type_ in types and name != "extra_conf"}
-
-
-def _check_key(scheme: str, key: str) -> None:
-    if scheme and scheme not in _KINDS:
-        return  # fsspec's; it says itself what it does not know
-    kinds = [_KINDS[scheme]] if scheme else [*dict.fromkeys(_KINDS.values())]
-    known = sorted({name for kind in kinds for name in parameters(kind)})
-    if key not in known:
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
-        raise ConfigError(
-            f"`storage_option` {key}: {scheme + '://' if scheme else 'no store'} has no such "
-            f"option: {hint} (for a scheme of fsspec, write SCHEME.{key}=VALUE)"
-        )
-
-
-def _typed(scheme: str, key: str, value: str) -> Any:
-    """The value of an option as its filesystem takes it."""
-    if scheme and scheme not in _KINDS:
-        plain = {"true": True, "false": False}.get(value.lower(), value)
-        return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else plain
-    kinds = [_KINDS[scheme]] if scheme else [*dict.fromkeys(_KINDS.values())]
-    type_ = next((t for kind in kinds if (t := parameters(kind).get(key))), "str")
-    read: dict[str, Callable[[str], Any]] = {"int": int, "double": float, "float": float}
-    if type_ in ("bool", "boolean"):
-        if value.lower() not in ("true", "false"):
-            raise ConfigError(f"`storage_option` {key}: {value!r} is neither true nor false")
-        return value.lower() == "true"
-    try:
-        return read.get(type_, str)(value)
-    except ValueError:
-        raise ConfigError(f"`storage_option` {key}: {value!r} is not a number") from None
+def _value(text: str) -> bool | int | float | str:
+    """What a text stands for: true, false, a number, or itself; in double quotes it is text."""
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1]
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if re.fullmatch(r"-?[0-9]{1,18}", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text) else text
 
 
 class _Process:
@@ -132,7 +92,6 @@ class _Process:
     def __init__(self) -> None:
         self.options = StorageOptions()
         self.made: dict[object, pafs.FileSystem] = {}
-        self.reached: set[object] = set()
         self.lock = threading.Lock()
         self.forked = False
 
@@ -253,7 +212,7 @@ def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
             "do not survive that: start processes by spawn"
         )
     given = _process.options
-    key = (scheme, of, given, _surroundings(scheme))
+    key = (scheme, of, given)
     with _process.lock:
         made = _process.made.get(key)
         if made is None:
@@ -264,11 +223,10 @@ def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
             except (OSError, ValueError, TypeError, pa.ArrowException) as error:
                 said = (str(error).splitlines() or [""])[0]
                 raise ConfigError(
-                    f"{url}: {scheme}:// cannot be used with these options: {said}"
+                    f"{url}: {scheme}:// cannot be used with these options: {said} (of "
+                    "`storage_option`, SCHEME.KEY=VALUE is for one scheme alone)"
                 ) from error
             _process.made[key] = made
-            for oldest in list(_process.made)[:-_KEPT]:
-                del _process.made[oldest]
     return made
 
 
@@ -380,58 +338,12 @@ def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
         ) from error
 
 
-def _surroundings(scheme: str) -> tuple[object, ...]:
-    """What clients look at for keys, a region and ways to an address, beside the options."""
-    store = _STORES.get(scheme)
-    if store is None:  # of fsspec: whatever its package looks at
-        return tuple(sorted(os.environ.items()))
-    told = sorted(one for one in os.environ.items() if one[0].startswith(store.variables))
-    files = (os.environ.get(name, usual) for name, usual in store.files.items())
-    return (*told, *map(_version, files))
-
-
-def _version(file: str) -> tuple[int, int] | None:
-    try:
-        status = Path(file).expanduser().stat()
-    except (OSError, RuntimeError):  # it is not there; there is no home
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
-def check_reached(url: str) -> None:
-    """See that the store of ``url`` answers; once for each bucket.
-
-    What it answers does not matter here: who may not ask for a bucket may be allowed to read it.
-
-    Raises:
-        ConfigError: the scheme cannot be used.
-        JobError: nobody answers, or not as a store does.
-    """
-    at = place(url)
-    bucket = at.path.partition("/")[0]
-    known = (id(at.filesystem), bucket)
-    scheme = scheme_of(url)
-    store = _STORES.get(scheme or "")
-    if store is None or not store.answers or known in _process.reached:
-        return
-    try:
-        at.filesystem.get_file_info(bucket)
-    except OSError as error:
-        said = " ".join(str(error).split())
-        if not any(one in said for one in store.answers):
-            raise JobError(
-                f"{scheme}://{bucket}: no store answers ({said[:400]}): correct `storage_option` "
-                "endpoint_override=URL (or AWS_ENDPOINT_URL), or let it be reached from here"
-            ) from error
-    _process.reached.add(known)
-
-
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("NO_SUCH_BUCKET", "bucket does not exist"), "make the bucket, or correct its name"),
     (("status 301", "PermanentRedirect"), "give `storage_option` region=REGION of the bucket"),
     (
         ("NETWORK_CONNECTION", "UNAVAILABLE", "curlCode"),
-        "see that the store can be reached (`storage_option` endpoint_override=URL)",
+        "correct `storage_option` endpoint_override=URL, or let the store be reached from here",
     ),
 )
 
@@ -452,29 +364,21 @@ class _Store(NamedTuple):
     """A filesystem of pyarrow.
 
     Attributes:
-        kind: its class in `pyarrow.fs`, whose docstring says its options.
+        kind: its class in `pyarrow.fs`.
         schemes: of its URLs.
         locate: takes a URL, its scheme and the rest of it apart: what the filesystem is made for (a
             bucket, a host, an account; None: all), and the path in it.
         make: makes it for that, with options.
-        variables: how those of the environment begin that it goes by; another value makes another
-            filesystem.
-        files: that it goes by: the variable that names one, and where it is else.
         keys: where to give keys.
         denials: what is in the errors of keys that are missing, wrong, or do not allow something.
-        answers: what is in the errors of a store that answers, though it does not let us ask for
-            the bucket, or has it elsewhere; empty: it is not asked before a job begins.
     """
 
     kind: str
     schemes: tuple[str, ...]
     locate: Callable[[str, str, str], tuple[str | None, str]]
     make: Callable[[str | None, dict[str, Any]], pafs.FileSystem]
-    variables: tuple[str, ...]
     keys: str = ""
-    files: Mapping[str, str] = MappingProxyType({})
     denials: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
 
 
 _STORES = {
@@ -485,20 +389,11 @@ _STORES = {
             schemes=("s3", "s3a"),
             locate=_in_bucket,
             make=_s3,
-            variables=("AWS_",),
-            files={
-                "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
-                "AWS_CONFIG_FILE": "~/.aws/config",
-            },
             keys="AWS_ACCESS_KEY_ID, ~/.aws, `storage_option` access_key, or anonymous=true for a "
             "public bucket",
             denials=(
                 *("ACCESS_DENIED", "status 403"),
                 *("SIGNATURE_DOES_NOT_MATCH", "INVALID_ACCESS_KEY_ID"),
-            ),
-            answers=(
-                *("ACCESS_DENIED", "status 403", "status 301"),
-                *("NO_SUCH_BUCKET", "INVALID_ACCESS_KEY_ID"),
             ),
         ),
         _Store(
@@ -506,11 +401,6 @@ _STORES = {
             schemes=("gs", "gcs"),
             locate=_in_gcs,
             make=_gcs,
-            variables=("GOOGLE_", "STORAGE_EMULATOR", "CLOUDSDK_"),
-            files={
-                "GOOGLE_APPLICATION_CREDENTIALS": "~/.config/gcloud/"
-                "application_default_credentials.json",
-            },
             keys="GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login, or "
             "`storage_option` anonymous=true for a public bucket",
             denials=("PERMISSION_DENIED", "UNAUTHENTICATED"),
@@ -520,7 +410,6 @@ _STORES = {
             schemes=("abfs", "abfss", "azfs", "az"),
             locate=_in_azure,
             make=_azure_of,
-            variables=("AZURE_",),
             keys="AZURE_STORAGE_KEY, `storage_option` account_key or sas_token",
             denials=(
                 *("AuthenticationFailed", "AuthorizationFailure"),
@@ -532,7 +421,6 @@ _STORES = {
             schemes=("hdfs",),
             locate=_in_hdfs,
             make=_hdfs,
-            variables=("CLASSPATH", "HADOOP_", "JAVA_HOME", "KRB5"),
         ),
     )
     for scheme in store.schemes

@@ -66,7 +66,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
         closed.bind(("127.0.0.1", 0))  # and does not listen
         endpoint = f"http://127.0.0.1:{closed.getsockname()[1]}"
         line = error_of(tmp_path, endpoint, *KEYS)
-    assert "s3://bucket: no store answers (" in line
+    assert "s3://bucket/counts: cannot " in line
     assert "Could not connect to server" in line
     assert endpoint.removeprefix("http://").partition(":")[2] in line
     assert "correct --storage-option endpoint_override=URL" in line
@@ -74,20 +74,20 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 def test_another_protocol_is_spoken(tmp_path: Path, server: str) -> None:
     line = error_of(tmp_path, f"https://{server}", *KEYS)
-    assert "s3://bucket: no store answers (" in line
+    assert "s3://bucket/counts: cannot " in line
     assert "SSL" in line
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_the_address_is_none(tmp_path: Path, scheme: str) -> None:
     line = error_of(tmp_path, "storage", *KEYS, scheme=scheme)
-    assert f" {scheme}://bucket: no store answers (" in line
+    assert f" {scheme}://bucket/counts: cannot " in line
     assert "Could not resolve host: storage" in line
 
 
 def test_nothing_signs_the_requests(tmp_path: Path, server: str) -> None:
     line = error_of(tmp_path, f"http://{server}")
-    assert "s3://bucket: no store answers (" in line
+    assert "s3://bucket/counts: cannot " in line
 
 
 def test_a_request_is_sent_as_often_as_the_environment_says(tmp_path: Path) -> None:
