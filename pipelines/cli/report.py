@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command(
     "report",
     cls=Command,
-    short_help="Write an HTML report on a tokenizer, counts or encoded output.",
+    short_help="Write an HTML report on a tokenizer, counts, ids or an export.",
     example="""
 bpe report model
 bpe report ids --output ids.html
@@ -68,8 +68,8 @@ def report(
 ) -> None:
     """Write an HTML report on PATH: one file, to open in a browser.
 
-    PATH is an output directory of bpe count, train, encode or run, a tokenizer file in any format
-    that bpe convert reads, or a file written by bpe compare --output. The report shows the
+    PATH is an output directory of bpe count, train, encode, export or run, a tokenizer file in any
+    format that bpe convert reads, or a file written by bpe compare --output. The report shows the
     compression of every smaller vocabulary, lengths and frequencies of tokens, scripts, ties, dead
     letters, speed, and the manifests. It loads nothing over the network and runs no script.
     Pictures need matplotlib (the extra pictures); without it, the report has tables instead.

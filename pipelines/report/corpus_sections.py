@@ -165,6 +165,21 @@ def sample_rows(material: Material) -> Section | None:
     )
 
 
+def exported(material: Material) -> Section | None:
+    """What was taken of each source of an export, and the rows that it became."""
+    if (manifest := material.export) is None:
+        return None
+    halves = {"training": manifest.training, "validation": manifest.validation}
+    return section(
+        "export",
+        "Training data",
+        to=manifest.settings.to,
+        halves={name: half for name, half in halves.items() if half.documents},
+        taken=manifest.taken,
+        tokens=max(sum(one.tokens for one in manifest.taken), 1),
+    )
+
+
 def _power(power: int) -> str:
     """The numbers from 2^power to below the next power of two."""
     first, last = 2**power, 2 ** (power + 1) - 1

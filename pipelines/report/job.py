@@ -44,6 +44,7 @@ _OF_TOKENIZER_AND_CORPUS: tuple[Callable[[Material], Section | None], ...] = (
     corpus_sections.sample_rows,
     corpus_sections.counted,
     corpus_sections.pretoken_kinds,
+    corpus_sections.exported,
     tokenizer_sections.merge_counts,
     tokenizer_sections.ties,
     tokenizer_sections.parity,
@@ -54,6 +55,7 @@ _OF_JOBS: tuple[Callable[[Material], Section | None], ...] = (
     job_sections.throughput,
     job_sections.counts_manifest,
     job_sections.corpus_manifest,
+    job_sections.export_manifest,
 )
 
 

@@ -72,6 +72,13 @@ def corpus_manifest(material: Material) -> Section | None:
     return _manifest("corpus", "the encoded corpus", encoded.manifest_json, watched=watched)
 
 
+def export_manifest(material: Material) -> Section | None:
+    """What the manifest of the export says."""
+    if material.export is None:
+        return None
+    return _manifest("export", "the export", material.export.to_json(), watched=False)
+
+
 def _manifest(key: str, of: str, value: Mapping[str, Any], *, watched: bool) -> Section:
     if isinstance(watch := value.get(WATCH), dict):
         value = {**value, WATCH: watch["inputs"]}

@@ -16,6 +16,7 @@ from pipelines.count.directory import (
 from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError
+from pipelines.export.manifest import read_export
 from pipelines.output.entries import is_watched_counts, read_steadily
 from pipelines.output.names import TOKENIZER
 from pipelines.report.counted_facts import counted_facts, read_counted_facts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsManifest
     from pipelines.encode.manifest import EncodedManifest
+    from pipelines.export.manifest import ExportManifest
     from pipelines.progress import Progress
     from pipelines.report.counted_facts import CountedFacts
     from pipelines.report.encoded_facts import EncodedFacts, SampleRow
@@ -70,6 +72,7 @@ class Material:
     training: Training | None = None
     counts: Counts | None = None
     encoded: Encoded | None = None
+    export: ExportManifest | None = None
 
     @property
     def encoded_facts(self) -> EncodedFacts | None:
@@ -109,6 +112,7 @@ def gather(
         training=training,
         counts=counts,
         encoded=encoded,
+        export=None if sources.export is None else read_export(sources.export),
     )
 
 

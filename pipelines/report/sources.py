@@ -23,6 +23,7 @@ class Sources:
         training: the ``training.json`` of this tokenizer.
         counts: a directory of counts.
         encoded: the directory of an encoded corpus.
+        export: the directory of an export.
         comparison: a file that ``bpe compare --output`` wrote.
     """
 
@@ -31,6 +32,7 @@ class Sources:
     training: str | None = None
     counts: str | None = None
     encoded: str | None = None
+    export: str | None = None
     comparison: str | None = None
 
 
@@ -50,7 +52,7 @@ def find_sources(path: str) -> Sources:
         return Sources(
             directory=directory, tokenizer=join(directory, name), training=_present(training)
         )
-    found = complete_outputs(directory, "counts", "tokenizer", "encoded")
+    found = complete_outputs(directory, "counts", "tokenizer", "encoded", "export")
     outputs = {output.kind: output for output in found if output.folder not in (OF_WORDS, RUNS)}
     tokenizer = _present(join(directory, TOKENIZER))
     trained = tokenizer is not None and "tokenizer" in outputs
@@ -60,6 +62,7 @@ def find_sources(path: str) -> Sources:
         training=_present(join(directory, TRAINING)) if trained else None,
         counts=outputs["counts"].directory if "counts" in outputs else None,
         encoded=outputs["encoded"].directory if "encoded" in outputs else None,
+        export=outputs["export"].directory if "export" in outputs else None,
     )
 
 

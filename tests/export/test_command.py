@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
+from tests.cli.reports import section, sections, table
+from tests.contrast import LEAST, texts_of
 from tests.export import oracle
-from tests.export.exports import check
+from tests.export.exports import check, expected
 from tests.export.oracle import Options
 
 if TYPE_CHECKING:
@@ -137,3 +139,33 @@ def test_verify_compares_with_the_sources(folder: Path) -> None:
     assert path.name in bpe("verify", "out", cwd=folder, status=1).stderr
     shutil.rmtree(folder / "out")
     assert bpe("verify", "out", cwd=folder, status=1).stderr
+
+
+def test_a_report_has_the_rows_and_what_was_taken_of_each_source(folder: Path) -> None:
+    mix = ("--mix", "web=1/2", "--mix", "code=1/2", "--token-budget", "4k")
+    rows = ("--validation", "20%", "--pack", "16", "--shuffle", "1", "--to", "parquet")
+    run(folder, "web=a/ids", "code=b/ids", *rows, *mix)
+    bpe("report", "out", cwd=folder)
+    page = folder / "out" / "report.html"
+    options = Options(
+        validation="20%", pack=16, shuffle=1, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
+    )
+    sources = {"web": folder / "a/ids", "code": folder / "b/ids"}
+    halves = oracle.halves(oracle.read(sources), options)
+    parts = expected(sources, options, unit_tokens=1 << 24)
+    found = section(page, "export")
+    heads = ["of", "documents", "rows", "tokens", "pad tokens", "tokens in no row"]
+    heads += ["documents in no row", "documents cut", "files", "bytes"]
+    for half, shown in zip(("train", "validation"), table(found, *heads), strict=True):
+        made = [len(halves[half]), sum(map(len, parts[half]))]
+        made.append(sum(len(row["input_ids"]) for part in parts[half] for row in part))
+        assert shown[1:4] == [f"{one:,}" for one in made]
+    heads = ["source", "share asked for", "share of the tokens", "tokens asked for", "tokens"]
+    heads += ["of all its tokens", "documents", "of all its documents", "whole epochs"]
+    for name, shown in zip(sources, table(found, *heads), strict=True):
+        taken = [len(one.ids) for one in halves["train"] if one.source_name == name]
+        assert (shown[0], shown[1], shown[3]) == (name, "1/2", "2,000")
+        assert (shown[4], shown[6]) == (f"{sum(taken):,}", f"{len(taken):,}")
+    assert {"lengths", "manifest-export"} < set(sections(page.read_text("utf-8")))
+    for scheme in ("light", "dark"):
+        assert [one for one in texts_of(page, scheme) if one.contrast < LEAST] == [], scheme
