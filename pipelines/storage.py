@@ -269,20 +269,6 @@ def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
     return Entry(name=entry.name, kind="other", size=0)
 
 
-def remove_directory(directory: str) -> None:
-    """Remove a directory that is all ours, ``manifest.json`` in it first; none there is fine.
-
-    Raises:
-        OutputError: something in it cannot be removed.
-    """
-    found = entries(directory)
-    for entry in sorted(found, key=lambda entry: entry.name != "manifest.json"):
-        remove(join(directory, entry.name))
-    if is_local(directory):
-        with _removing(directory):
-            Path(directory).rmdir()
-
-
 def folders(directory: str) -> set[str]:
     """The names of the folders right below ``directory``, on an object store.
 

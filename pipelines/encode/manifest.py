@@ -28,7 +28,6 @@ from pipelines.output.names import (
     GROUPED_KIND,
     MANIFEST,
     dead_letters_file,
-    fingerprint,
     json_bytes,
     parse_part,
     part_file,
@@ -198,11 +197,6 @@ class EncodedManifest:
             if value[name] is None:
                 del value[name]
         return with_checksum(value)
-
-
-def fingerprint_of(manifest: EncodedManifest) -> str:
-    """SHA-256 (hex) of all that a manifest says."""
-    return fingerprint(manifest.to_json())
 
 
 def together(manifests: Sequence[EncodedManifest], taken: Iterable[Taken]) -> EncodedManifest:

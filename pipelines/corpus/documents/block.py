@@ -163,7 +163,6 @@ class BadRecord:
         reason: what is wrong with it, in words.
         raw: the record as found, or its first 64 KiB.
         size: bytes of the whole record, as far as it was read.
-        is_lost: whether the file is gone or has another size, so that nobody knows its records.
     """
 
     name: str
@@ -173,7 +172,6 @@ class BadRecord:
     reason: str
     raw: bytes
     size: int
-    is_lost: bool = False
 
     @classmethod
     def of(
@@ -208,7 +206,6 @@ class BadRecord:
             reason=f"{reason}: {unread} read: run the job again on inputs that stay as they are",
             raw=bytes(raw[:RAW_BYTES]),
             size=size,
-            is_lost=True,
         )
 
 
