@@ -2,10 +2,7 @@
 
 A field of a frozen dataclass in `pipelines.settings` declares an option::
 
-    max_failures: int = field(
-        default=0,
-        metadata=option(group="Input", kind="integer", minimum=0, help="Tolerate N bad records."),
-    )
+    max_failures: int = option(0, minimum=0, metavar="N", help="Tolerate N bad records.")
 """
 
 from __future__ import annotations
@@ -14,15 +11,16 @@ import contextlib
 import difflib
 import inspect
 import re
-from dataclasses import MISSING, dataclass, fields, replace
+import sys
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 Kind = Literal["text", "integer", "number", "share", "size", "flag"]
 Group = Literal[
@@ -209,24 +207,48 @@ def _in_units(match: re.Match[str] | None) -> Fraction | None:
     return Fraction(match["number"]) * unit
 
 
-def option(**declaration: Any) -> dict[str, Option]:
-    """The metadata of a field that is an option; the keywords are those of `Option`."""
-    return {_NAME: Option(**declaration)}
+def option(default: Any = MISSING, /, **declaration: Any) -> Any:
+    """A field that declares an option; the keywords are those of `Option`.
+
+    Its kind, its choices and whether it takes several values follow from the field's type, where
+    the declaration does not say otherwise.
+    """
+    return field(default=default, metadata={_NAME: declaration})
 
 
 def declared(settings: type) -> Mapping[str, Option]:
-    """The options that a settings class declares, by field; with name and default."""
+    """The options that a settings class declares, by field; its ``_GROUP`` is theirs."""
+    found = {}
+    for one in fields(settings):
+        if _NAME in one.metadata:
+            said = _of_type(eval(str(one.type), vars(sys.modules[settings.__module__])))  # noqa: S307 - ours
+            said |= {"group": getattr(settings, "_GROUP", "Options"), "name": one.name}
+            said |= one.metadata[_NAME]
+            required = one.default is MISSING
+            default = None if required else one.default
+            found[one.name] = Option(**said, field=one.name, default=default, required=required)
+    return found
+
+
+def _of_type(hint: Any) -> dict[str, Any]:
+    """What the type of a field says of its option."""
+    leaves = list(_leaves(hint))
+    kinds = {bool: "flag", int: "integer", float: "number"}
     return {
-        field.name: replace(
-            field.metadata[_NAME],
-            name=field.metadata[_NAME].name or field.name,
-            field=field.name,
-            default=None if field.default is MISSING else field.default,
-            required=field.default is MISSING,
-        )
-        for field in fields(settings)
-        if _NAME in field.metadata
+        "kind": next((kinds[one] for one in leaves if one in kinds), "text"),
+        "several": tuple in leaves,
+        "choices": tuple(one for one in leaves if isinstance(one, str)),
     }
+
+
+def _leaves(hint: Any) -> Iterator[Any]:
+    """The classes that a type is made of, ``tuple`` among them, and the values of literals."""
+    if get_origin(hint) is tuple:
+        yield tuple
+    elif not get_args(hint):
+        yield hint
+    for one in get_args(hint):
+        yield from _leaves(one)
 
 
 def changed(settings: Any) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from pipelines.errors import ConfigError
 from pipelines.formats import (
@@ -21,7 +21,15 @@ from pipelines.formats import (
     documents_described,
     suffixes_described,
 )
-from pipelines.option import changed, check_declared, option, parse_exact_share, percent, several
+from pipelines.option import (
+    Group,
+    changed,
+    check_declared,
+    option,
+    parse_exact_share,
+    percent,
+    several,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,88 +93,64 @@ RUNNERS = (
 class InputSettings:
     """Which documents a job reads; a place is ``name:position`` where a record has no id."""
 
-    patterns: tuple[str, ...] = field(
-        metadata=option(
-            name="input",
-            group="Input",
-            several=True,
-            metavar="[NAME=]PATTERN",
-            help="File, directory or glob (quote it) to read; repeatable. A local path, or a URL: "
-            "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME (letters, "
-            "digits, '-', '_') says of which source the files are; a path that begins like that "
-            "is written ./a=b.",
-        )
+    _GROUP: ClassVar[Group] = "Input"
+
+    patterns: tuple[str, ...] = option(
+        name="input",
+        metavar="[NAME=]PATTERN",
+        help="File, directory or glob (quote it) to read; repeatable. A local path, or a URL: "
+        "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME (letters, "
+        "digits, '-', '_') says of which source the files are; a path that begins like that "
+        "is written ./a=b.",
     )
-    format: Format = field(
-        default="auto",
-        metadata=option(
-            group="Input",
-            choices=FORMATS,
-            metavar="NAME",
-            help=f"How files divide into documents. {documents_described()}; auto: by file "
-            f"extension ({suffixes_described()}; all others text), without README and LICENSE "
-            "files; a directory or glob that mixes records and text is an error, and so are names "
-            "of records that are not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, "
-            ".json.zst, .txt.bz2, .xz) are decompressed.",
-        ),
+    format: Format = option(
+        "auto",
+        metavar="NAME",
+        help=f"How files divide into documents. {documents_described()}; auto: by file "
+        f"extension ({suffixes_described()}; all others text), without README and LICENSE "
+        "files; a directory or glob that mixes records and text is an error, and so are names "
+        "of records that are not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, "
+        ".json.zst, .txt.bz2, .xz) are decompressed.",
     )
-    text_field: str | tuple[str, ...] = field(
-        default="text",
-        metadata=option(
-            group="Input",
-            several=True,
-            metavar="[NAME=]FIELD",
-            help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}), of all inputs or of "
-            "the source NAME; repeatable. With dots, a field inside objects or structs "
-            "(data.text), unless a field has that whole name.",
-        ),
+    text_field: str | tuple[str, ...] = option(
+        "text",
+        metavar="[NAME=]FIELD",
+        help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}), of all inputs or of "
+        "the source NAME; repeatable. With dots, a field inside objects or structs "
+        "(data.text), unless a field has that whole name.",
     )
-    id_field: str | tuple[str, ...] | None = field(
-        default=None,
-        metadata=option(
-            group="Input",
-            several=True,
-            metavar="[NAME=]FIELD",
-            default_is="id if present, otherwise file name and position",
-            help="Field or column of the document's id, written as for --text-field.",
-        ),
+    id_field: str | tuple[str, ...] | None = option(
+        None,
+        metavar="[NAME=]FIELD",
+        default_is="id if present, otherwise file name and position",
+        help="Field or column of the document's id, written as for --text-field.",
     )
-    max_record_size: int = field(
-        default=MAX_RECORD,
-        metadata=option(
-            group="Input",
-            kind="size",
-            minimum=1,
-            maximum=LARGEST_RECORD,
-            metavar="SIZE",
-            default_is="1GiB",
-            advanced=True,
-            help="Maximum record size after decompression. Longer records are bad records "
-            "(--max-failures), and are skipped in bounded memory.",
-        ),
+    max_record_size: int = option(
+        MAX_RECORD,
+        kind="size",
+        minimum=1,
+        maximum=LARGEST_RECORD,
+        metavar="SIZE",
+        default_is="1GiB",
+        advanced=True,
+        help="Maximum record size after decompression. Longer records are bad records "
+        "(--max-failures), and are skipped in bounded memory.",
     )
-    split_size: int | None = field(
-        default=None,
-        metadata=option(
-            group="Input",
-            kind="size",
-            minimum=1,
-            metavar="SIZE",
-            default_is="1/64 of the corpus, between 8MiB and 256MiB",
-            advanced=True,
-            help="Size of a split, the input that a worker processes at a time, such as 64MiB.",
-        ),
+    split_size: int | None = option(
+        None,
+        kind="size",
+        minimum=1,
+        metavar="SIZE",
+        default_is="1/64 of the corpus, between 8MiB and 256MiB",
+        advanced=True,
+        help="Size of a split, the input that a worker processes at a time, such as 64MiB.",
     )
-    max_failures: int = field(
-        default=0,
-        metadata=option(
-            group="Input",
-            kind="integer",
-            minimum=0,
-            metavar="N",
-            help="Tolerate up to N bad records, which are written to dead-letters/. More fail the "
-            "job: at once in a split, over all splits before its output is complete.",
-        ),
+    max_failures: int = option(
+        0,
+        minimum=0,
+        metavar="N",
+        help="Tolerate up to N bad records, which are written to dead-letters/. More fail the "
+        "job: at once in a split, over all splits before its output is complete.",
     )
 
     def __post_init__(self) -> None:
@@ -231,28 +215,16 @@ class InputSettings:
 class OutputSettings:
     """Where a job writes, and what it does with what is there already."""
 
-    directory: str = field(
-        metadata=option(
-            name="output",
-            group="Output",
-            metavar="DIR",
-            help="Output directory; created if missing.",
-        )
+    _GROUP: ClassVar[Group] = "Output"
+
+    directory: str = option(
+        name="output", metavar="DIR", help="Output directory; created if missing."
     )
-    overwrite: bool = field(
-        default=False,
-        metadata=option(
-            group="Output", kind="flag", help="Replace the output of an earlier job in DIR."
-        ),
-    )
-    resume: bool = field(
-        default=False,
-        metadata=option(
-            group="Output",
-            kind="flag",
-            help="Continue an interrupted run of this job. Complete counts and parts are kept; a "
-            "count that was interrupted starts over.",
-        ),
+    overwrite: bool = option(False, help="Replace the output of an earlier job in DIR.")
+    resume: bool = option(
+        False,
+        help="Continue an interrupted run of this job. Complete counts and parts are kept; a "
+        "count that was interrupted starts over.",
     )
 
     def __post_init__(self) -> None:
@@ -269,60 +241,42 @@ class PretokenSettings:
     A pattern takes the place of the pre-tokenizer; several are applied one after the other.
     """
 
-    pretokenizer: str = field(
-        default="gpt2",
-        metadata=option(
-            group="Text",
-            choices=PRETOKENIZERS,
-            metavar="NAME",
-            help="How to split text into pre-tokens, across which no pair is merged. gpt2, cl100k "
-            "(GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on "
-            "whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like "
-            "words, with each punctuation mark split off; none: do not split.",
-        ),
+    _GROUP: ClassVar[Group] = "Text"
+
+    pretokenizer: str = option(
+        "gpt2",
+        choices=PRETOKENIZERS,
+        metavar="NAME",
+        help="How to split text into pre-tokens, across which no pair is merged. gpt2, cl100k "
+        "(GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on "
+        "whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like "
+        "words, with each punctuation mark split off; none: do not split.",
     )
-    pattern: str | tuple[str, ...] | None = field(
-        default=None,
-        metadata=option(
-            group="Text",
-            several=True,
-            metavar="REGEX",
-            help="Regular expression to use instead of --pretokenizer, in the syntax of the regex "
-            "package; repeatable: expressions and names are applied in order. Expressions that "
-            "need backtracking, such as backreferences, are many times slower.",
-        ),
+    pattern: str | tuple[str, ...] | None = option(
+        None,
+        metavar="REGEX",
+        help="Regular expression to use instead of --pretokenizer, in the syntax of the regex "
+        "package; repeatable: expressions and names are applied in order. Expressions that "
+        "need backtracking, such as backreferences, are many times slower.",
     )
-    normalizer: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Text",
-            several=True,
-            choices=(*NORMALIZERS, NO_NORMALIZER),
-            metavar="NAME",
-            help="Normalize text before it is split. Repeatable, applied in order. none: no "
-            "normalization, overriding presets and configuration files.",
-        ),
+    normalizer: tuple[str, ...] = option(
+        (),
+        choices=(*NORMALIZERS, NO_NORMALIZER),
+        metavar="NAME",
+        help="Normalize text before it is split. Repeatable, applied in order. none: no "
+        "normalization, overriding presets and configuration files.",
     )
-    never_split: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Text",
-            several=True,
-            metavar="PATTERN",
-            help="Never split text that matches this: url, email, or a regular expression; "
-            "repeatable.",
-        ),
+    never_split: tuple[str, ...] = option(
+        (),
+        metavar="PATTERN",
+        help="Never split text that matches this: url, email, or a regular expression; repeatable.",
     )
-    special_tokens: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            name="special_token",
-            group="Text",
-            several=True,
-            metavar="TOKEN",
-            help="Token with its own id, such as '<|endoftext|>'. Text is split around it, and it "
-            "is not counted; repeatable.",
-        ),
+    special_tokens: tuple[str, ...] = option(
+        (),
+        name="special_token",
+        metavar="TOKEN",
+        help="Token with its own id, such as '<|endoftext|>'. Text is split around it, and it "
+        "is not counted; repeatable.",
     )
 
     def __post_init__(self) -> None:
@@ -345,64 +299,52 @@ class PretokenSettings:
         )
 
 
-_PRUNE_BELOW = option(
-    group="Text",
-    kind="integer",
-    minimum=1,
-    metavar="N",
-    advanced=True,
-    help="Drop pre-tokens that occur fewer than N times in the corpus. The output records how much "
-    "was dropped.",
-)
+def _prune_below() -> Any:
+    return option(
+        1,
+        group="Text",
+        minimum=1,
+        metavar="N",
+        advanced=True,
+        help="Drop pre-tokens that occur fewer than N times in the corpus. The output records how "
+        "much was dropped.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountSettings:
     """What counts hold, and in how many files."""
 
-    track_order: bool = field(
-        default=False,
-        metadata=option(
-            group="Output",
-            kind="flag",
-            advanced=True,
-            help="Also record where each pre-token first occurs. --ties first-seen needs it.",
-        ),
+    _GROUP: ClassVar[Group] = "Output"
+
+    track_order: bool = option(
+        False,
+        advanced=True,
+        help="Also record where each pre-token first occurs. --ties first-seen needs it.",
     )
-    prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
-    shards: int = field(
-        default=SHARDS,
-        metadata=option(
-            group="Output",
-            kind="integer",
-            minimum=1,
-            maximum=99_999,
-            metavar="N",
-            advanced=True,
-            help="Number of Parquet files of counts.",
-        ),
+    prune_below: int = _prune_below()
+    shards: int = option(
+        SHARDS,
+        minimum=1,
+        maximum=99_999,
+        metavar="N",
+        advanced=True,
+        help="Number of Parquet files of counts.",
     )
-    group_by: str | None = field(
-        default=None,
-        metadata=option(
-            group="Output",
-            metavar="NAME",
-            help="Keep the counts of each value of this field or column (a language, say) in a "
-            "directory of its own, DIR/NAME=VALUE; with dots as for --text-field. A record without "
-            "a string or number there is a bad record.",
-        ),
+    group_by: str | None = option(
+        None,
+        metavar="NAME",
+        help="Keep the counts of each value of this field or column (a language, say) in a "
+        "directory of its own, DIR/NAME=VALUE; with dots as for --text-field. A record without "
+        "a string or number there is a bad record.",
     )
-    max_groups: int = field(
-        default=1000,
-        metadata=option(
-            group="Output",
-            kind="integer",
-            minimum=1,
-            maximum=99_999,
-            metavar="N",
-            advanced=True,
-            help="Most values that the field of --group-by may have; more end the job.",
-        ),
+    max_groups: int = option(
+        1000,
+        minimum=1,
+        maximum=99_999,
+        metavar="N",
+        advanced=True,
+        help="Most values that the field of --group-by may have; more end the job.",
     )
 
     def __post_init__(self) -> None:
@@ -415,28 +357,23 @@ class CountSettings:
 class RunSettings:
     """Which adjacent tokens are a run, of which superwords are learnt."""
 
-    merge_pattern: str = field(
-        default=MERGE_PATTERN,
-        metadata=option(
-            group="Text",
-            metavar="REGEX",
-            advanced=True,
-            help="With runs: only pre-tokens that this regular expression matches somewhere become "
-            "parts of a run, and so of a superword. By default, they hold a letter.",
-        ),
+    _GROUP: ClassVar[Group] = "Text"
+
+    merge_pattern: str = option(
+        MERGE_PATTERN,
+        metavar="REGEX",
+        advanced=True,
+        help="With runs: only pre-tokens that this regular expression matches somewhere become "
+        "parts of a run, and so of a superword. By default, they hold a letter.",
     )
-    max_run: int | None = field(
-        default=None,
-        metadata=option(
-            group="Text",
-            kind="integer",
-            minimum=2,
-            metavar="N",
-            default_is="no limit",
-            advanced=True,
-            help="With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not "
-            "counted. The output records how much that may change.",
-        ),
+    max_run: int | None = option(
+        None,
+        minimum=2,
+        metavar="N",
+        default_is="no limit",
+        advanced=True,
+        help="With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not "
+        "counted. The output records how much that may change.",
     )
 
     def __post_init__(self) -> None:
@@ -509,128 +446,89 @@ class TrainSettings:
         model: what a pre-token consists of; None for bytes. `ModelSettings` says it in options.
     """
 
-    vocab_size: int | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            help="Maximum vocabulary size: special tokens, the 256 bytes (or all characters), and "
-            "merges.",
-        ),
+    _GROUP: ClassVar[Group] = "Vocabulary"
+
+    vocab_size: int | None = option(
+        None,
+        minimum=1,
+        metavar="N",
+        help="Maximum vocabulary size: special tokens, the 256 bytes (or all characters), and "
+        "merges.",
     )
-    max_merges: int | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=0,
-            metavar="N",
-            help="Maximum number of merges; instead of, or in addition to, --vocab-size.",
-        ),
+    max_merges: int | None = option(
+        None,
+        minimum=0,
+        metavar="N",
+        help="Maximum number of merges; instead of, or in addition to, --vocab-size.",
     )
-    ties: str = field(
-        default="bytes-min",
-        metadata=option(
-            group="Vocabulary",
-            choices=TIES,
-            metavar="RULE",
-            help="Which of several equally frequent pairs to merge first. bytes-min, bytes-max: "
-            "the smallest or greatest pair of byte strings; gpt2-max: the greatest pair of strings "
-            "in GPT-2's printable alphabet; id-min: the pair with the smallest ids; huggingface: "
-            "as Hugging Face's trainer does (the same merges if no special token occurs in the "
-            "corpus); first-seen: the pair that occurs first in the corpus.",
-        ),
+    ties: str = option(
+        "bytes-min",
+        choices=TIES,
+        metavar="RULE",
+        help="Which of several equally frequent pairs to merge first. bytes-min, bytes-max: "
+        "the smallest or greatest pair of byte strings; gpt2-max: the greatest pair of strings "
+        "in GPT-2's printable alphabet; id-min: the pair with the smallest ids; huggingface: "
+        "as Hugging Face's trainer does (the same merges if no special token occurs in the "
+        "corpus); first-seen: the pair that occurs first in the corpus.",
     )
-    pair_counts: str = field(
-        default="overlapping",
-        metadata=option(
-            group="Vocabulary",
-            choices=PAIR_COUNTS,
-            metavar="HOW",
-            advanced=True,
-            help="How often a pair of equal symbols occurs in a row of them. overlapping: at every "
-            "position (aaaa holds (a, a) three times); disjoint: as often as a merge joins it (two "
-            "times), as the trainers of SuperBPE and BoundlessBPE count.",
-        ),
+    pair_counts: str = option(
+        "overlapping",
+        choices=PAIR_COUNTS,
+        metavar="HOW",
+        advanced=True,
+        help="How often a pair of equal symbols occurs in a row of them. overlapping: at every "
+        "position (aaaa holds (a, a) three times); disjoint: as often as a merge joins it (two "
+        "times), as the trainers of SuperBPE and BoundlessBPE count.",
     )
-    min_frequency: int = field(
-        default=1,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            help="Never merge a pair that occurs fewer than N times.",
-        ),
+    min_frequency: int = option(
+        1, minimum=1, metavar="N", help="Never merge a pair that occurs fewer than N times."
     )
-    prune_below: int = field(default=1, metadata=_PRUNE_BELOW)
-    extend: str | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            metavar="FILE",
-            help="Extend this byte-level tokenizer: keep its ids and merges, and learn more. "
-            "tokenizer.json, a .tiktoken file, or the name of a published vocabulary. Text is "
-            "split as it splits it, and its special tokens stay. --vocab-size is the size of the "
-            "result, --max-merges the number of new merges.",
-        ),
+    prune_below: int = _prune_below()
+    extend: str | None = option(
+        None,
+        metavar="FILE",
+        help="Extend this byte-level tokenizer: keep its ids and merges, and learn more. "
+        "tokenizer.json, a .tiktoken file, or the name of a published vocabulary. Text is "
+        "split as it splits it, and its special tokens stay. --vocab-size is the size of the "
+        "result, --max-merges the number of new merges.",
     )
-    superwords: int | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            help="Learn up to N superwords, tokens that cross word boundaries (SuperBPE), on top "
-            "of the vocabulary of words, which --vocab-size and --max-merges describe.",
-        ),
+    superwords: int | None = option(
+        None,
+        minimum=1,
+        metavar="N",
+        help="Learn up to N superwords, tokens that cross word boundaries (SuperBPE), on top "
+        "of the vocabulary of words, which --vocab-size and --max-merges describe.",
     )
-    boundless: bool = field(
-        default=False,
-        metadata=option(
-            group="Vocabulary",
-            kind="flag",
-            help="Let superwords compete with the merges of words by their counts (BoundlessBPE). "
-            "The vocabulary keeps the size of that of words.",
-        ),
+    boundless: bool = option(
+        False,
+        help="Let superwords compete with the merges of words by their counts (BoundlessBPE). "
+        "The vocabulary keeps the size of that of words.",
     )
-    prune_runs_below: int = field(
-        default=1,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            advanced=True,
-            help="With --superwords and --boundless: drop runs, of which superwords are learnt, "
-            "that occur fewer than N times in the corpus. The output records how much was dropped.",
-        ),
+    prune_runs_below: int = option(
+        1,
+        minimum=1,
+        metavar="N",
+        advanced=True,
+        help="With --superwords and --boundless: drop runs, of which superwords are learnt, "
+        "that occur fewer than N times in the corpus. The output records how much was dropped.",
     )
     model: Model | None = None
-    initial_alphabet: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Vocabulary",
-            metavar="CHARACTERS",
-            advanced=True,
-            help="Characters that become tokens even if the corpus does not contain them.",
-        ),
+    initial_alphabet: tuple[str, ...] = option(
+        (),
+        several=False,
+        metavar="CHARACTERS",
+        advanced=True,
+        help="Characters that become tokens even if the corpus does not contain them.",
     )
 
-    character_coverage: float | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            kind="share",
-            metavar="SHARE",
-            default_is="99.95% for sentencepiece-bpe, else 100%",
-            advanced=True,
-            help="Share of all characters that get tokens, the most frequent ones, such as 99.95% "
-            "or 0.9995. The others become bytes (sentencepiece-bpe) or the unknown token.",
-        ),
+    character_coverage: float | None = option(
+        None,
+        kind="share",
+        metavar="SHARE",
+        default_is="99.95% for sentencepiece-bpe, else 100%",
+        advanced=True,
+        help="Share of all characters that get tokens, the most frequent ones, such as 99.95% "
+        "or 0.9995. The others become bytes (sentencepiece-bpe) or the unknown token.",
     )
 
     def __post_init__(self) -> None:
@@ -688,60 +586,42 @@ class ParitySettings:
         parity: whether they do.
     """
 
-    parity: bool = field(
-        default=False,
-        metadata=option(
-            group="Vocabulary",
-            kind="flag",
-            help="Parity-aware BPE: each directory of --counts is a group, such as a language (in "
-            "bpe run, each value of --group-by); at each step, the group that is compressed worst "
-            f"chooses the pair. The defaults are then --ties {PARITY_TIES} and --min-frequency "
-            f"{PARITY_MIN_FREQUENCY}.",
-        ),
+    _GROUP: ClassVar[Group] = "Vocabulary"
+
+    parity: bool = option(
+        False,
+        help="Parity-aware BPE: each directory of --counts is a group, such as a language (in "
+        "bpe run, each value of --group-by); at each step, the group that is compressed worst "
+        f"chooses the pair. The defaults are then --ties {PARITY_TIES} and --min-frequency "
+        f"{PARITY_MIN_FREQUENCY}.",
     )
-    dev_counts: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Vocabulary",
-            several=True,
-            metavar="DIR",
-            default_is="the group with the fewest bytes per token in the text to train on",
-            help="Counts of held-out text of the same groups (--parity): the group with the most "
-            "tokens there is compressed worst; repeatable.",
-        ),
+    dev_counts: tuple[str, ...] = option(
+        (),
+        metavar="DIR",
+        default_is="the group with the fewest bytes per token in the text to train on",
+        help="Counts of held-out text of the same groups (--parity): the group with the most "
+        "tokens there is compressed worst; repeatable.",
     )
-    global_merges: int = field(
-        default=0,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=0,
-            metavar="N",
-            help="First choose N merges by the counts of all groups together (--parity).",
-        ),
+    global_merges: int = option(
+        0,
+        minimum=0,
+        metavar="N",
+        help="First choose N merges by the counts of all groups together (--parity).",
     )
-    window: int | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            default_is="none",
-            help="Pass over a group that chose more than its share, times --alpha, of the last N "
-            "merges (--parity); the authors use 100.",
-        ),
+    window: int | None = option(
+        None,
+        minimum=1,
+        metavar="N",
+        default_is="none",
+        help="Pass over a group that chose more than its share, times --alpha, of the last N "
+        "merges (--parity); the authors use 100.",
     )
-    alpha: float = field(
-        default=2.0,
-        metadata=option(
-            group="Vocabulary",
-            kind="number",
-            minimum=1,
-            metavar="NUMBER",
-            advanced=True,
-            help="How many times its share of the --window a group may choose.",
-        ),
+    alpha: float = option(
+        2.0,
+        minimum=1,
+        metavar="NUMBER",
+        advanced=True,
+        help="How many times its share of the --window a group may choose.",
     )
 
     def __post_init__(self) -> None:
@@ -757,49 +637,39 @@ class ParitySettings:
 class ModelSettings:
     """What words consist of, before and after merging; None where the model has its own default."""
 
-    model: str = field(
-        default="bpe",
-        metadata=option(
-            group="Vocabulary",
-            choices=MODELS,
-            metavar="NAME",
-            help="How pairs are chosen. bpe: the most frequent pair; wordpiece: the pair with the "
-            "greatest count(ab) / (count(a) count(b)), starting from characters; "
-            "sentencepiece-bpe: the most frequent pair of characters, with spaces as U+2581, byte "
-            "fallback, and SentencePiece's order of ids.",
-        ),
+    _GROUP: ClassVar[Group] = "Vocabulary"
+
+    model: str = option(
+        "bpe",
+        choices=MODELS,
+        metavar="NAME",
+        help="How pairs are chosen. bpe: the most frequent pair; wordpiece: the pair with the "
+        "greatest count(ab) / (count(a) count(b)), starting from characters; "
+        "sentencepiece-bpe: the most frequent pair of characters, with spaces as U+2581, byte "
+        "fallback, and SentencePiece's order of ids.",
     )
-    symbols: str | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            choices=SYMBOLS,
-            metavar="KIND",
-            default_is="bytes; characters for wordpiece and sentencepiece-bpe",
-            advanced=True,
-            help="Symbols of a word before the first merge: bytes or characters.",
-        ),
+    symbols: str | None = option(
+        None,
+        choices=SYMBOLS,
+        metavar="KIND",
+        default_is="bytes; characters for wordpiece and sentencepiece-bpe",
+        advanced=True,
+        help="Symbols of a word before the first merge: bytes or characters.",
     )
-    end_of_word: str | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            metavar="TEXT",
-            default_is="</w>",
-            advanced=True,
-            help="Symbol appended to the characters of each word; '' for none.",
-        ),
+    end_of_word: str | None = option(
+        None,
+        metavar="TEXT",
+        default_is="</w>",
+        advanced=True,
+        help="Symbol appended to the characters of each word; '' for none.",
     )
-    unknown_token: str | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            metavar="TOKEN",
-            default_is="none; [UNK] for wordpiece, <unk> for sentencepiece-bpe",
-            advanced=True,
-            help="Special token for characters that are not in the vocabulary (wordpiece: for "
-            "entire words). Without it, such characters are errors.",
-        ),
+    unknown_token: str | None = option(
+        None,
+        metavar="TOKEN",
+        default_is="none; [UNK] for wordpiece, <unk> for sentencepiece-bpe",
+        advanced=True,
+        help="Special token for characters that are not in the vocabulary (wordpiece: for "
+        "entire words). Without it, such characters are errors.",
     )
 
 
@@ -814,7 +684,7 @@ _TOKENS_OF_TEMPLATES = {"chatml": ("<|im_start|>", "<|im_end|>")}
 def _role(what: str) -> Any:
     """A special token by what models use it for."""
     help_ = f"Special token that {what}; recorded in tokenizer_config.json."
-    return field(default=None, metadata=option(group="Vocabulary", metavar="TOKEN", help=help_))
+    return option(None, metavar="TOKEN", help=help_)
 
 
 def _adds(role: str, place: str) -> Any:
@@ -822,13 +692,14 @@ def _adds(role: str, place: str) -> Any:
         f"Let tokenizers and transformers add the --{role} token {place} each text. bpe encode "
         f"adds none unless --{'prepend' if role == 'bos' else 'append'}-token {role} asks for it."
     )
-    declaration = option(group="Vocabulary", kind="flag", advanced=True, help=help_)
-    return field(default=False, metadata=declaration)
+    return option(False, advanced=True, help=help_)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoleSettings:
     """What a model uses special tokens for; each that is named here becomes a special token."""
+
+    _GROUP: ClassVar[Group] = "Vocabulary"
 
     bos: str | None = _role("begins a text, such as '<s>'")
     eos: str | None = _role("ends a text, such as '<|endoftext|>'")
@@ -836,15 +707,12 @@ class RoleSettings:
     unk: str | None = _role("stands for what has no token")
     add_bos: bool = _adds("bos", "before")
     add_eos: bool = _adds("eos", "after")
-    chat_template: str | None = field(
-        default=None,
-        metadata=option(
-            group="Vocabulary",
-            metavar="FILE|NAME",
-            advanced=True,
-            help="Jinja template of a conversation, for transformers' apply_chat_template: a file, "
-            f"or {', '.join(CHAT_TEMPLATES)}, whose tokens become special tokens.",
-        ),
+    chat_template: str | None = option(
+        None,
+        metavar="FILE|NAME",
+        advanced=True,
+        help="Jinja template of a conversation, for transformers' apply_chat_template: a file, "
+        f"or {', '.join(CHAT_TEMPLATES)}, whose tokens become special tokens.",
     )
 
     def __post_init__(self) -> None:
@@ -932,68 +800,47 @@ class RowSettings:
         ConfigError: a value is out of range, or two exclude each other.
     """
 
-    prepend_token: str | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            metavar="TOKEN",
-            help="Special token to prepend to the ids of each document, such as '<|bos|>'; or a "
-            "role of the tokenizer's tokenizer_config.json: bos.",
-        ),
+    _GROUP: ClassVar[Group] = "Rows"
+
+    prepend_token: str | None = option(
+        None,
+        metavar="TOKEN",
+        help="Special token to prepend to the ids of each document, such as '<|bos|>'; or a "
+        "role of the tokenizer's tokenizer_config.json: bos.",
     )
-    append_token: str | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            metavar="TOKEN",
-            help="Special token to append to the ids of each document, such as '<|endoftext|>'; or "
-            "a role of the tokenizer's tokenizer_config.json: eos.",
-        ),
+    append_token: str | None = option(
+        None,
+        metavar="TOKEN",
+        help="Special token to append to the ids of each document, such as '<|endoftext|>'; or "
+        "a role of the tokenizer's tokenizer_config.json: eos.",
     )
-    allow_special: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Rows",
-            several=True,
-            metavar="TOKEN",
-            default_is="none: special tokens in documents are encoded as plain text",
-            help="Special token to recognize in documents, or all; repeatable.",
-        ),
+    allow_special: tuple[str, ...] = option(
+        (),
+        metavar="TOKEN",
+        default_is="none: special tokens in documents are encoded as plain text",
+        help="Special token to recognize in documents, or all; repeatable.",
     )
-    dropout: float = field(
-        default=0.0,
-        metadata=option(
-            group="Rows",
-            kind="number",
-            minimum=0,
-            maximum=1,
-            metavar="P",
-            help="Drop each merge with this probability (BPE-dropout).",
-        ),
+    dropout: float = option(
+        0.0,
+        minimum=0,
+        maximum=1,
+        metavar="P",
+        help="Drop each merge with this probability (BPE-dropout).",
     )
-    dropout_seed: int = field(
-        default=0,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=0,
-            maximum=MAX_SEED,
-            metavar="N",
-            advanced=True,
-            help="Seed of --dropout. The same seed gives the same ids, however the corpus is "
-            "split.",
-        ),
+    dropout_seed: int = option(
+        0,
+        minimum=0,
+        maximum=MAX_SEED,
+        metavar="N",
+        advanced=True,
+        help="Seed of --dropout. The same seed gives the same ids, however the corpus is split.",
     )
-    parquet_encoding: ParquetEncoding = field(
-        default="byte-stream-split",
-        metadata=option(
-            group="Rows",
-            choices=PARQUET_ENCODINGS,
-            metavar="NAME",
-            advanced=True,
-            help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
-            "smaller for most text. plain: for readers older than those in docs/rows.md.",
-        ),
+    parquet_encoding: ParquetEncoding = option(
+        "byte-stream-split",
+        metavar="NAME",
+        advanced=True,
+        help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
+        "smaller for most text. plain: for readers older than those in docs/rows.md.",
     )
 
     def __post_init__(self) -> None:
@@ -1018,26 +865,19 @@ class EncodeSettings(RowSettings):
     Ids are ``uint16`` where every id of the vocabulary fits.
     """
 
-    keep: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Rows",
-            several=True,
-            metavar="NAME",
-            help=f"Field or column ({', '.join(WITH_COLUMNS)}) to copy to the output; repeatable. "
-            "NAME:TYPE, such as score:double or 'tags:list<string>', sets its type.",
-        ),
+    _GROUP: ClassVar[Group] = "Rows"
+
+    keep: tuple[str, ...] = option(
+        (),
+        metavar="NAME",
+        help=f"Field or column ({', '.join(WITH_COLUMNS)}) to copy to the output; repeatable. "
+        "NAME:TYPE, such as score:double or 'tags:list<string>', sets its type.",
     )
-    id_type: IdType = field(
-        default="auto",
-        metadata=option(
-            group="Rows",
-            choices=ID_TYPES,
-            metavar="TYPE",
-            advanced=True,
-            help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary "
-            "fits.",
-        ),
+    id_type: IdType = option(
+        "auto",
+        metavar="TYPE",
+        advanced=True,
+        help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary fits.",
     )
 
     def __post_init__(self) -> None:
@@ -1057,193 +897,143 @@ class ExportSettings:
         ConfigError: a value is out of range, or two exclude each other.
     """
 
-    to: ExportFormat = field(
-        metadata=option(
-            group="Output",
-            choices=EXPORT_FORMATS,
-            metavar="FORMAT",
-            help="Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); "
-            "megatron: .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's "
-            "StreamingDataset; litdata: chunks for litdata's TokensLoader (LitGPT).",
-        )
+    _GROUP: ClassVar[Group] = "Rows"
+
+    to: ExportFormat = option(
+        group="Output",
+        metavar="FORMAT",
+        help="Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); "
+        "megatron: .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's "
+        "StreamingDataset; litdata: chunks for litdata's TokensLoader (LitGPT).",
     )
-    validation: float = field(
-        default=0.0,
-        metadata=option(
-            group="Documents",
-            kind="share",
-            metavar="SHARE",
-            default_is="none",
-            help="Hold out this share of the documents, such as 0.5%, for validation: those with a "
-            "small `key`. They go to files of their own, and are never training rows.",
-        ),
+    validation: float = option(
+        0.0,
+        group="Documents",
+        kind="share",
+        metavar="SHARE",
+        default_is="none",
+        help="Hold out this share of the documents, such as 0.5%, for validation: those with a "
+        "small `key`. They go to files of their own, and are never training rows.",
     )
-    mix: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            group="Documents",
-            several=True,
-            metavar="NAME=SHARE",
-            default_is="all documents",
-            help="Take training documents so that this share of all tokens, such as 70% or 1/3, is "
-            "of the source NAME; repeatable. The shares add up to 100%. A hash of the document's "
-            "`key` orders those of each source, and the first are taken.",
-        ),
+    mix: tuple[str, ...] = option(
+        (),
+        group="Documents",
+        metavar="NAME=SHARE",
+        default_is="all documents",
+        help="Take training documents so that this share of all tokens, such as 70% or 1/3, is "
+        "of the source NAME; repeatable. The shares add up to 100%. A hash of the document's "
+        "`key` orders those of each source, and the first are taken.",
     )
-    token_budget: int | None = field(
-        default=None,
-        metadata=option(
-            group="Documents",
-            kind="integer",
-            minimum=1,
-            metavar="N",
-            default_is="all documents; with --mix, the most for which none repeats",
-            help="Take N training tokens, such as 10B. A source that has fewer than its share is "
-            "taken several times. With several sources, --mix gives the shares.",
-        ),
+    token_budget: int | None = option(
+        None,
+        group="Documents",
+        minimum=1,
+        metavar="N",
+        default_is="all documents; with --mix, the most for which none repeats",
+        help="Take N training tokens, such as 10B. A source that has fewer than its share is "
+        "taken several times. With several sources, --mix gives the shares.",
     )
-    mix_seed: int = field(
-        default=0,
-        metadata=option(
-            group="Documents",
-            kind="integer",
-            minimum=0,
-            maximum=MAX_SEED,
-            metavar="SEED",
-            advanced=True,
-            help="With --mix or --token-budget: another seed takes other documents.",
-        ),
+    mix_seed: int = option(
+        0,
+        group="Documents",
+        minimum=0,
+        maximum=MAX_SEED,
+        metavar="SEED",
+        advanced=True,
+        help="With --mix or --token-budget: another seed takes other documents.",
     )
-    shuffle: int | None = field(
-        default=None,
-        metadata=option(
-            group="Documents",
-            kind="integer",
-            minimum=0,
-            maximum=MAX_SEED,
-            metavar="SEED",
-            default_is="the order of the sources",
-            help="Shuffle the documents, before they are packed. The same seed gives the same "
-            "order. Until the job ends, the ids lie in temporary files below DIR/.work.",
-        ),
+    shuffle: int | None = option(
+        None,
+        group="Documents",
+        minimum=0,
+        maximum=MAX_SEED,
+        metavar="SEED",
+        default_is="the order of the sources",
+        help="Shuffle the documents, before they are packed. The same seed gives the same "
+        "order. Until the job ends, the ids lie in temporary files below DIR/.work.",
     )
-    pack: int | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=1,
-            maximum=MAX_PACK,
-            metavar="N",
-            default_is="a row a document",
-            help="Fill rows of N ids with consecutive documents. At most one row for training and "
-            "one for validation is shorter.",
-        ),
+    pack: int | None = option(
+        None,
+        minimum=1,
+        maximum=MAX_PACK,
+        metavar="N",
+        default_is="a row a document",
+        help="Fill rows of N ids with consecutive documents. At most one row for training and "
+        "one for validation is shorter.",
     )
-    packing: Packing = field(
-        default="concatenate",
-        metadata=option(
-            group="Rows",
-            choices=PACKINGS,
-            metavar="RULE",
-            advanced=True,
-            help="With --pack: concatenate: consecutive documents, cut where a row ends; best-fit: "
-            "cut only documents longer than a row, and put each into the row that it fills best. "
-            "Any of these rows may be short; --pack-remainder pad fills them.",
-        ),
+    packing: Packing = option(
+        "concatenate",
+        metavar="RULE",
+        advanced=True,
+        help="With --pack: concatenate: consecutive documents, cut where a row ends; best-fit: "
+        "cut only documents longer than a row, and put each into the row that it fills best. "
+        "Any of these rows may be short; --pack-remainder pad fills them.",
     )
-    pack_remainder: PackRemainder = field(
-        default="keep",
-        metadata=option(
-            group="Rows",
-            choices=PACK_REMAINDERS,
-            metavar="RULE",
-            advanced=True,
-            help="What to do with the ids that do not fill the last row. keep: write a shorter "
-            "row; drop: leave them out, and count them in the manifest; pad: fill the row with "
-            "--pad-token.",
-        ),
+    pack_remainder: PackRemainder = option(
+        "keep",
+        metavar="RULE",
+        advanced=True,
+        help="What to do with the ids that do not fill the last row. keep: write a shorter "
+        "row; drop: leave them out, and count them in the manifest; pad: fill the row with "
+        "--pad-token.",
     )
-    pad_token: str | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            metavar="TOKEN",
-            default_is="the role pad of the tokenizer's tokenizer_config.json",
-            advanced=True,
-            help="With --pack-remainder pad: special token, or role, that fills the row.",
-        ),
+    pad_token: str | None = option(
+        None,
+        metavar="TOKEN",
+        default_is="the role pad of the tokenizer's tokenizer_config.json",
+        advanced=True,
+        help="With --pack-remainder pad: special token, or role, that fills the row.",
     )
-    max_tokens: int | None = field(
-        default=None,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=1,
-            maximum=MAX_ROW_TOKENS,
-            metavar="N",
-            help="Split longer documents into chunks of N ids; chunk_index numbers them from 0.",
-        ),
+    max_tokens: int | None = option(
+        None,
+        minimum=1,
+        maximum=MAX_ROW_TOKENS,
+        metavar="N",
+        help="Split longer documents into chunks of N ids; chunk_index numbers them from 0.",
     )
-    add_column: tuple[AddedColumn, ...] = field(
-        default=(),
-        metadata=option(
-            group="Rows",
-            several=True,
-            choices=ADDED_COLUMNS,
-            metavar="NAME",
-            advanced=True,
-            help="With --pack and --to parquet: column to add, for attention that ends at "
-            "documents; repeatable. document_ids: for each id, the number of its document in the "
-            "row; position_ids: its position in the document, from 0 in each row; cu_seqlens: "
-            "where in the row documents begin, and the length of the row.",
-        ),
+    add_column: tuple[AddedColumn, ...] = option(
+        (),
+        metavar="NAME",
+        advanced=True,
+        help="With --pack and --to parquet: column to add, for attention that ends at "
+        "documents; repeatable. document_ids: for each id, the number of its document in the "
+        "row; position_ids: its position in the document, from 0 in each row; cu_seqlens: "
+        "where in the row documents begin, and the length of the row.",
     )
-    header: BinHeader = field(
-        default="none",
-        metadata=option(
-            group="Output",
-            choices=BIN_HEADERS,
-            metavar="NAME",
-            advanced=True,
-            help="With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the "
-            "number of ids.",
-        ),
+    header: BinHeader = option(
+        "none",
+        group="Output",
+        metavar="NAME",
+        advanced=True,
+        help="With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the "
+        "number of ids.",
     )
-    with_id: bool = field(
-        default=False,
-        metadata=option(
-            group="Output",
-            kind="flag",
-            advanced=True,
-            help="With --to mds: also write the column id, the id of the document.",
-        ),
+    with_id: bool = option(
+        False,
+        group="Output",
+        advanced=True,
+        help="With --to mds: also write the column id, the id of the document.",
     )
-    shard_size: int = field(
-        default=SHARD_SIZE,
-        metadata=option(
-            group="Output",
-            kind="size",
-            minimum=1,
-            maximum=MAX_SHARD_SIZE,
-            metavar="SIZE",
-            default_is="64MiB",
-            advanced=True,
-            help="With --to mds and litdata: maximum size of a file. A row that is larger has a "
-            "file of its own.",
-        ),
+    shard_size: int = option(
+        SHARD_SIZE,
+        group="Output",
+        kind="size",
+        minimum=1,
+        maximum=MAX_SHARD_SIZE,
+        metavar="SIZE",
+        default_is="64MiB",
+        advanced=True,
+        help="With --to mds and litdata: maximum size of a file. A row that is larger has a "
+        "file of its own.",
     )
-    parquet_encoding: ParquetEncoding = field(
-        default="byte-stream-split",
-        metadata=option(
-            group="Output",
-            choices=PARQUET_ENCODINGS,
-            metavar="NAME",
-            advanced=True,
-            help="With --to parquet: how the ids are stored. byte-stream-split: faster to write "
-            "and to read, and smaller for most text. plain: for readers older than those in "
-            "docs/rows.md.",
-        ),
+    parquet_encoding: ParquetEncoding = option(
+        "byte-stream-split",
+        group="Output",
+        metavar="NAME",
+        advanced=True,
+        help="With --to parquet: how the ids are stored. byte-stream-split: faster to write "
+        "and to read, and smaller for most text. plain: for readers older than those in "
+        "docs/rows.md.",
     )
 
     def __post_init__(self) -> None:
@@ -1316,30 +1106,24 @@ _OF_PACK = {"packing": "concatenate", "pack_remainder": "keep", "pad_token": Non
 
 def _watching(default: Any, help_: str, **declaration: Any) -> Any:
     """A number that goes with ``--watch``; seconds from 0 on, unless it is declared otherwise."""
-    declared = {"kind": "number", "minimum": 0, "metavar": "SECONDS", **declaration}
-    help_ = f"With --watch: {help_}"
-    return field(
-        default=default,
-        metadata=option(group="Watching", advanced=True, help=help_, **declared),
-    )
+    said = {"minimum": 0, "metavar": "SECONDS", **declaration}
+    return option(default, advanced=True, help=f"With --watch: {help_}", **said)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WatchSettings:
     """How a job that watches goes about it; times in seconds."""
 
+    _GROUP: ClassVar[Group] = "Watching"
+
     interval: float = _watching(10.0, "seconds between two scans for files.", minimum=0.1)
-    complete_when: CompleteWhen = field(
-        default="settled",
-        metadata=option(
-            group="Watching",
-            advanced=True,
-            choices=COMPLETE_WHEN,
-            metavar="RULE",
-            help="With --watch: when a file is complete. settled: it has not changed for --settle "
-            "SECONDS; marker: a file NAME.done exists. Hidden files and names such as NAME.tmp and "
-            "NAME.part are never processed.",
-        ),
+    complete_when: CompleteWhen = option(
+        "settled",
+        advanced=True,
+        metavar="RULE",
+        help="With --watch: when a file is complete. settled: it has not changed for --settle "
+        "SECONDS; marker: a file NAME.done exists. Hidden files and names such as NAME.tmp and "
+        "NAME.part are never processed.",
     )
     settle: float = _watching(
         5.0, "seconds a file must stay unchanged; 0 if files are renamed into place."
@@ -1359,19 +1143,17 @@ class WatchSettings:
 class DriftSettings:
     """How the fit of the tokenizer is measured, and when to warn."""
 
+    _GROUP: ClassVar[Group] = "Watching"
+
     every: float = _watching(
         60.0, "minimum seconds between two rows of drift/DATE.jsonl.", name="drift_every"
     )
-    baseline: str | None = field(
-        default=None,
-        metadata=option(
-            group="Watching",
-            advanced=True,
-            metavar="COUNTS",
-            default_is="unseen pre-tokens are not measured",
-            help="With --watch: counts that the tokenizer was trained on, to detect unseen "
-            "pre-tokens.",
-        ),
+    baseline: str | None = option(
+        None,
+        advanced=True,
+        metavar="COUNTS",
+        default_is="unseen pre-tokens are not measured",
+        help="With --watch: counts that the tokenizer was trained on, to detect unseen pre-tokens.",
     )
     warn_bytes_per_token: float = _watching(
         0.8, "warn below this share of the bytes per token in training.", metavar="SHARE"
@@ -1406,68 +1188,51 @@ class Execution:
         beam_args: passed to Beam unchanged (the arguments after ``--``).
     """
 
-    runner: str = field(
-        default="DirectRunner",
-        metadata=option(
-            group="Where it runs",
-            suggestions=RUNNERS,
-            metavar="NAME",
-            help="Beam runner. DirectRunner runs in this process; FlinkRunner, SparkRunner, "
-            "PrismRunner, PortableRunner and DataflowRunner take their options, such as "
-            "--job_endpoint=HOST:PORT, after --.",
-        ),
+    _GROUP: ClassVar[Group] = "Where it runs"
+
+    runner: str = option(
+        "DirectRunner",
+        suggestions=RUNNERS,
+        metavar="NAME",
+        help="Beam runner. DirectRunner runs in this process; FlinkRunner, SparkRunner, "
+        "PrismRunner, PortableRunner and DataflowRunner take their options, such as "
+        "--job_endpoint=HOST:PORT, after --.",
     )
-    workers: int = field(
-        default=0,
-        metadata=option(
-            group="Where it runs",
-            kind="integer",
-            minimum=0,
-            maximum=1_000,
-            metavar="N",
-            default_is="one per core",
-            help="Threads of the local runner.",
-        ),
+    workers: int = option(
+        0,
+        minimum=0,
+        maximum=1_000,
+        metavar="N",
+        default_is="one per core",
+        help="Threads of the local runner.",
     )
     beam_args: tuple[str, ...] = ()
-    stage: Staging = field(
-        default="auto",
-        metadata=option(
-            group="Where it runs",
-            choices=STAGINGS,
-            metavar="HOW",
-            advanced=True,
-            help="How remote workers get this package. auto: through Beam's options "
-            "(--extra_package, --setup_file or your own image); without one of them, the job is "
-            "refused. none: it is already installed there.",
-        ),
+    stage: Staging = option(
+        "auto",
+        metavar="HOW",
+        advanced=True,
+        help="How remote workers get this package. auto: through Beam's options "
+        "(--extra_package, --setup_file or your own image); without one of them, the job is "
+        "refused. none: it is already installed there.",
     )
-    shared_paths: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            name="shared_path",
-            group="Where it runs",
-            several=True,
-            metavar="DIR",
-            advanced=True,
-            help="Local directory that remote workers see under the same path (NFS, a mounted "
-            "volume); repeatable.",
-        ),
+    shared_paths: tuple[str, ...] = option(
+        (),
+        name="shared_path",
+        metavar="DIR",
+        advanced=True,
+        help="Local directory that remote workers see under the same path (NFS, a mounted "
+        "volume); repeatable.",
     )
 
-    storage_options: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            name="storage_option",
-            group="Where it runs",
-            several=True,
-            metavar="KEY=VALUE",
-            advanced=True,
-            help="Option for remote storage, in addition to environment variables: an argument of "
-            "pyarrow's filesystem, such as endpoint_override=URL, region=NAME or anonymous=true. "
-            "SCHEME.KEY=VALUE applies to one scheme only; fsspec schemes need this form; "
-            "repeatable.",
-        ),
+    storage_options: tuple[str, ...] = option(
+        (),
+        name="storage_option",
+        metavar="KEY=VALUE",
+        advanced=True,
+        help="Option for remote storage, in addition to environment variables: an argument of "
+        "pyarrow's filesystem, such as endpoint_override=URL, region=NAME or anonymous=true. "
+        "SCHEME.KEY=VALUE applies to one scheme only; fsspec schemes need this form; "
+        "repeatable.",
     )
 
     def __post_init__(self) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
 import pytest
@@ -16,7 +16,7 @@ from pipelines.cli.commands import as_options
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import check_declared, declared, option, takes
+from pipelines.option import Group, check_declared, declared, option, takes
 from pipelines.settings import EncodeSettings, InputSettings
 from tests.cli.process import bpe
 
@@ -28,36 +28,17 @@ if TYPE_CHECKING:
 class Brew:
     """Settings as a new part of the product would declare them."""
 
-    leaves: tuple[str, ...] = field(
-        metadata=option(name="leaf", group="Input", several=True, help="Leaf to brew; repeatable.")
+    _GROUP: ClassVar[Group] = "Output"
+
+    leaves: tuple[str, ...] = option(name="leaf", group="Input", help="Leaf to brew; repeatable.")
+    minutes: int = option(
+        3, group="Rows", minimum=1, maximum=9, help="How long to wait. Green tea takes two."
     )
-    minutes: int = field(
-        default=3,
-        metadata=option(
-            group="Rows",
-            kind="integer",
-            minimum=1,
-            maximum=9,
-            help="How long to wait. Green tea takes two.",
-        ),
+    milk: Literal["oat", "cow"] | None = option(
+        None, default_is="none", advanced=True, help="Milk to add."
     )
-    milk: str | None = field(
-        default=None,
-        metadata=option(
-            group="Output",
-            choices=("oat", "cow"),
-            default_is="none",
-            advanced=True,
-            help="Milk to add.",
-        ),
-    )
-    sugar: int = field(
-        default=0,
-        metadata=option(group="Output", kind="integer", maximum=3, advanced=True, help="Lumps."),
-    )
-    hot: bool = field(
-        default=False, metadata=option(group="Output", kind="flag", help="Serve it hot.")
-    )
+    sugar: int = option(0, maximum=3, advanced=True, help="Lumps.")
+    hot: bool = option(False, help="Serve it hot.")
 
     def __post_init__(self) -> None:
         check_declared(self)
@@ -120,7 +101,7 @@ def test_python_has_what_is_declared() -> None:
     with pytest.raises(ConfigError, match="`minutes` 0 is not between 1 and 9"):
         Brew(leaves=("a",), minutes=0)
     with pytest.raises(ConfigError, match="`milk` 'soy' is unknown: use one of oat, cow"):
-        Brew(leaves=("a",), milk="soy")
+        Brew(leaves=("a",), milk="soy")  # type: ignore[arg-type]  # what is tested
 
     @takes(Brew)
     class Pot:
