@@ -339,13 +339,11 @@ def run_job(
     with contextlib.ExitStack() as locks:
         if directory != held:
             locks.enter_context(locked(directory))
-        decision = decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
-        if decision.training and decision.training != held:  # what looks failed may be at work
-            locks.enter_context(locked(decision.training))
+        action = decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
         if ready is not None:
             ready()
         if isinstance(request, CorpusRequest):
-            if decision.action == "resume" and request.keeps_parts:
+            if action == "resume" and request.keeps_parts:
                 _tell_changes(request, planned, progress)
             _tell_work(request, planned, progress)
         with progress.stage(name, planned.size) as stage:

@@ -21,7 +21,7 @@ from bpe._codec import encode
 from bpe.counts import PretokenCounts, check_agreement, combine, require_pretokens
 from bpe.counts.manifest import add_formats
 from bpe.diff import fit
-from bpe.errors import BpeError
+from bpe.errors import BpeError, CountsError
 from bpe.formats.cut_at_marks import WORDS
 from bpe.formats.huggingface import why_dialect
 from bpe.models import CharacterLevel
@@ -49,6 +49,7 @@ from pipelines.output.directory import (
     remove_ours,
     remove_temporaries,
     run_of,
+    training_failed,
 )
 from pipelines.output.lock import locked
 from pipelines.output.names import (
@@ -849,7 +850,7 @@ def train(
             count_request = CountRequest.of(
                 inputs=inputs,
                 pretokens=pretokens,
-                output=replace(output, directory=own),
+                output=in_training(replace(output, directory=own), directory),
                 settings=CountSettings(
                     track_order=ordered,
                     # Of a mix, what is rare is so in all of it, with its weights.
@@ -889,6 +890,25 @@ def train(
         **phases,
         **facts,
     )
+
+
+def in_training(output: OutputSettings, training: str) -> OutputSettings:
+    """The settings of a job in a folder of a training, where that may be repeated after it failed.
+
+    What it made is gone on with; counts of nothing, on which nobody can train, are replaced.
+
+    Args:
+        output: of the job.
+        training: the directory of the training.
+    """
+    if output.overwrite or not training_failed(training):
+        return output
+    try:
+        manifest = read_counts_manifest(output.directory)
+    except (InputError, CountsError):
+        return replace(output, resume=True)
+    empty = not any(part.rows for part in manifest.parts)
+    return replace(output, resume=not empty, overwrite=empty)
 
 
 def _mix_settings(
@@ -987,14 +1007,16 @@ def _words_and_runs(
     held, began = request.directory, time.monotonic()
     words = replace(
         request,
-        output=replace(request.output, directory=request.folder(OF_WORDS)),
+        output=in_training(
+            replace(request.output, directory=request.folder(OF_WORDS)), request.directory
+        ),
         training=request.training.words,
         runs=None,
         then=None,
         run="",
     ).started()
     planned = words.plan()
-    if request.output.resume and _is_trained(words, planned):
+    if words.output.resume and _is_trained(words, planned):
         progress.log(f"train: {words.directory} is complete")
     else:
         with run_job(words, planned, execution=execution, progress=progress, held=held):
@@ -1005,7 +1027,9 @@ def _words_and_runs(
     counted = count_in(
         inputs=inputs,
         runs=RunsOf.of(join(words.directory, TOKENIZER), request.runs or RunSettings()),
-        output=replace(request.output, directory=request.folder(RUNS)),
+        output=in_training(
+            replace(request.output, directory=request.folder(RUNS)), request.directory
+        ),
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
         execution=execution,
         progress=progress,

@@ -38,7 +38,7 @@ bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
     "overwrite",
     kind="flag",
     default=False,
-    help="Overwrite FILE.html even if it is not a report of bpe.",
+    help="Overwrite FILE.html if it is there already.",
 )
 @own_option(
     "sample_parts",

@@ -90,7 +90,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         from pipelines.count.job import count
         from pipelines.encode.job import encode
         from pipelines.export.job import export
-        from pipelines.train import counts_of_sources, train
+        from pipelines.train import counts_of_sources, in_training, train
 
     shares = {} if exporting is None else exporting.shares
     if shares:
@@ -110,7 +110,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     counted = count(
         inputs=inputs,
         pretokens=pretokens,
-        output=counts_output,
+        output=in_training(counts_output, output.directory),
         settings=settings_of(
             ctx,
             CountSettings,
@@ -201,7 +201,8 @@ def check_run(
     from pipelines.encode.steps import check_special_tokens, in_tokens
     from pipelines.extension import load_extended, located
     from pipelines.failures import job_errors
-    from pipelines.output.directory import decide, refuse_links, training_failed
+    from pipelines.output.directory import decide, refuse_links
+    from pipelines.output.names import read_plan
     from pipelines.parity import check_groups
     from pipelines.run import options as use_options
     from pipelines.train import check_training, read_roles
@@ -228,6 +229,6 @@ def check_run(
             )
         directory = storage.located(output.directory)
         refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
-        decide(output, None, keep=["counts"] if training_failed(directory) else ())
+        decide(output, None, keep=["counts"] if read_plan(f"{directory}/counts") else ())
         if encoding.keep:
             find_kept(find_inputs(inputs).files, encoding)

@@ -260,10 +260,10 @@ def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[StoredLett
     if sets[0].group_by is not None:
         for one in sets:
             names = {part.file for part in one.manifest.parts}
-            check_names(one.directory, expected=names, dead=set(), watched=False)
+            check_names(one.directory, "counts", named=names)
         first = replace(first, parts=())
     expected = set() if taken else {part.file for part in first.parts} | beside(first.inputs)
-    check_names(directory, expected=expected, dead=dead, watched=taken)
+    check_names(directory, "counts", named=expected | dead, watched=taken)
     parts = sum(len(one.manifest.parts) for one in sets)
     return [
         StoredLetters(number=number, directory=directory, letters=one)

@@ -22,7 +22,6 @@ from pipelines.export.make import Make
 from pipelines.export.manifest import HalfTotals, manifest_of, read_export
 from pipelines.export.megatron import check_megatron
 from pipelines.export.plan import (
-    PINS,
     ExportPlan,
     check_pins,
     glued,
@@ -35,30 +34,32 @@ from pipelines.export.plan import (
 )
 from pipelines.export.rows import RowLayout
 from pipelines.failures import job_errors
+from pipelines.output.directory import decide, prepare, remove_temporaries
 from pipelines.output.names import (
-    DATA,
     EXPORT_INDEX,
     MANIFEST,
+    PINS,
+    RECORDS,
     ROLES_FILES,
     TOKENIZER,
     TRAIN,
     VALIDATION,
+    WORK,
+    Plan,
     fingerprint,
     manifest_bytes,
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import metric, options
-from pipelines.stage.directory import Names, decide, plan_file, prepare, remove_temporaries
 from pipelines.stage.job import run_stages
 from pipelines.stage.record import (
-    RECORDS,
     StoredFile,
     check_file,
     read_records,
     write_record,
     write_records,
 )
-from pipelines.stage.stage import WORK, StagedJob
+from pipelines.stage.stage import StagedJob
 from pipelines.storage import join
 from pipelines.summaries import ExportSummary
 
@@ -70,12 +71,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Execution, ExportSettings, OutputSettings
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage
-
-NAMES = Names(
-    files=frozenset({TOKENIZER, *ROLES_FILES, PINS, EXPORT_INDEX}),
-    folders=frozenset({DATA, VALIDATION}),
-    pattern=r"(train|validation)-[0-9]{5}-of-[0-9]{5}(\.[0-9]{5})?\.(bin|idx|mds)",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,9 +179,9 @@ class ExportJob(StagedJob):
         )
 
     @property
-    def plan_file(self) -> dict[str, Any]:
-        """The contents of the plan in the directory."""
-        return plan_file(self.name, self.run, {"kind": self.name, **self.plan.header})
+    def same(self) -> Plan:
+        """What makes two runs the same export, for the directory."""
+        return Plan(kind="export", settings=self.plan.header, run=self.run)
 
     @property
     def reads(self) -> list[str]:
@@ -199,7 +194,7 @@ class ExportJob(StagedJob):
         Raises:
             JobError: the job cannot be done; the class says why.
         """
-        action = decide(self.output, self.plan_file, names=NAMES, reads=self.reads)
+        action = decide(self.output, self.same, reads=self.reads)
         if action == "own" and storage.exists(join(self.directory, PINS)):
             return True
         sources = {source.name: source.directory for source in self.plan.sources}
@@ -218,7 +213,7 @@ class ExportJob(StagedJob):
             self._clean()
             return False
         earlier = self._earlier_records() if action == "resume" else []
-        prepare(self.output, self.plan_file, names=NAMES, reads=self.reads)
+        prepare(self.output, self.same, reads=self.reads)
         for record in earlier:
             write_record(self.directory, record)
         write_pins(self.directory, pins)
@@ -254,7 +249,7 @@ class ExportJob(StagedJob):
     def _clean(self) -> None:
         for folder in (WORK, RECORDS):
             storage.remove_tree(join(self.directory, folder))
-        remove_temporaries(self.directory, NAMES)
+        remove_temporaries(self.directory)
 
 
 def stages(
@@ -393,7 +388,7 @@ def export(
             output=output,
             fan_in=fan_in,
         )
-        decide(output, job.plan_file, names=NAMES, reads=job.reads)
+        decide(output, job.same, reads=job.reads)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
         found = spans(pins, plan.unit_tokens)

@@ -25,7 +25,7 @@ from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.export.rows import RowLayout
 from pipelines.option import changed
-from pipelines.output.names import TOKENIZER, fingerprint, read_plan
+from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
 from pipelines.output.state import complete
 from pipelines.storage import join, replacing
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
 LAYOUT = 2  # raise it when the same ids and settings give other bytes than before
-PINS = "sources.parquet"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _BY_POSITION = re.compile(r"source-[0-9]+")
 
@@ -315,7 +314,7 @@ def _still_there(
 
 def pinned_before(directory: str) -> list[Pin] | None:
     """The parts that an earlier run has pinned in an output directory; None where none has."""
-    header = read_plan(directory).get("header")
+    header = read_plan(directory).get("settings")
     try:
         pins = stored_pins(directory)
         stated = [source["pins"] for source in header["sources"]] if header else []

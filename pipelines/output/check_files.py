@@ -8,41 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError, JobError, VerificationError
-from pipelines.output.names import DATA, DEAD_LETTERS, parse_part
+from pipelines.output.directory import contents, final_name, is_rows
+from pipelines.output.names import DATA, DEAD_LETTERS, VALIDATION, parse_part
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from pipelines.output.names import Kind
     from pipelines.storage import Written
 
 
 def check_names(
-    directory: str, *, expected: set[str], dead: set[str], watched: bool = False
+    directory: str, kind: Kind, *, named: Collection[str], watched: bool = False
 ) -> None:
-    """Refuse parts and dead letters that no manifest names, and half-written files.
+    """Refuse files of rows or of bad records that are not ``named``, and half-written files.
 
     Where files are taken as they arrive (``watched``), those of the next ones may be there already.
 
     Raises:
         VerificationError: there is one.
     """
-    found = [(entry.name, entry.name) for entry in storage.entries(directory)]
-    for folder in (DATA, DEAD_LETTERS):
-        inside = {entry.name for entry in storage.entries(join(directory, folder))}
-        if not storage.is_local(directory):  # entries are objects there
-            inside |= storage.folders(join(directory, folder))
-        found += [(f"{folder}/{name}", name) for name in sorted(inside)]
-    for name, base in found:
-        named = parse_part(name)
-        if watched and ((named and named.key) or storage.is_temporary(base) is not None):
+    for name in (entry.name for entry in contents(directory, kind)):
+        final = final_name(name)
+        part = parse_part(final)
+        if watched and ((part and part.key) or final != name):
             continue  # of a file that is taken at the moment
-        extra = name.endswith(".parquet") or "/" in name
-        if storage.is_temporary(base) is not None:
+        if final != name:
             raise VerificationError(
                 f"{join(directory, name)} is half written: a job is at work here, or was killed"
             )
-        if extra and name not in expected | dead:
+        of_rows = name.startswith((f"{DATA}/", f"{DEAD_LETTERS}/", f"{VALIDATION}/"))
+        if (of_rows or name.endswith(".parquet") or is_rows(name)) and name not in named:
             raise VerificationError(
                 f"{join(directory, name)} is not named in the manifest: it is of another run, or "
                 "none of ours: move it away"

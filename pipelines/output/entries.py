@@ -264,7 +264,7 @@ def entry_ids(directory: str) -> list[str]:
     return [
         entry.name.removesuffix(".json")
         for entry in storage.entries(join(directory, LOG))
-        if entry.kind == "file" and _ENTRY.fullmatch(entry.name)
+        if entry.kind == "file" and is_entry(entry.name)
     ]
 
 
@@ -384,20 +384,11 @@ def keyed_files(directory: str, key: str = "") -> set[str]:
     return {file for file in found if key_of(file) and key in ("", key_of(file))}
 
 
+def is_entry(name: str) -> bool:
+    """Whether a file of this name holds an entry of a log."""
+    return _ENTRY.fullmatch(name) is not None
+
+
 def is_series(name: str) -> bool:
     """Whether a file of this name holds rows of a series of drift."""
     return _SERIES.fullmatch(name) is not None
-
-
-def remove_watched(directory: str) -> None:
-    """Remove the log of such a directory, its parts and its series of drift."""
-    storage.remove(join(directory, MANIFEST))
-    for id_ in entry_ids(directory):
-        remove_entry(directory, id_)
-    for entry in storage.entries(join(directory, DRIFT)):
-        if entry.kind == "file" and is_series(entry.name):
-            storage.remove(join(directory, DRIFT, entry.name))
-    for file in keyed_files(directory):
-        storage.remove(join(directory, file))
-    for name in (LOG, DRIFT):
-        storage.remove_empty(join(directory, name))

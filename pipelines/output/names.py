@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
@@ -33,9 +33,12 @@ TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
 ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # beside `TOKENIZER`
 TIMINGS = ".timings.json"
+PINS = "sources.parquet"  # of an export: the parts that it is made of
 EXPORT_INDEX = "index.json"  # of an export whose format has one
+RECORDS = "records"  # the folder of what says that units of work are finished
+RECORDS_FILE = "records.parquet"  # all of it, when a job is complete
+WORK = ".work"  # what stages leave for later ones, until all is done
 REPORT = "report.html"
-REPORT_MARK = "<!-- made by bpe report -->"  # near the beginning of a report
 DEAD_LETTERS = "dead-letters"
 DATA = counts_manifest.DATA  # where the parts are, of token ids as of counts
 COUNTS = "counts"
@@ -47,7 +50,8 @@ OF_WORDS = "words"  # the tokenizer that superwords are added to
 PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
-PLAN_VERSION = 2  # of `PLAN`; 1 had its parts beside the manifest
+# Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts beside the manifest.
+PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 2, "comparison": 2, "export": 3}
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
@@ -122,9 +126,9 @@ class Plan:
     """
 
     kind: Kind
-    parts: tuple[int, ...]
+    parts: tuple[int, ...] = ()
     settings: Mapping[str, Any]
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     run: str = ""
     then: Kind | None = None
 
@@ -133,7 +137,7 @@ class Plan:
         then = {} if self.then is None else {THEN: self.then}
         return {
             "program": PROGRAM,
-            "version": PLAN_VERSION,
+            "version": PLAN_VERSIONS[self.kind],
             "kind": self.kind,
             "parts": list(self.parts),
             "inputs": dict(self.inputs),
@@ -151,15 +155,7 @@ class Plan:
             if other.get(key) != mine[key]
         ]
         for group in ("settings", "inputs"):
-            old, new = other.get(group), mine[group]
-            if not isinstance(old, dict):
-                found.append(f"{group} cannot be read")
-                continue
-            found += [
-                f"{group} {key} was {_said(old, key)}, is {_said(new, key)}"
-                for key in sorted(old.keys() | new.keys())
-                if old.get(key) != new.get(key)
-            ]
+            found += _differences(other.get(group), mine[group], f"{group} ")
         if not found and other.get("parts") != mine["parts"]:
             found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
         return found
@@ -224,6 +220,19 @@ def read_json_object(path: str) -> dict[str, Any] | None:
     except (InputError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _differences(old: object, new: Mapping[str, Any], place: str) -> list[str]:
+    if not isinstance(old, dict):
+        return [f"{place}cannot be read"]
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        value = new.get(name)
+        if isinstance(old.get(name), dict) and isinstance(value, dict):
+            found += _differences(old[name], value, f"{place}{name}.")
+        elif old.get(name) != value:
+            found.append(f"{place}{name} was {_said(old, name)}, is {_said(new, name)}")
+    return found
 
 
 def _said(values: Mapping[str, Any], key: str) -> str:

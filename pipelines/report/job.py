@@ -12,8 +12,7 @@ from pipelines import storage
 from pipelines.compare.steps import read_comparison
 from pipelines.errors import InputError, OutputError
 from pipelines.failures import job_errors
-from pipelines.output.directory import is_report
-from pipelines.output.names import REPORT
+from pipelines.output.names import REPORT, read_plan
 from pipelines.progress import NoProgress
 from pipelines.report import charts, corpus_sections, job_sections, tokenizer_sections
 from pipelines.report.comparison_sections import comparison
@@ -155,10 +154,11 @@ def _named(path: str, sources: Sources) -> str:
 
 def _target(output: str | None, sources: Sources, *, overwrite: bool) -> str:
     target = join(sources.directory, REPORT) if output is None else storage.located(output)
-    if not overwrite and storage.exists(target) and not is_report(target):
+    ours = output is None and bool(read_plan(sources.directory))  # by its name, as all there is
+    if not (overwrite or ours) and storage.exists(target):
         raise OutputError(
-            f"{target} is there already, and is no report of bpe: name another file with "
-            "`output`, or replace it with `overwrite`"
+            f"{target} is there already: name another file with `output`, or replace it with "
+            "`overwrite`"
         )
     return target
 

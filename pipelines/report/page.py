@@ -12,7 +12,6 @@ import jinja2
 from markupsafe import Markup
 
 from bpe.explain import visible
-from pipelines.output.names import REPORT_MARK
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
@@ -69,9 +68,8 @@ def page(
         pictures: whether charts have pictures.
     """
     facts = {"title": title, "sections": sections, "material": material, "pictures": pictures}
-    css = files(__package__).joinpath("page.css").read_text("utf-8")
-    marked = Markup(REPORT_MARK), Markup(css)  # noqa: S704 - our own
-    return _templates().get_template("page.html").render(facts, mark=marked[0], css=marked[1])
+    css = Markup(files(__package__).joinpath("page.css").read_text("utf-8"))  # noqa: S704 - our own
+    return _templates().get_template("page.html").render(facts, css=css)
 
 
 def shortened(data: bytes) -> str:

@@ -18,13 +18,11 @@ import pyarrow.parquet as pq
 from bpe._codec import decode, encode
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
+from pipelines.output.names import RECORDS, RECORDS_FILE
 from pipelines.storage import Written, join, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-RECORDS = "records"
-RECORDS_FILE = "records.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)

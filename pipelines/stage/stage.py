@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import StoredFile
 
-WORK = ".work"  # below the output directory: what stages leave for later ones, until all is done
-
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:

@@ -149,8 +149,10 @@ def plan_encoded(
     root = storage.located(directory)
     check_names(
         root,
-        expected={part.file for part in manifest.parts} | beside(manifest.inputs),
-        dead={letters.file for letters in manifest.dead_letters},
+        "encoded",
+        named={part.file for part in manifest.parts}
+        | {letters.file for letters in manifest.dead_letters}
+        | beside(manifest.inputs),
         watched=manifest.watched,
     )
     path = join(root, TOKENIZER)

@@ -20,18 +20,19 @@ from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.choose import Pass, read_selection
 from pipelines.export.exchange import FAN_IN
-from pipelines.export.job import NAMES, check_index, check_tokenizer, half_totals, stages
+from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Comparison, tally
-from pipelines.export.plan import PINS, check_pins, parse_sources, plan_again, read_pins
+from pipelines.export.plan import check_pins, parse_sources, plan_again, read_pins
 from pipelines.export.rows import flat
 from pipelines.export.source import read_blocks
-from pipelines.output.names import MANIFEST, TRAIN, VALIDATION, json_bytes
+from pipelines.output.check_files import check_names
+from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, WORK, json_bytes
 from pipelines.run import options
 from pipelines.stage.job import run_stages
 from pipelines.stage.record import check_file, read_records
-from pipelines.stage.stage import WORK, Made, StagedJob, Unit
+from pipelines.stage.stage import Made, StagedJob, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 
@@ -282,7 +283,9 @@ def verify_export(
     check_tokenizer(root, manifest)
     _check_totals(root, manifest, records)
     check_index(root, manifest, records)
-    _check_names(root, manifest, records)
+    named = {file.file for record in records for file in record.files}
+    named |= {file.file for file in manifest.index}
+    check_names(root, "export", named={*named, PINS, RECORDS_FILE})
     run = uuid.uuid4().hex
     check_pins(manifest.sources, read_pins(root, run), join(root, PINS))
     plan, reads = None, [root]
@@ -329,22 +332,3 @@ def _check_totals(root: str, manifest: ExportManifest, records: Sequence[Record]
                 f"{join(root, MANIFEST)}: the totals of {half} are {stated}, its records add up to "
                 f"{found}"
             )
-
-
-def _check_names(root: str, manifest: ExportManifest, records: Sequence[Record]) -> None:
-    """Refuse files of no record where a trainer would read them, and half-written files."""
-    named = {file.file for record in records for file in record.files}
-    named |= {file.file for file in manifest.index}
-    for folder in ("", *sorted(NAMES.folders)):
-        for entry in storage.entries(join(root, folder) if folder else root):
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            if storage.is_temporary(entry.name) is not None:
-                raise VerificationError(
-                    f"{join(root, name)} is half written: a job is at work here, or was killed"
-                )
-            is_part = bool(folder) or NAMES.is_part(entry.name)
-            if is_part and entry.kind == "file" and name not in named:
-                raise VerificationError(
-                    f"{join(root, name)} is named in no record: it is of another run, or not ours: "
-                    "move it away"
-                )

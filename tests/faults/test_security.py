@@ -139,7 +139,7 @@ def test_links_in_the_output_lead_nowhere(small: Undisturbed, tmp_path: Path, re
             assert outcome(out) == small.made("encode"), name
             assert not link.is_symlink()
         else:
-            assert name in refused
+            assert name in refused or (name == ".plan.json" and "no job has left" in refused)
         assert tree(away) == before, name
         shutil.rmtree(out)
 
@@ -191,7 +191,9 @@ def test_a_linked_tokenizer_is_refused(
     shutil.copytree(small.folder / "model", out)
     (out / name).unlink()
     (out / name).symlink_to(away / "precious")
-    with pytest.raises(JobError, match=re.escape(f"{out} holds '{name}', which is not known")):
+    with pytest.raises(
+        JobError, match=re.escape(f"{out} holds '{name}', which bpe train does not leave")
+    ):
         train(out, inputs=small.inputs, overwrite=not resume, resume=resume)
     assert tree(away) == before
 

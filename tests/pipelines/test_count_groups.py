@@ -208,6 +208,14 @@ def test_overwriting_removes_what_groups_left_and_nothing_else(tmp_path: Path) -
     output = tmp_path / "out"
     grouped(source, output)
     (output / "lang=en" / "notes.txt").write_text("mine")
+    for resume in (False, True):
+        before = tree(output)
+        with pytest.raises(
+            OutputError, match=r"holds 'lang=en/notes\.txt', which bpe count does not"
+        ):
+            grouped(source, output, resume=resume, overwrite=not resume)
+        assert tree(output) == before
+    (output / "lang=en" / "notes.txt").unlink()
     with pytest.raises(OutputError, match="is complete"):
         grouped(source, output)
     before = tree(output)
@@ -215,8 +223,7 @@ def test_overwriting_removes_what_groups_left_and_nothing_else(tmp_path: Path) -
     assert tree(output) == before
     fewer = write(tmp_path / "fewer", "jsonl", [one for one in RECORDS if one["lang"] == "de"])
     grouped(fewer, output, overwrite=True)
-    assert sorted(one.name for one in output.iterdir() if one.is_dir()) == ["lang=de", "lang=en"]
-    assert [one.name for one in (output / "lang=en").iterdir()] == ["notes.txt"]
+    assert sorted(one.name for one in output.iterdir() if one.is_dir()) == ["lang=de"]
 
 
 def test_a_count_that_was_interrupted_starts_over(tmp_path: Path) -> None:

@@ -230,13 +230,15 @@ def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:
     train_in_store(resume=True)
     assert stored() == before
 
-    ObjectStore.objects[f"{IDS}/notes.txt"] = b"mine"
     train_in_store(overwrite=True)
     encode_in_store(overwrite=True)
-    assert stored() == {**before, f"{IDS}/notes.txt": b"mine"}
-    ObjectStore.objects[f"{IDS}/more.parquet"] = b"foreign"
-    with pytest.raises(OutputError, match=r"more\.parquet"):
-        encode_in_store(overwrite=True)
+    assert stored() == before
+    for name in ("notes.txt", "more.parquet", "data/more.parquet", "folder/notes.txt"):
+        ObjectStore.objects[f"{IDS}/{name}"] = b"mine"
+        with pytest.raises(OutputError, match=f"holds '{name.partition('/')[0]}.*move it away"):
+            encode_in_store(overwrite=True)
+        assert ObjectStore.objects.pop(f"{IDS}/{name}") == b"mine"
+        assert stored() == before
 
 
 def test_dead_letters_in_a_store(corpus: Corpus) -> None:
