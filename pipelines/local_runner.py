@@ -60,10 +60,6 @@ class _Replaced:
     found: Any = None
 
 
-def _at_once(consolidate: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **more: list(consolidate(*args, **more))
-
-
 def _sampled_often(sampler: Callable[..., Any]) -> Callable[..., Any]:
     return partial(sampler, sampling_period_ms=10)
 
@@ -76,9 +72,6 @@ _REPLACED = (
     # is sent by size, between elements, as on all other runners. Beam has an option for its worker
     # threads alone, none for its own side.
     _Replaced(f"{_RUNNER}.worker_handlers", "DATA_BUFFER_TIME_LIMIT_MS", lambda _: 0),
-    # The metrics of a bundle are added up by a generator around that of the bundle before, which
-    # nobody asks before the job ends: half a megabyte for each look of a watch at 50 files.
-    _Replaced(f"{_RUNNER}.fn_runner", "consolidate_monitoring_infos", _at_once),
     # At the end of a bundle Beam waits for a thread that looks where time is spent, and that sleeps
     # for up to 0.2 s: a tenth of a job on 400 MB. Only its constructor can be told to look oftener.
     _Replaced("apache_beam.runners.worker.statesampler", "StateSampler", _sampled_often),
@@ -88,7 +81,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Keep Beam's local runner from sending half elements, hoarding metrics, and waiting.
+    """Keep Beam's local runner from sending half elements, and from waiting.
 
     Where a release of Beam does not have what is to be replaced, it is left out.
     """

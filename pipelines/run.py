@@ -12,9 +12,8 @@ import io
 import os
 import shutil
 import tempfile
-import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Any, cast
 import apache_beam as beam
 import grpc
 from apache_beam.options.pipeline_options import (
-    DirectOptions,
     GoogleCloudOptions,
     PipelineOptions,
     StandardOptions,
@@ -30,15 +28,14 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners import create_runner
 
 from pipelines import stores
-from pipelines.errors import ConfigError, Interrupted, JobError, StoppedError
+from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.metrics import NAMESPACE
-from pipelines.progress import JobLog, NoProgress, Stage
+from pipelines.progress import NoProgress, Stage
 from pipelines.submission.checks import check_paths, ready
 from pipelines.submission.job import (
-    cancel,
     cancelled,
     counters,
     state_of,
@@ -172,31 +169,6 @@ def check_job(
     ready(beam_options, execution, workers, say=progress.log)
 
 
-@dataclass
-class Until:
-    """Tells a job that has no end to stop; a signal does so too.
-
-    Attributes:
-        stopping: set when the job is to stop.
-        signalled: whether a signal told it.
-    """
-
-    stopping: threading.Event = field(default_factory=threading.Event)
-    signalled: bool = False
-    _failures: Failures = field(default_factory=Failures)
-
-    def stop(self) -> None:
-        """Tell the job."""
-        self.stopping.set()
-        self._failures.stop()
-
-    def tell(self, failures: Failures) -> None:
-        """Have workers told through these from now on."""
-        self._failures = failures
-        if self.stopping.is_set():
-            failures.stop()
-
-
 def run(
     build: Build,
     *,
@@ -205,8 +177,7 @@ def run(
     stage: Stage = Stage(),  # noqa: B008 - one that nobody watches has no state
     progress: Progress = NoProgress(),  # noqa: B008 - the same
     name: str = "job",
-    until: Until | None = None,
-) -> PipelineResult | None:
+) -> PipelineResult:
     """Build a pipeline, run it to its end and return Beam's result.
 
     Args:
@@ -217,30 +188,18 @@ def run(
         progress: told where the job can be looked at, and what becomes of it when it is
             interrupted; keeps its log.
         name: what is done, for the name of the job on its runner.
-        until: tells a job that has no end to stop; then there may be no result.
 
     Raises:
         JobError: the error that ended the job, whatever the runner made of it.
         KeyboardInterrupt: a signal ended it.
     """
     beam_options = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
-    try:
-        if workers_of(beam_options).kind == "local":
-            return _run_here(build, beam_options, progress=progress, until=until)
-        cloud = beam_options.view_as(GoogleCloudOptions)
-        cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-        with unhurried():  # until the runner has cancelled the job
-            return _run_there(
-                *(build, beam_options),
-                execution=execution,
-                stage=stage,
-                progress=progress,
-                until=until,
-            )
-    except StoppedError:
-        if until is None or not until.stopping.is_set():
-            raise
-        return None
+    if workers_of(beam_options).kind == "local":
+        return _run_here(build, beam_options, progress=progress)
+    cloud = beam_options.view_as(GoogleCloudOptions)
+    cloud.job_name = cloud.job_name or f"bpe-{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    with unhurried():  # until the runner has cancelled the job
+        return _run_there(build, beam_options, execution=execution, stage=stage, progress=progress)
 
 
 def _run_there(
@@ -250,30 +209,23 @@ def _run_there(
     execution: Execution,
     stage: Stage,
     progress: Progress,
-    until: Until | None,
 ) -> PipelineResult:
     """Submit a pipeline, and watch it to its end."""
     workers, name = workers_of(beam_options), beam_options.view_as(GoogleCloudOptions).job_name
     runner, preparing, submitting = workers.runner, True, False
 
     def told(number: int) -> None:
-        if until is not None:
-            until.signalled = True
-            until.stop()
-        elif preparing:
+        if preparing:
             raise Interrupted(
                 f"{NAMES[number]} before the job was submitted", exit_status=128 + number
             )
-        elif submitting:
+        if submitting:
             progress.log(
                 f"{NAMES[number]} while the job is submitted: it is cancelled once the runner has "
                 "it (a second time: this command ends at once, and the job may go on)"
             )
 
-    # A job without end would fill a disk with its log.
-    logged = progress.job_log() if until is None else contextlib.nullcontext(JobLog())
-    with job_errors(), logged as log, interrupts(told) as interrupted:
-        beam_options.view_as(StandardOptions).streaming |= until is not None
+    with job_errors(), progress.job_log() as log, interrupts(told) as interrupted:
         ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
@@ -281,7 +233,7 @@ def _run_there(
 
         def poll() -> bool:
             observe(result, stage)
-            return until is not None or interrupted.first is None
+            return interrupted.first is None
 
         preparing, submitting = False, True
         try:
@@ -289,7 +241,7 @@ def _run_there(
             submitting = False
             interrupted.take()  # a job server that Beam starts here takes SIGINT for itself
             progress.log(where_to_look(result, beam_options, workers))
-            state = attend(result, poll=poll, until=until)
+            state = wait(result, poll)
         except KeyboardInterrupt:
             if submitting and interrupted.first is not None:
                 raise submitted_unseen(interrupted, runner=runner, name=name) from None
@@ -297,7 +249,7 @@ def _run_there(
         except Exception as error:
             failure = error_in(error, log.errors)
             raise type(failure)(f"{failure}{_kept(log)}") from error
-        if until is None and interrupted.first is not None:
+        if interrupted.first is not None:
             raise cancelled(result, interrupted, runner=runner, say=progress.log)
         if state not in (None, "DONE"):
             raise JobError(f"the job ended as {state} on {runner}{_kept(log)}")
@@ -307,27 +259,6 @@ def _run_there(
 def _kept(log: Any) -> str:
     path = log.keep()
     return f" (full log: {path})" if path else ""
-
-
-def attend(result: Any, *, poll: Callable[[], bool], until: Until | None) -> str | None:
-    """Wait for a job elsewhere; one without end is cancelled when it is to stop, or is lost.
-
-    Returns:
-        The state in which it ended; None where it was not waited for to its end.
-    """
-    if until is None:
-        return wait(result, poll)
-    try:
-        state = wait(result, lambda: poll() and not until.stopping.is_set())
-    except BaseException:
-        with contextlib.suppress(Exception):  # it may be over by now
-            cancel(result)
-        raise
-    if until.stopping.is_set():
-        with contextlib.suppress(Exception):
-            cancel(result)
-        return None
-    return state
 
 
 def observe(result: Any, stage: Stage) -> None:
@@ -343,9 +274,7 @@ def observe(result: Any, stage: Stage) -> None:
     )
 
 
-def _run_here(
-    build: Build, beam_options: PipelineOptions, *, progress: Progress, until: Until | None
-) -> PipelineResult:
+def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress) -> PipelineResult:
     """Run a pipeline in this process.
 
     Signals wind the workers of the local runner down: it can hang for good when it is interrupted
@@ -353,19 +282,12 @@ def _run_here(
     """
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(beam_options) else None
     failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
-    if until is not None:  # one worker does all; elsewhere it would lose what it was dealt
-        until.tell(failures)
-        beam_options.view_as(DirectOptions).direct_num_workers = 1
-        beam_options.view_as(DirectOptions).direct_running_mode = "in_memory"
 
     def told(_: int) -> None:
-        if until is not None:
-            until.signalled = True
-            until.stop()
         failures.stop()
 
     taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
-    if folder or until is not None:
+    if folder:
         taken = interrupts(told)
     try:
         with job_errors(), taken as interrupted, guarded():
@@ -375,7 +297,7 @@ def _run_here(
             except Exception as error:
                 raise failures.first() or error_in(error) from error
             finally:
-                if interrupted is not None and until is None:
+                if interrupted is not None:
                     interrupted.raise_first()
             if (failure := failures.first()) is not None:
                 raise failure

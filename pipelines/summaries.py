@@ -263,7 +263,7 @@ class WatchSummary(_Summary):
         failed_inputs: files that cannot be read.
         outdated_inputs: files that changed after their counts were added up: the counts are of
             what they held before.
-        stopped: ``signal``, ``asked`` (the time that was given is over) or ``end``.
+        stopped: ``signal``, or ``asked`` where the time that was given is over.
     """
 
     output: str

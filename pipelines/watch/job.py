@@ -29,16 +29,17 @@ from pipelines.output.lock import locked
 from pipelines.output.names import MANIFEST, PLAN, TOKENIZER, Plan, json_bytes, read_plan
 from pipelines.output.state import complete
 from pipelines.progress import NoProgress
-from pipelines.run import check_job, options
+from pipelines.run import options
 from pipelines.settings import CountSettings, DriftSettings, WatchSettings
 from pipelines.storage import join
+from pipelines.submission.workers import workers_of
 from pipelines.summaries import WatchSummary
 from pipelines.watch.arrivals import Arrivals
 from pipelines.watch.counting import Counting
 from pipelines.watch.encoding import Encoding, settled_columns
 from pipelines.watch.folding import clean
-from pipelines.watch.keeper import Keeper, run_until_stopped
-from pipelines.watch.transform import add_watching
+from pipelines.watch.keeper import Keeper
+from pipelines.watch.loop import take_until_stopped
 from pipelines.watch.work import Task
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def watch_encode(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        options(execution)
+        _use_here(execution)
         loaded = load_tokenizer(tokenizer)
         encoding = in_tokens(encoding, loaded.special_tokens, loaded.roles)
         check_tokens(loaded, encoding)
@@ -101,8 +102,6 @@ def watch_encode(
             progress.log(f"encode: {tokenizer}: not applied: {what}")
         if drift.baseline is not None:
             _check_baseline(drift.baseline, loaded)
-        reads = [places.root, *([] if drift.baseline is None else [drift.baseline])]
-        check_job(execution, progress, reads=reads, writes=directory)
         with locked(directory):
             then = None if output.overwrite else _columns_then(directory)
             first = [] if then is not None or not encoding.keep else _complete(places, watch)
@@ -165,13 +164,12 @@ def watch_count(
     began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
-        options(execution)
+        _use_here(execution)
         if runs is not None:
             pretokens = runs.pretokens(pretokens)
         job = count_job(pretokens, output, settings, runs=None if runs is None else runs.found)
         output = replace(output, directory=job.directory)
         places = Places.of(inputs.patterns, output=job.directory, format_=inputs.format)
-        check_job(execution, progress, reads=[places.root], writes=job.directory)
         handler = Counting(
             job=job,
             reading=Reading.of(inputs, job.directory),
@@ -182,6 +180,15 @@ def watch_count(
             decides = {**job.settings, **handler.reading.options.to_json()}
             _prepare(task, decides, output, reads=[] if runs is None else [runs.path])
             return _watch(task, execution, Keeper(task, progress), began)
+
+
+def _use_here(execution: Execution) -> None:
+    """Reach stores as the execution says, and refuse another runner than the local one."""
+    if workers_of(options(execution)).kind != "local":
+        raise ConfigError(
+            f"`runner` {execution.runner}: a watch takes files in this process: leave it out, or "
+            "stream in a pipeline of your own (docs/beam.md, Streams)"
+        )
 
 
 def _task(handler: Handler, inputs: InputSettings, places: Places, settings: WatchSettings) -> Task:
@@ -257,12 +264,7 @@ def _watch(task: Task, execution: Execution, keeper: Keeper, began: float) -> Wa
     for place in places.places:
         if not places.look(place).files:
             keeper.progress.log(f"no file matches {place.pattern!r} yet: waiting, Ctrl-C ends it")
-    threads = execution.worker_count
-    stopped = run_until_stopped(
-        lambda pipeline, failures: add_watching(pipeline, task, failures, threads=threads),
-        execution=execution,
-        keeper=keeper,
-    )
+    stopped = take_until_stopped(task, keeper, threads=execution.worker_count)
     keeper.look(last=True)
     directory = handler.directory
     taken = standing(read_folded(directory).taken, read_log(directory)).taken.values()

@@ -1,46 +1,34 @@
-"""What the process that started a watch does beside it: tell, fold, measure, and end it."""
+"""What a watch does beside taking files: tell, fold, measure, and say when it ends."""
 
 from __future__ import annotations
 
 import itertools
 import logging
-import threading
 import time
 from typing import TYPE_CHECKING
 
-from pipelines import storage
 from pipelines.corpus.reading import described, too_many
 from pipelines.errors import RecordError
-from pipelines.failures import error_in
-from pipelines.interrupts import unhurried
 from pipelines.output.directory import plan_of_run
 from pipelines.output.entries import keyed_files, read_folded, read_log, standing
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import many, size_text
-from pipelines.run import Until, run
 from pipelines.watch.arrivals import Arrivals
 from pipelines.watch.folding import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import apache_beam as beam
-
     from pipelines.drift import Series
-    from pipelines.failures import Failures
     from pipelines.output.entries import Entry, Taken
     from pipelines.progress import Progress
-    from pipelines.settings import Execution
     from pipelines.watch.work import Task
 
 _LOGGER = logging.getLogger(__name__)
-_POLL = 1.0
 _NAMED = 20  # files in one warning
 _AGAIN = 30.0  # seconds from one fold to the next that has no other reason than replaced parts
 
 
 class Keeper:
-    """Looks at the log again and again, in a thread of its own, until it is told to stop.
+    """Looks at the log again and again.
 
     Args:
         task: of the workers.
@@ -49,12 +37,10 @@ class Keeper:
 
     Attributes:
         new: inputs that were taken since the job began.
-        error: that ended the thread.
     """
 
     def __init__(self, task: Task, progress: Progress, series: Series | None = None) -> None:
         self.progress = progress
-        self.error: Exception | None = None
         self.new = 0
         self._handler, self._places, self._settings = task.handler, task.places, task.settings
         self._directory, self._run = task.handler.directory, task.run
@@ -67,7 +53,7 @@ class Keeper:
         self._taken: dict[str, Taken] = {}
         self._next_fold = 0.0
         self._is_folded = False
-        self._idle_since = time.monotonic()
+        self._began = self._idle_since = time.monotonic()
         self._listing: object = None
 
     def begin(self) -> None:
@@ -89,26 +75,12 @@ class Keeper:
             told = described(bad, self._directory, letters)
             raise RecordError(too_many(told, self._max_failures))
 
-    def run(self, stopping: threading.Event, stop: Callable[[], object]) -> None:
-        """Look again and again until the event is set; ``stop`` ends the job."""
-        began = next_look = time.monotonic()
-        poll = min(_POLL, self._settings.interval)
-        # A store is asked for the log no more often than for files.
-        every = poll if storage.is_local(self._directory) else self._settings.interval
-        try:
-            while not stopping.wait(poll):
-                now = time.monotonic()
-                after, idle = self._settings.stop_after, self._settings.stop_idle
-                if now >= next_look:
-                    next_look = now + every
-                    self.look()
-                    if idle is not None and self._is_idle(idle):
-                        stop()
-                if after is not None and now - began >= after:
-                    stop()
-        except Exception as error:  # noqa: BLE001 - raised by the thread that waits
-            self.error = error
-            stop()
+    def is_over(self) -> bool:
+        """Whether the time that was given is over, or nothing came for so long."""
+        after, idle = self._settings.stop_after, self._settings.stop_idle
+        if after is not None and time.monotonic() - self._began >= after:
+            return True
+        return idle is not None and self._is_idle(idle)
 
     def look(self, *, last: bool = False) -> None:
         """Look at the log once.
@@ -187,45 +159,3 @@ class Keeper:
         if open_ or listing != self._listing:
             self._idle_since, self._listing = time.monotonic(), listing
         return time.monotonic() - self._idle_since >= idle
-
-
-def run_until_stopped(
-    build: Callable[[beam.Pipeline, Failures], None], *, execution: Execution, keeper: Keeper
-) -> str:
-    """Build a pipeline and run it to its end, or until it is told to stop.
-
-    SIGINT and SIGTERM tell it; a second one is as ever.
-
-    Args:
-        build: adds the transforms to the pipeline.
-        execution: where to run.
-        keeper: looks after the output meanwhile, and may end the job.
-
-    Returns:
-        Why it ended: ``signal``, or what the keeper was asked for.
-
-    Raises:
-        JobError: the error that ended the job.
-    """
-    until = Until()
-    watcher = threading.Thread(target=keeper.run, args=(until.stopping, until.stop), daemon=True)
-
-    def begin(pipeline: beam.Pipeline, failures: Failures) -> None:
-        build(pipeline, failures)
-        if watcher.ident is None:
-            watcher.start()
-
-    with unhurried():
-        try:
-            run(begin, execution=execution, progress=keeper.progress, name="watch", until=until)
-            ended_itself = not until.stopping.is_set()
-        finally:
-            # Nobody else may write to the directory before the keeper has ended.
-            until.stopping.set()
-            if watcher.ident is not None:
-                watcher.join()
-    if keeper.error is not None:
-        raise error_in(keeper.error) from keeper.error
-    if until.signalled:
-        return "signal"
-    return "end" if ended_itself else "asked"

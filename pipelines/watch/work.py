@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -22,7 +21,6 @@ from pipelines.corpus.inputs import Listed, input_file
 from pipelines.corpus.reading import dead_letter, dead_letters_of, too_many
 from pipelines.corpus.splits import plan_splits, whole_file
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.metrics import counters_kept
 from pipelines.output.directory import plan_of_run
 from pipelines.output.entries import (
     Entry,
@@ -200,12 +198,8 @@ class Work:
             return False
         return file.path not in self._busy and self.arrivals.is_complete(file)
 
-    def take(self, file: Listed) -> Counter[str] | None:
-        """Make of a file what it is to become, and note it.
-
-        Returns:
-            What is to be added to Beam's counters, in a thread of Beam's; None where nothing was to
-            be done, or what was made of the file does not count.
+    def take(self, file: Listed) -> bool:
+        """Make of a file what it is to become, and note it; False where nothing was to be done.
 
         Raises:
             RecordError: one bad record more than may be set aside.
@@ -214,7 +208,7 @@ class Work:
         """
         with self._lock:
             if file.path in self._busy or self._failures.stopped():
-                return None
+                return False
             self._busy.add(file.path)
         try:
             return self._take(file)
@@ -222,41 +216,40 @@ class Work:
             with self._lock:
                 self._busy.discard(file.path)
 
-    def _take(self, file: Listed) -> Counter[str] | None:
+    def _take(self, file: Listed) -> bool:
         name = self.places.name(file.path)
         known = self.known(name)
         if self._is_as(file, known):
-            return None  # another process was quicker
+            return False  # another process was quicker
         try:
             version = file_version(file.path)
             found = storage.digest(file.path)
         except InputError as error:
             if Listed.at(file.path) is None:
-                return None  # gone again
+                return False  # gone again
             return self._set_aside(file, self._key(name, repr(file.stamp), known), "", error)
         if found.bytes != file.size or not _unchanged(file, version):
-            return None  # somebody writes to it: later
+            return False  # somebody writes to it: later
         if known is not None and known.sha256 == found.sha256:
             self._touched[name] = file.stamp, found.sha256  # no other process needs to know
             self.arrivals.forget(file.path)
-            return None
+            return False
         key = self._key(name, found.sha256, known)
         try:
             asked = self._task.places.format
             source = input_file(file.path, name, file.size, asked, version=version)
-            with counters_kept() as counted:
-                made = self.make(source, key)
+            made = self.make(source, key)
         except (InputError, ConfigError, BpeError) as error:
             if self._failures.stopped() or not _unchanged(file, version):
-                return None
+                return False
             if isinstance(error, RecordError):
                 raise
             return self._set_aside(file, key, found.sha256, error)
         entry = self._entry(file, key, found.sha256, made)
         if not _unchanged(file, version):
             self._discard(entry)
-            return None
-        return self._commit(entry, file, counted)
+            return False
+        return self._commit(entry, file)
 
     def make(self, file: InputFile, key: str) -> Made:
         """Make of a file what it is to become; the names of what is written hold ``key``.
@@ -297,9 +290,7 @@ class Work:
         )
         return Entry(manifest, (taken,))
 
-    def _set_aside(
-        self, file: Listed, key: str, sha256: str, error: Exception
-    ) -> Counter[str] | None:
+    def _set_aside(self, file: Listed, key: str, sha256: str, error: Exception) -> bool:
         """Note a file that cannot be read as a bad record of its own."""
         if not self._task.max_failures:
             raise error
@@ -309,20 +300,20 @@ class Work:
         written = storage.write(join(self.directory, path), dead_letter(bad))
         letters = dead_letters_of(path, records=1, written=written)
         entry = self._entry(file, key, sha256, self._make(key, as_text, (), [letters]))
-        return self._commit(_changed(entry, failed=str(error)), file, Counter())
+        return self._commit(_changed(entry, failed=str(error)), file)
 
     def _discard(self, entry: Entry) -> None:
         """Remove what was made in an attempt that does not count."""
         for file in entry.files:
             storage.remove(join(self.directory, file))
 
-    def _commit(self, entry: Entry, file: Listed, counted: Counter[str]) -> Counter[str] | None:
+    def _commit(self, entry: Entry, file: Listed) -> bool:
         (taken,) = entry.taken
         try:
             before = self.known(taken.name)
             if before is not None and before.sha256 == taken.sha256 != "":
                 self._discard(entry)  # another process was quicker
-                return None
+                return False
             self._check_limit(taken, before)
         except (RecordError, OutputError):
             self._discard(entry)
@@ -334,10 +325,7 @@ class Work:
         with self._lock:
             self._known[taken.name] = taken
         self.arrivals.forget(file.path)
-        if taken.failed is not None:  # nothing was made of it
-            counted = Counter(dead_letters=taken.bad)
-        counted["files_taken"] = 1
-        return counted
+        return True
 
     def _check_limit(self, taken: Taken, before: Taken | None) -> None:
         """Refuse an input with more bad records than may be set aside, in place of one before."""

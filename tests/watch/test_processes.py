@@ -57,7 +57,7 @@ def test_what_another_process_has_taken_is_not_read(
     if moved:
         works.fold()
     (file,) = second.places.find()
-    assert second.take(file) is None
+    assert not second.take(file)
     assert not second.is_wanted(file)
     assert reads.of("a.txt") == 1
     assert works.documents() == 2
@@ -84,12 +84,12 @@ def test_an_attempt_that_is_dropped_takes_nothing_of_others_with_it(works: Works
 
     def slowly(*args: object) -> object:
         made = make(*args)  # type: ignore[arg-type]
-        assert first.take(file) is not None
+        assert first.take(file)
         works.write("a.txt", "it holds something else by now\n")
         return made
 
     second.make = slowly  # type: ignore[assignment,method-assign]
-    assert second.take(file) is None
+    assert not second.take(file)
     assert works.documents() == 2
     assert not works.left()
     take_all(first)
@@ -105,11 +105,11 @@ def test_whoever_comes_second_keeps_what_is_there(works: Works) -> None:
 
     def slowly(*args: object) -> object:
         made = make(*args)  # type: ignore[arg-type]
-        assert first.take(file) is not None
+        assert first.take(file)
         return made
 
     second.make = slowly  # type: ignore[assignment,method-assign]
-    assert second.take(file) is None
+    assert not second.take(file)
     assert len(entry_ids(works.out)) == 1
     assert works.documents() == 2
     assert not works.left()
@@ -121,7 +121,7 @@ def test_two_that_write_their_entries_at_once_count_as_one(
     first, second = works.work(), works.work()
     (file,) = first.places.find()
     hook(monkeypatch, work, "write_entry", lambda: take_all(first))
-    assert second.take(file) is not None
+    assert second.take(file)
     assert len(entry_ids(works.out)) == 2
     assert works.documents() == 2
     works.fold()
