@@ -15,7 +15,7 @@ import sys
 from dataclasses import MISSING, dataclass, field, fields
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pipelines.errors import ConfigError
 
@@ -218,15 +218,18 @@ def option(default: Any = MISSING, /, **declaration: Any) -> Any:
 
 def declared(settings: type) -> Mapping[str, Option]:
     """The options that a settings class declares, by field; its ``_GROUP`` is theirs."""
+    own = [one for one in fields(settings) if _NAME in one.metadata]
+    # Of these alone: types of other fields may be imported for checkers only.
+    annotated = type("Options", (), {"__annotations__": {one.name: one.type for one in own}})
+    types = get_type_hints(annotated, vars(sys.modules[settings.__module__]))
     found = {}
-    for one in fields(settings):
-        if _NAME in one.metadata:
-            said = _of_type(eval(str(one.type), vars(sys.modules[settings.__module__])))  # noqa: S307 - ours
-            said |= {"group": getattr(settings, "_GROUP", "Options"), "name": one.name}
-            said |= one.metadata[_NAME]
-            required = one.default is MISSING
-            default = None if required else one.default
-            found[one.name] = Option(**said, field=one.name, default=default, required=required)
+    for one in own:
+        said = _of_type(types[one.name])
+        said |= {"group": getattr(settings, "_GROUP", "Options"), "name": one.name}
+        said |= one.metadata[_NAME]
+        required = one.default is MISSING
+        default = None if required else one.default
+        found[one.name] = Option(**said, field=one.name, default=default, required=required)
     return found
 
 
