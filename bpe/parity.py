@@ -11,9 +11,6 @@ import operator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from bpe._native import ParityTrainer
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
@@ -24,8 +21,6 @@ from bpe.training_report import Parity, ParityGroup, TrainedMerge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from typing_extensions import Buffer
 
     from bpe.training_report import Training
 
@@ -303,8 +298,10 @@ def _report(
 ) -> Training:
     """The report of all groups, from that of the first."""
     trainers = [run.trainer for run in groups]
-    counts = _sums([trainer.count() for trainer in trainers])
-    tokens_left = _sums([trainer.tokens_left() for trainer in trainers])
+    sums = [
+        (sum(count for *_, count, _ in same), sum(left for *_, left in same))
+        for same in zip(*(trainer.merges() for trainer in trainers), strict=True)
+    ]
     choosers = [*trainers, *([pooled.trainer] if pooled else [])]
     tied = {number for one in choosers for number in memoryview(one.tied()).cast("I")}
     affected = [one.first_affected for one in choosers if one.first_affected is not None]
@@ -319,7 +316,7 @@ def _report(
         training,
         merges=tuple(
             TrainedMerge(merge.left, merge.right, count, left)
-            for merge, count, left in zip(training.merges, counts, tokens_left, strict=True)
+            for merge, (count, left) in zip(training.merges, sums, strict=True)
         ),
         initial_tokens=sum(trainer.initial_tokens for trainer in trainers),
         initial_words=sum(run.word_count for run in groups),
@@ -329,16 +326,6 @@ def _report(
         counts={**groups[0].counts}
         | {name: sum(_whole(run.counts[name]) for run in groups) for name in _TOTALS},
     )
-
-
-def _sums(columns: Sequence[Buffer]) -> list[int]:
-    """The sums of int64 columns, row by row."""
-    arrays = (
-        pa.Array.from_buffers(pa.int64(), len(memoryview(one)) // 8, [None, pa.py_buffer(one)])
-        for one in columns
-    )
-    sums: list[int] = functools.reduce(pc.add, arrays).to_pylist()
-    return sums
 
 
 def _whole(value: object) -> int:

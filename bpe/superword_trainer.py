@@ -28,6 +28,7 @@ from bpe.training_report import Extended, SuperwordTraining, TrainedMerge, Train
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from bpe._native import MergeRow
     from bpe.counts import CutRuns
     from bpe.counts.pruning import Pruned
 
@@ -426,23 +427,20 @@ class _Phase:
                 (self.ids[name(left)], self.ids[name(right)], self.ids[name(result)])
                 for left, right, result in merges[: training.first_rank + last.merges]
             ]
-        columns = (self.trainer.left(), self.trainer.right(), self.trainer.token())
-        triples = list(zip(*(memoryview(column).cast("I") for column in columns), strict=True))
+        learnt = self.trainer.merges()
         of = [self.ids.get(string, -1) for string in self.strings]  # -1: dropped, so in no merge
-        superwords = [(of[left], of[right], of[token]) for left, right, token in triples]
+        superwords = [(of[left], of[right], of[token]) for left, right, token, *_ in learnt]
         changes = {
             "tokens": self.tokens,
             "merges": merges,
             "superwords": superwords,
-            "training": replace(training, superwords=self._report(triples)),
+            "training": replace(training, superwords=self._report(learnt)),
         }
         return Tokenizer(**{**self.tokenizer.__getstate__(), **changes})
 
-    def _report(self, triples: Sequence[tuple[int, int, int]]) -> SuperwordTraining:
-        counts = memoryview(self.trainer.count()).cast("q")
-        tokens_left = memoryview(self.trainer.tokens_left()).cast("q")
+    def _report(self, merges: Sequence[MergeRow]) -> SuperwordTraining:
         full = len(self.ids) >= self.most
-        affected = self._affected(triples)
+        affected = self._affected(merges)
 
         def with_affected(lost: Pruned | CutRuns | None) -> dict[str, int | None] | None:
             return None if lost is None else {**asdict(lost), "first_affected_merge": affected}
@@ -459,13 +457,11 @@ class _Phase:
             tied=tuple(memoryview(self.trainer.tied()).cast("I")),
             merges=tuple(
                 TrainedMerge(self.strings[left], self.strings[right], count, length)
-                for (left, right, _), count, length in zip(
-                    triples, counts, tokens_left, strict=True
-                )
+                for left, right, _, count, length in merges
             ),
         )
 
-    def _affected(self, triples: Sequence[tuple[int, int, int]]) -> int | None:
+    def _affected(self, merges: Sequence[MergeRow]) -> int | None:
         """The first superword that could be another one, had nothing been dropped or cut.
 
         `Pruned.max_pair` and `CutRuns.max_pair` are of pairs of tokens of words. They bound pairs
@@ -476,24 +472,23 @@ class _Phase:
         the string of an older symbol can end this (`a` `bc` behind `ab` `c`). The counts that it
         was chosen by are still bounded; those after it are not.
         """
-        counts = memoryview(self.trainer.count()).cast("q")
         affected = self.trainer.first_affected
-        ambiguous = self._first_ambiguous(triples) if _uncertain(self.prune, self.cut) else None
+        ambiguous = self._first_ambiguous(merges) if _uncertain(self.prune, self.cut) else None
         if affected is None and self._could_go_on(bounded=ambiguous is None):
             affected = self.trainer.merge_count
         if ambiguous is not None and ambiguous + 1 < self.trainer.merge_count:
             affected = ambiguous + 1 if affected is None else min(affected, ambiguous + 1)
         if self.cut is not None:  # then its own count may be too high
-            for number, count in enumerate(counts[:affected]):
+            for number, count in enumerate(count for *_, count, _ in merges[:affected]):
                 if not self._is_enough(count - self.cut.max_pair):
                     return number
         return affected
 
-    def _first_ambiguous(self, triples: Sequence[tuple[int, int, int]]) -> int | None:
+    def _first_ambiguous(self, merges: Sequence[MergeRow]) -> int | None:
         """The first merge whose symbol, made before, begins or ends with another token since."""
         repeated = set(memoryview(self.trainer.repeated()).cast("I"))
         ends: dict[int, tuple[int, int]] = {}  # of merged symbols: their first and last tokens
-        for number, (left, right, symbol) in enumerate(triples):
+        for number, (left, right, symbol, *_) in enumerate(merges):
             both = ends.get(left, (left,))[0], ends.get(right, (right,))[-1]
             if number in repeated and both != ends.get(symbol, (symbol, symbol)):
                 return number

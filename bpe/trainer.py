@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from bpe._native import MergeRow
     from bpe.counts.pruning import Pruned
 
 
@@ -451,38 +452,31 @@ class Run:
         if alphabet_ids is None:
             alphabet_ids, behind = range(last, last + len(symbols)), symbols
         ids = [*alphabet_ids, *range(first, last)]
-        columns = (trainer.left(), trainer.right(), trainer.token())
-        triples = list(zip(*(memoryview(column).cast("I") for column in columns), strict=True))
+        rows = trainer.merges()
         merges = (
             []
             if isinstance(self.settings.model, WordPiece)
-            else [(ids[left], ids[right], ids[token]) for left, right, token in triples]
+            else [(ids[left], ids[right], ids[token]) for left, right, token, *_ in rows]
         )
         changes = {
             "tokens": [*parts["tokens"], *learnt, *behind],
             "merges": [*parts["merges"], *merges],
-            "training": self._report(strings, triples),
+            "training": self._report(strings, rows),
         }
         return Tokenizer(**{**parts, **changes})
 
-    def _report(
-        self, strings: Sequence[bytes], triples: Sequence[tuple[int, int, int]]
-    ) -> Training:
+    def _report(self, strings: Sequence[bytes], merges: Sequence[MergeRow]) -> Training:
         trainer = self.trainer
         stopped: Stopped = "no pair left"
         if trainer.vocabulary_full:
             stopped = "vocabulary full"
         elif trainer.merge_count == self.settings.max_merges:
             stopped = "merge limit"
-        counts = memoryview(trainer.count()).cast("q")
-        tokens_left = memoryview(trainer.tokens_left()).cast("q")
         ties = self.settings.ties
         return Training(
             merges=tuple(
                 TrainedMerge(strings[left], strings[right], count, length)
-                for (left, right, _), count, length in zip(
-                    triples, counts, tokens_left, strict=True
-                )
+                for left, right, _, count, length in merges
             ),
             initial_tokens=trainer.initial_tokens,
             initial_words=self.word_count,
@@ -497,7 +491,7 @@ class Run:
                 WholeWord(strings[symbol], count, merges_before)
                 for symbol, count, merges_before in trainer.whole_tokens()
             ),
-            pruned=self._pruned(stopped, [strings[token] for *_, token in triples]),
+            pruned=self._pruned(stopped, [strings[token] for _, _, token, *_ in merges]),
             counts=self.counts,
         )
 

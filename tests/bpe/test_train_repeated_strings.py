@@ -64,15 +64,9 @@ def engine(
         if not trainer.step(1):
             break
     tokens = trainer.tokens()
-    columns = (
-        memoryview(trainer.left()).cast("I"),
-        memoryview(trainer.right()).cast("I"),
-        memoryview(trainer.count()).cast("q"),
-        memoryview(trainer.tokens_left()).cast("q"),
-    )
     steps = [
         TrainedMerge(tokens[left], tokens[right], count, tokens_left)
-        for left, right, count, tokens_left in zip(*columns, strict=True)
+        for left, right, _, count, tokens_left in trainer.merges()
     ]
     return Result(steps, tokens)
 

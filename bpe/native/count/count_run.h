@@ -36,7 +36,6 @@ struct SortKey {
   static constexpr size_t kPrefix = 15;
   static constexpr uint8_t kLong = 255;
 
-  SortKey(uint64_t high, uint64_t low) : high(high), low(low) {}
   explicit SortKey(Bytes key) {
     uint8_t padded[16] = {};
     std::memcpy(padded, key.data(), std::min(key.size(), kPrefix));
@@ -96,7 +95,7 @@ struct RunColumns {
     }
   }
 
-  void add(Bytes key, int64_t count, const Place* first) {
+  void add(Bytes key, int64_t count, const std::optional<Place>& first) {
     data.insert(data.end(), key.begin(), key.end());
     offsets.push_back(static_cast<int64_t>(data.size()));
     counts.push_back(count);
@@ -135,7 +134,11 @@ class CountRun {
     return {data_.data() + begin, static_cast<size_t>(number(offsets_, row + 1) - begin)};
   }
   int64_t count(size_t row) const { return number(counts_, row); }
-  Place first(size_t row) const { return {number(*documents_, row), number(*positions_, row)}; }
+  // Nothing where order is not tracked.
+  std::optional<Place> first(size_t row) const {
+    if (!ordered()) return std::nullopt;
+    return Place{number(*documents_, row), number(*positions_, row)};
+  }
 
   // Throws std::invalid_argument on the first row that breaks what a run promises.
   void check() const {
@@ -148,7 +151,7 @@ class CountRun {
       };
       if (bytes.empty()) fail("a pre-token is never empty");
       if (count(row) < 1) fail("count " + std::to_string(count(row)) + " is not positive");
-      if (ordered() && (first(row).document < 0 || first(row).position < 0))
+      if (const auto place = first(row); place && (place->document < 0 || place->position < 0))
         fail("the place where it was first seen is negative");
       const SortKey sort_key(bytes);
       if (last) {
@@ -174,9 +177,7 @@ class CountRun {
     std::vector<RunColumns> columns(shards);
     for (size_t row = 0; row < rows_; ++row) {
       const Bytes bytes = key(row);
-      const Place place = ordered() ? first(row) : Place{};
-      columns[stable_hash(bytes.data(), bytes.size()) % shards].add(bytes, count(row),
-                                                                    ordered() ? &place : nullptr);
+      columns[stable_hash(bytes.data(), bytes.size()) % shards].add(bytes, count(row), first(row));
     }
     std::vector<std::shared_ptr<CountRun>> runs;
     runs.reserve(shards);
@@ -242,12 +243,10 @@ struct Losses {
 inline std::shared_ptr<CountRun> pruned(const CountRun& run, int64_t below, Losses& losses) {
   RunColumns kept;
   for (size_t row = 0; row < run.size(); ++row) {
-    if (run.count(row) < below) {
+    if (run.count(row) < below)
       losses.add(run.key(row), run.count(row));
-    } else {
-      const Place place = run.ordered() ? run.first(row) : Place{};
-      kept.add(run.key(row), run.count(row), run.ordered() ? &place : nullptr);
-    }
+    else
+      kept.add(run.key(row), run.count(row), run.first(row));
   }
   return std::make_shared<CountRun>(std::move(kept), run.ordered());
 }
@@ -332,13 +331,13 @@ inline std::shared_ptr<CountRun> merge_runs(const CountRuns& runs) {
     const Bytes key = cursors.key();
     const SortKey sort_key = cursors.sort_key();
     int64_t count = cursors.run().count(cursors.row());
-    Place first = ordered ? cursors.run().first(cursors.row()) : Place{};
+    std::optional<Place> first = cursors.run().first(cursors.row());
     for (cursors.advance(); cursors.at(sort_key, key); cursors.advance()) {
       if (__builtin_add_overflow(count, cursors.run().count(cursors.row()), &count))
         throw std::overflow_error("the count of pre-token " + printable(key) + " passes 2^63 - 1");
-      if (ordered) first = std::min(first, cursors.run().first(cursors.row()));
+      first = std::min(first, cursors.run().first(cursors.row()));
     }
-    merged.add(key, count, ordered ? &first : nullptr);
+    merged.add(key, count, first);
   }
   return std::make_shared<CountRun>(std::move(merged), ordered);
 }

@@ -102,7 +102,7 @@ class CountTable {
       if (entry.is_free()) continue;
       uint8_t inlined[16];
       const Bytes key = bytes(entry, inlined);
-      rows[stable_hash(key.data(), key.size()) % shards].push_back({sort_key(entry), slot});
+      rows[stable_hash(key.data(), key.size()) % shards].push_back({SortKey(key), slot});
     }
     CountRuns runs;
     runs.reserve(shards);
@@ -171,11 +171,6 @@ class CountTable {
     return {inlined, entry.size()};
   }
 
-  static SortKey sort_key(const Entry& entry) {
-    if (entry.is_long()) return SortKey(Bytes{entry.data(), entry.size()});
-    return SortKey(__builtin_bswap64(entry.low), __builtin_bswap64(entry.high));
-  }
-
   std::shared_ptr<CountRun> sorted_run(std::vector<Row>& rows) const {
     size_t size = 0;
     for (const Row& row : rows) size += entries_[row.slot].size();
@@ -190,7 +185,7 @@ class CountTable {
     uint8_t inlined[16];
     for (const Row& row : rows)
       columns.add(bytes(entries_[row.slot], inlined), entries_[row.slot].count,
-                  ordered_ ? &places_[row.slot] : nullptr);
+                  ordered_ ? std::optional(places_[row.slot]) : std::nullopt);
     return std::make_shared<CountRun>(std::move(columns), ordered_);
   }
 

@@ -80,8 +80,6 @@ class Characters {
   }
 
  private:
-  static constexpr size_t kCodePoints = 0x110000;
-
   // Neighbouring bytes: those beyond ASCII by their low six bits (so that a byte that leads a
   // character, and one that continues it, are one), then ASCII, then the space.
   static constexpr size_t kAscii = 64, kSpace = 65, kNeighbours = 66;

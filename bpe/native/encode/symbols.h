@@ -84,8 +84,6 @@ class Symbols {
   }
 
  private:
-  static constexpr size_t kCodePoints = 0x110000;
-
   void add_character(Bytes token, uint32_t id) {
     const Decoded step = decode_utf8(token.data(), token.data() + token.size());
     if (step.code_point != kMalformed && step.size == token.size())

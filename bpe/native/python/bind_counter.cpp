@@ -59,8 +59,8 @@ std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& off
   columns.reserve(rows, bytes, documents.has_value());
   const std::span<const int64_t> document = document_view.span(), position = position_view.span();
   for (size_t row = 0; row < rows; ++row) {
-    const Place place = documents ? Place{document[row], position[row]} : Place{};
-    columns.add(keys[row], count_view[row], documents ? &place : nullptr);
+    columns.add(keys[row], count_view[row],
+                documents ? std::optional(Place{document[row], position[row]}) : std::nullopt);
   }
   auto run = std::make_shared<CountRun>(std::move(columns), documents.has_value());
   run->check();

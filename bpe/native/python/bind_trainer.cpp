@@ -186,13 +186,12 @@ std::unique_ptr<ParityTrainer> make_parity_trainer(std::vector<Trainer*> groups,
       ParityOptions{global_merges, window, alpha, std::move(ratios)});
 }
 
-// One column of the merges as an array of T.
-template <typename T, typename Get>
-Buffer column(const Trainer& trainer, Get&& get) {
-  std::vector<T> values;
-  values.reserve(trainer.merges().size());
-  for (const Merge& merge : trainer.merges()) values.push_back(get(merge));
-  return Buffer(std::move(values));
+py::list merges(const Trainer& trainer) {
+  py::list rows;
+  for (const Merge& merge : trainer.merges())
+    rows.append(py::make_tuple(merge.pair.left, merge.pair.right, merge.token, merge.count,
+                               merge.tokens_left));
+  return rows;
 }
 
 }  // namespace
@@ -231,26 +230,7 @@ void bind_trainer(py::module_& module) {
       .def("tied", [](const Trainer& t) { return Buffer(t.tied()); })
       .def("repeated", [](const Trainer& t) { return Buffer(t.repeated()); })
       .def("whole_tokens", &whole_tokens)
-      .def("left",
-           [](const Trainer& t) {
-             return column<uint32_t>(t, [](const Merge& merge) { return merge.pair.left; });
-           })
-      .def("right",
-           [](const Trainer& t) {
-             return column<uint32_t>(t, [](const Merge& merge) { return merge.pair.right; });
-           })
-      .def("token",
-           [](const Trainer& t) {
-             return column<uint32_t>(t, [](const Merge& merge) { return merge.token; });
-           })
-      .def("count",
-           [](const Trainer& t) {
-             return column<int64_t>(t, [](const Merge& merge) { return merge.count; });
-           })
-      .def("tokens_left",
-           [](const Trainer& t) {
-             return column<int64_t>(t, [](const Merge& merge) { return merge.tokens_left; });
-           })
+      .def("merges", &merges)
       .def("tokens", [](const Trainer& t) {
         std::vector<py::bytes> tokens;
         for (const std::string& token : t.tokens()) tokens.emplace_back(token);

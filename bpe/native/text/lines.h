@@ -67,22 +67,6 @@ inline bool code_unit(const uint8_t* p, const uint8_t* end, uint32_t& unit) {
   return true;
 }
 
-inline void append_utf8(std::vector<uint8_t>& out, uint32_t code_point) {
-  const auto tail = [&](int shift) {
-    return static_cast<uint8_t>(0x80 | ((code_point >> shift) & 0x3F));
-  };
-  if (code_point < 0x80) {
-    out.push_back(static_cast<uint8_t>(code_point));
-  } else if (code_point < 0x800) {
-    out.insert(out.end(), {static_cast<uint8_t>(0xC0 | code_point >> 6), tail(0)});
-  } else if (code_point < 0x10000) {
-    out.insert(out.end(), {static_cast<uint8_t>(0xE0 | code_point >> 12), tail(6), tail(0)});
-  } else {
-    out.insert(out.end(),
-               {static_cast<uint8_t>(0xF0 | code_point >> 18), tail(12), tail(6), tail(0)});
-  }
-}
-
 // Appends what the inside of a JSON string stands for. Its escapes are valid, its surrogates
 // paired. (The result is never longer than the string was.)
 inline void append_unescaped(std::vector<uint8_t>& out, const uint8_t* p, const uint8_t* end) {
@@ -116,7 +100,8 @@ inline void append_unescaped(std::vector<uint8_t>& out, const uint8_t* p, const 
           unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
           p += 6;
         }
-        append_utf8(out, unit);
+        std::array<uint8_t, 4> bytes;
+        out.insert(out.end(), bytes.data(), write_utf8(unit, bytes.data()));
         break;
       }
       default:  // the quote, the backslash, the slash

@@ -52,28 +52,6 @@ struct Texts {
   std::vector<int64_t> offsets{0};
 };
 
-inline uint8_t* write_utf8(uint32_t code_point, uint8_t* out) {
-  const auto tail = [&](int shift) {
-    return static_cast<uint8_t>(0x80 | (code_point >> shift & 0x3F));
-  };
-  if (code_point < 0x80) {
-    *out++ = static_cast<uint8_t>(code_point);
-  } else if (code_point < 0x800) {
-    *out++ = static_cast<uint8_t>(0xC0 | code_point >> 6);
-    *out++ = tail(0);
-  } else if (code_point < 0x10000) {
-    *out++ = static_cast<uint8_t>(0xE0 | code_point >> 12);
-    *out++ = tail(6);
-    *out++ = tail(0);
-  } else {
-    *out++ = static_cast<uint8_t>(0xF0 | code_point >> 18);
-    *out++ = tail(12);
-    *out++ = tail(6);
-    *out++ = tail(0);
-  }
-  return out;
-}
-
 inline uint8_t ascii_lowercase(uint8_t byte) {
   return static_cast<uint8_t>(byte + (static_cast<uint8_t>(byte - 'A') < 26 ? 0x20 : 0));
 }

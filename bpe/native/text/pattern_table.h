@@ -22,8 +22,6 @@ namespace bpe {
 // later match is the one that backtracking prefers, or the state would not lead to it.
 class PatternTable {
  public:
-  static constexpr size_t kCodePoints = 0x110000;
-
   // symbols: of each code point; a malformed byte b has that of U+DC00 + b. steps: for each state
   // and symbol, twice the number of the next state, plus 1 if a match ends before the character;
   // state 0 is the end of all matching, state 1 the beginning. The last symbol is the end of the

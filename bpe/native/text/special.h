@@ -37,12 +37,10 @@ class SpecialMatcher {
   // repeated token.
   explicit SpecialMatcher(std::vector<std::string> tokens, std::vector<uint8_t> flags = {})
       : tokens_(std::move(tokens)), flags_(std::move(flags)) {
-    if (!flags_.empty() && flags_.size() != tokens_.size())
+    if (flags_.empty()) flags_.resize(tokens_.size());
+    if (flags_.size() != tokens_.size())
       throw std::invalid_argument("special tokens need one number of flags each");
     divide();
-    constexpr uint8_t changing = kLeftStrip | kRightStrip | kSingleWord;
-    is_plain_ = std::none_of(flags_.begin(), flags_.end(),
-                             [](uint8_t flags) { return (flags & changing) != 0; });
     build_trie();
     build_failures();
   }
@@ -87,24 +85,11 @@ class SpecialMatcher {
     later_ = std::make_shared<const SpecialMatcher>(std::move(tokens[1]), std::move(flags[1]));
   }
 
-  template <class OnText, class OnToken>
-  void cut_once(const uint8_t* p, const uint8_t* end, OnText&& on_text, OnToken&& on_token) const {
-    if (!is_plain_) return cut_by_flags(p, end, on_text, on_token);
-    while (p != end) {
-      size_t which = 0;
-      const uint8_t* const token = find(p, end, which);
-      if (token != p) on_text(p, token);
-      if (token == end) return;
-      p = token + tokens_[which].size();
-      on_token(which, token, p);
-    }
-  }
-
   // As find_matches of Hugging Face's added_vocabulary.rs. A token that begins in the whitespace
   // that the one before has taken is found too, and text goes on behind it.
   template <class OnText, class OnToken>
-  void cut_by_flags(const uint8_t* const text, const uint8_t* end, OnText&& on_text,
-                    OnToken&& on_token) const {
+  void cut_once(const uint8_t* const text, const uint8_t* end, OnText&& on_text,
+                OnToken&& on_token) const {
     const uint8_t* rest = text;    // what is left begins here
     const uint8_t* spaces = text;  // the whitespace that was last taken to the right ends here
     for (const uint8_t* p = text; p != end;) {
@@ -270,7 +255,6 @@ class SpecialMatcher {
 
   std::vector<std::string> tokens_;
   std::vector<uint8_t> flags_;
-  bool is_plain_ = true;  // no flags change what is found
   std::vector<Node> nodes_;
   std::array<uint32_t, 256> from_root_;
   // The tokens that are searched for later, if there are others, and the numbers of both.

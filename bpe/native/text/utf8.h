@@ -13,6 +13,7 @@ struct Decoded {
   uint32_t size;
 };
 
+inline constexpr size_t kCodePoints = 0x110000;
 inline constexpr uint32_t kMalformed = 0xFFFFFFFF;
 
 // Decodes what starts at p (p < end). Overlong forms, surrogates, values above U+10FFFF, lone
@@ -40,6 +41,29 @@ inline Decoded decode_utf8(const uint8_t* p, const uint8_t* end) {
       (lead & 0x07) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3Fu);
   if (value < 0x10000 || value > 0x10FFFF) return malformed;
   return {value, 4};
+}
+
+// Writes a code point and returns the end of it.
+inline uint8_t* write_utf8(uint32_t code_point, uint8_t* out) {
+  const auto tail = [&](int shift) {
+    return static_cast<uint8_t>(0x80 | (code_point >> shift & 0x3F));
+  };
+  if (code_point < 0x80) {
+    *out++ = static_cast<uint8_t>(code_point);
+  } else if (code_point < 0x800) {
+    *out++ = static_cast<uint8_t>(0xC0 | code_point >> 6);
+    *out++ = tail(0);
+  } else if (code_point < 0x10000) {
+    *out++ = static_cast<uint8_t>(0xE0 | code_point >> 12);
+    *out++ = tail(6);
+    *out++ = tail(0);
+  } else {
+    *out++ = static_cast<uint8_t>(0xF0 | code_point >> 18);
+    *out++ = tail(12);
+    *out++ = tail(6);
+    *out++ = tail(0);
+  }
+  return out;
 }
 
 // Whether [p, end) is well-formed as a whole.

@@ -33,21 +33,19 @@ struct WordColumn {
         throw std::invalid_argument("word " + std::to_string(word) + " lies outside the data");
   }
 
-  // Calls visit(code point, whether it is the first of its word) for each character of a word;
-  // false where the word is not UTF-8.
+  // Calls visit(character, whether it is the first of its word) for each character of a word; false
+  // where the word is not UTF-8.
   template <typename Visit>
   bool each_character(size_t word, Visit&& visit) const {
     for (const uint8_t* p = begin(word); p != end(word);) {
       const Decoded step = decode_utf8(p, end(word));
       if (step.code_point == kMalformed) return false;
-      visit(step.code_point, p == begin(word));
+      visit(step, p == begin(word));
       p += step.size;
     }
     return true;
   }
 };
-
-inline constexpr size_t kCodePoints = 0x110000;
 
 // The characters that words begin with, and those that stand behind others; each ascending.
 struct WordCharacters {
@@ -62,9 +60,10 @@ inline WordCharacters characters_of(const WordColumn& words) {
   WordCharacters found;
   std::vector<bool> first(kCodePoints), rest(kCodePoints);
   for (size_t word = 0; word < words.words(); ++word) {
-    const bool well_formed = words.each_character(word, [&](uint32_t code_point, bool is_first) {
-      (is_first ? first : rest)[code_point] = true;
-    });
+    const bool well_formed =
+        words.each_character(word, [&](const Decoded& character, bool is_first) {
+          (is_first ? first : rest)[character.code_point] = true;
+        });
     if (!well_formed) {
       found.malformed = word;
       return found;
@@ -89,9 +88,9 @@ inline CharacterCounts count_characters(const WordColumn& words, std::span<const
   unsigned __int128 total = 0;
   for (size_t word = 0; word < words.words(); ++word) {
     const auto count = static_cast<uint64_t>(counts[word]);
-    words.each_character(word, [&](uint32_t code_point, bool) {
+    words.each_character(word, [&](const Decoded& character, bool) {
       total += count;
-      occurrences[code_point] += count;
+      occurrences[character.code_point] += count;
     });
     if (total > uint64_t{1} << 62)
       throw std::overflow_error(
@@ -140,23 +139,24 @@ class CharacterSymbols {
       if (!symbols.empty()) on_part(symbols);
       symbols.clear();
     };
-    const bool well_formed = words.each_character(word, [&](uint32_t code_point, bool is_first) {
-      const uint32_t symbol = (is_first ? first_ : rest_)[code_point];
-      if (symbol != kNone) {
-        symbols.push_back(symbol);
-        behind_unknown = false;
-        return;
-      }
-      if (uncovered == Uncovered::refused)
-        throw std::invalid_argument("word " + std::to_string(word) +
-                                    " has a character without a symbol");
-      end_part();
-      if (uncovered == Uncovered::bytes)
-        tokens += utf8_size(code_point);
-      else if (uncovered == Uncovered::unknown || !behind_unknown)
-        ++tokens;
-      behind_unknown = true;
-    });
+    const bool well_formed =
+        words.each_character(word, [&](const Decoded& character, bool is_first) {
+          const uint32_t symbol = (is_first ? first_ : rest_)[character.code_point];
+          if (symbol != kNone) {
+            symbols.push_back(symbol);
+            behind_unknown = false;
+            return;
+          }
+          if (uncovered == Uncovered::refused)
+            throw std::invalid_argument("word " + std::to_string(word) +
+                                        " has a character without a symbol");
+          end_part();
+          if (uncovered == Uncovered::bytes)
+            tokens += character.size;
+          else if (uncovered == Uncovered::unknown || !behind_unknown)
+            ++tokens;
+          behind_unknown = true;
+        });
     if (!well_formed) throw std::invalid_argument("word " + std::to_string(word) + " is not UTF-8");
     if (end_ != kNone) symbols.push_back(end_);
     end_part();
@@ -164,10 +164,6 @@ class CharacterSymbols {
   }
 
  private:
-  static size_t utf8_size(uint32_t code_point) {
-    return code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
-  }
-
   static void fill(std::span<const uint32_t> pairs, std::vector<uint32_t>& symbol_of,
                    size_t symbols) {
     if (pairs.size() % 2 != 0) throw std::invalid_argument("characters and symbols are no pairs");
