@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,9 @@ class Superwords {
       }
       uint32_t* const piece = row.data() + kept;
       for (size_t j = begin; j < i; ++j) row[kept++] = row[j] & Marks::kId;
-      kept = static_cast<size_t>(piece - row.data()) + merger.merge(table_, piece, i - begin);
+      const size_t size = i - begin;
+      kept = static_cast<size_t>(piece - row.data()) +
+             (size <= kFew ? merge_few(piece, size) : merger.merge(table_, piece, size));
     }
     return kept;
   }
@@ -100,6 +103,32 @@ class Superwords {
   }
   uint64_t hash_of(uint32_t before, uint32_t behind) const {
     return hash_words((uint64_t{before} << 32) | behind, 0, seeds_);
+  }
+
+  // As Merger::merge. Nearly all pieces have two or three ids, for which its preparations take
+  // longer than the merges.
+  size_t merge_few(uint32_t* ids, size_t size) const {
+    std::array<MergeTable::Merge, kFew> pairs;
+    size_t best = 0;
+    for (size_t i = 0; i + 1 < size; ++i) {
+      pairs[i] = table_.find(ids[i], ids[i + 1]);
+      if (pairs[i].rank < pairs[best].rank) best = i;
+    }
+    while (pairs[best].rank != kNoMerge) {
+      ids[best] = pairs[best].result;
+      --size;
+      for (size_t i = best + 1; i < size; ++i) {
+        ids[i] = ids[i + 1];
+        pairs[i - 1] = pairs[i];
+      }
+      if (size == 1) break;
+      if (best > 0) pairs[best - 1] = table_.find(ids[best - 1], ids[best]);
+      if (best + 1 < size) pairs[best] = table_.find(ids[best], ids[best + 1]);
+      best = 0;
+      for (size_t i = 1; i + 1 < size; ++i)
+        if (pairs[i].rank < pairs[best].rank) best = i;
+    }
+    return size;
   }
 
   void find_alone(const Vocabulary& vocabulary, std::span<const uint32_t> superwords,
@@ -172,6 +201,7 @@ class Superwords {
     return ids.size() - before;
   }
 
+  static constexpr size_t kFew = 8;           // ids of a piece that merge_few() takes
   static constexpr size_t kMostBorders = 64;  // for each merge
   static constexpr size_t kFilterBits = 16;   // for each border
 

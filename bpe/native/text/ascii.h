@@ -17,11 +17,6 @@ namespace bpe {
 // Sets of positions in a block: bit i stands for byte i. All are of 16 bits.
 using Positions = uint32_t;
 
-// The number of positions from `first` on, without a gap, that are in the set.
-inline size_t run_from(Positions set, size_t first) {
-  return static_cast<size_t>(std::countr_one(set >> first));
-}
-
 // In plain arithmetic on words of eight bytes, for any machine (Lamport 1975, "Multiple byte
 // processing with full-word instructions").
 class PortableBlock {

@@ -27,21 +27,20 @@ class Scanner {
   // The next pre-token (never empty); false at the end of the text.
   bool next(const uint8_t*& begin, const uint8_t*& end) {
     at_ = Pattern::begin(at_, end_);
+    if (at_ == end_) return false;
+    begin = at_;
     if constexpr (Pattern::kHasWindow) {
-      if (ends_ == 0 && end_ - at_ >= static_cast<ptrdiff_t>(Window<Block>::kSize)) {
+      if (ends_ == 0) {
         window_ = at_;
         ends_ = look_ahead(at_, end_);
       }
       if (ends_ != 0) {
-        begin = at_;
         end = at_ = window_ + std::countr_zero(ends_);
         ends_ &= ends_ - 1;
         return true;
       }
     }
-    if (at_ == end_) return false;
-    begin = at_;
-    end = at_ = look(at_, end_);
+    end = at_ = Pattern::match(at_, end_);
     return true;
   }
 
@@ -49,11 +48,6 @@ class Scanner {
   // Not of this scanner, so that it may live in registers.
   [[gnu::noinline]] static Positions64 look_ahead(const uint8_t* p, const uint8_t* end) {
     return Pattern::template ends_ahead<Block>(p, end);
-  }
-  static const uint8_t* look(const uint8_t* p, const uint8_t* end) {
-    if (end - p >= static_cast<ptrdiff_t>(Block::kSize))
-      if (const size_t size = Pattern::template short_ascii<Block>(p)) return p + size;
-    return Pattern::match(p, end);
   }
 
   const uint8_t* at_;

@@ -18,7 +18,6 @@ namespace bpe {
 //   kAllAtEnd         whether white space at the end of the text stays together
 //   kInitial          the classes that a word may begin with
 //   word_end(p, end)  where the letters end that begin at p
-//   short_word<Block>(p, block, first)   the same as short_ascii(), of the word at p + first
 //   after_symbols(byte)                  whether it goes with symbols before it
 //   case_starts(sets), slashes(sets)     what o200k (o200k.h) has more
 template <class Pattern>
@@ -37,28 +36,6 @@ struct PrefixedWords : PatternDefaults {
     }
     if (c.kind & kSymbol) return symbols_end(c.next, end);
     return white_space_end<Pattern::kAllAtEnd, /*Lines=*/true>(p, end);
-  }
-
-  template <class Block>
-  static size_t short_ascii(const uint8_t* p) {
-    const Block block(p);
-    const uint8_t kind = kAscii[*p];
-    if (kind & kLetter) return Pattern::short_word(p, block, 0);
-    const uint8_t after = kAscii[p[1]];
-    if (after & kLetter && kind & (kSpace | kSymbol) && *p != '\'')
-      return Pattern::short_word(p, block, 1);
-    if (kind == 0 || after == 0 || *p == '\'') return 0;
-    if (kind & kNumber) {
-      if constexpr (Pattern::kDigits == 1) return 1;
-      return if_ascii_behind(block,
-                             std::min<size_t>(Pattern::kDigits, run_from(block.digits(), 0)));
-    }
-    if (kind & kSymbol || (*p == ' ' && after & kSymbol)) {
-      const size_t first = *p == ' ';
-      const size_t size = if_ascii_behind(block, first + run_from(symbols_of(block), first));
-      return kAscii[p[size]] & kNewline ? 0 : size;
-    }
-    return short_white_space(block, block.newlines());
   }
 
   static constexpr bool kHasWindow = true;
@@ -91,10 +68,6 @@ struct PrefixedWords : PatternDefaults {
   static constexpr uint8_t kInitial = kLetter;
   static const uint8_t* word_end(const uint8_t* p, const uint8_t* end) {
     return skip<kLetter>(p, end);
-  }
-  template <class Block>
-  static size_t short_word(const uint8_t*, const Block& block, size_t first) {
-    return if_ascii_behind(block, first + run_from(block.letters(), first));
   }
   static bool after_symbols(uint8_t byte) { return byte == '\r' || byte == '\n'; }
   template <class Block>

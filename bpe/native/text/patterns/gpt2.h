@@ -28,18 +28,6 @@ struct Gpt2 : PatternDefaults {
     return white_space_end</*AllAtEnd=*/true, /*Lines=*/false>(p, end);
   }
 
-  template <class Block>
-  static size_t short_ascii(const uint8_t* p) {
-    const Block block(p);
-    const size_t first = *p == ' ';
-    const uint8_t kind = kAscii[p[first]];
-    if (kind & kLetter) return if_ascii_behind(block, first + run_from(block.letters(), first));
-    if (*p == '\'') return 0;  // perhaps a contraction
-    if (kind & kNumber) return if_ascii_behind(block, first + run_from(block.digits(), first));
-    if (kind & kSymbol) return if_ascii_behind(block, first + run_from(symbols_of(block), first));
-    return short_white_space(block, 0);
-  }
-
   static constexpr bool kHasWindow = true;
   template <class Block>
   static Positions64 ends_ahead(const uint8_t* p, const uint8_t* end) {

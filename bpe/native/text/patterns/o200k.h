@@ -32,14 +32,6 @@ struct O200k : PrefixedWords<O200k> {
     return suffix ? suffix : e;
   }
 
-  template <class Block>
-  static size_t short_word(const uint8_t* p, const Block& block, size_t first) {
-    size_t size = first + run_from(block.upper(), first);
-    size += run_from(block.lower(), size);
-    size = if_ascii_behind(block, size);
-    return p[size] == '\'' ? 0 : size;  // perhaps a contraction
-  }
-
   static bool after_symbols(uint8_t byte) { return byte == '\r' || byte == '\n' || byte == '/'; }
 
   template <class Block>

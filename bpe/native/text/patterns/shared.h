@@ -1,7 +1,6 @@
 // What the scanners of several patterns have in common.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,8 +15,6 @@ namespace bpe {
 //   kDropsText               whether what the pattern does not match is lost
 //   begin(p, end)            where the next pre-token begins, which may be `end`
 //   match(p, end)            where the pre-token at p ends (p < end)
-//   short_ascii<Block>(p)    its size if the next Block::kSize bytes, all ASCII up to its end and
-//                            one byte more, tell it; else 0: what is rare is left to match()
 //   kHasWindow               whether there is ends_ahead<Block>(p, end): the ends of many
 //   (window.h)
 //
@@ -30,33 +27,7 @@ struct PatternDefaults {
   static constexpr bool kHasWindow = false;
 
   static const uint8_t* begin(const uint8_t* p, const uint8_t*) { return p; }
-  template <class Block>
-  static size_t short_ascii(const uint8_t*) {
-    return 0;
-  }
 };
-
-// `size`, or 0 unless the byte behind it is an ASCII character of the block.
-template <class Block>
-size_t if_ascii_behind(const Block& block, size_t size) {
-  const Positions unsure = block.beyond_ascii() | 1u << Block::kSize;
-  return (unsure >> size & 1) ? 0 : size;
-}
-
-template <class Block>
-Positions symbols_of(const Block& block) {
-  return ~(block.letters() | block.digits() | block.white() | block.beyond_ascii()) & 0xFFFF;
-}
-
-// White space at the beginning of the block that nothing takes along, as in white_space_end().
-template <class Block>
-size_t short_white_space(const Block& block, Positions newlines) {
-  const size_t run = run_from(block.white(), 0);
-  if (!if_ascii_behind(block, run)) return 0;
-  const Positions in_run = newlines & ((1u << run) - 1);
-  if (in_run) return static_cast<size_t>(std::bit_width(in_run));
-  return run > 1 ? run - 1 : 1;
-}
 
 // White space at p that nothing takes along: at the end of the text, if AllAtEnd, all of it
 // (\s++$); else, if Lines, up to the last line end in it (\s*[\r\n]); else all if it ends the text,

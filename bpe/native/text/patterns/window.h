@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "text/ascii.h"
 #include "text/patterns/shared.h"
@@ -43,10 +45,17 @@ struct WindowSets {
 //   quotes(sets)                what an apostrophe must be to begin a contraction
 //   kAnyCase                    whether contractions are ones in capitals, too
 //   kEndsWords                  whether contractions end words, and are no pre-tokens
+inline constexpr Positions kTooNear = 0xFF;  // what is not ASCII here leaves too little to find
 template <class Pattern, class Block>
 Positions64 window_ends(const uint8_t* p, const uint8_t* text_end) {
-  if (Block(p).beyond_ascii()) return 0;
-  WindowSets<Block> sets(p);
+  const auto left = static_cast<size_t>(text_end - p);
+  if (left < Block::kSize || (Block(p).beyond_ascii() & kTooNear)) return 0;
+  std::array<uint8_t, Window<Block>::kSize> padded;
+  if (left < padded.size()) {
+    padded.fill(0xFF);  // not known, as what is not ASCII
+    std::memcpy(padded.data(), p, left);
+  }
+  WindowSets<Block> sets(left < padded.size() ? padded.data() : p);
   // White space begins a pre-token, the last of it another one, which may take more along.
   Positions64 starts = sets.symbol | first_of(sets.white) | last_of(sets.white);
   starts = Pattern::more_starts(sets, starts);
