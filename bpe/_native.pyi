@@ -72,21 +72,16 @@ def strip_marks(column: TextColumn, step: str) -> tuple[Buffer, Buffer]:
 
 # The trainer.
 
-def character_counts(data: Readable, offsets: Readable, counts: Readable) -> tuple[Buffer, Buffer]:
+def character_counts(words: TextColumn, counts: Readable) -> tuple[Buffer, Buffer]:
     """The characters (uint32, ascending) of words in UTF-8, and how often each occurs (int64).
 
     Args:
-        data: the words, one after the other.
-        offsets: int64, words + 1.
+        words: in UTF-8.
         counts: int64, of the words. OverflowError past 2^62 characters in all.
     """
 
-def word_characters(data: Readable, offsets: Readable) -> tuple[Buffer, Buffer, int | None]:
+def word_characters(words: TextColumn) -> tuple[Buffer, Buffer, int | None]:
     """The characters (uint32, ascending) that words begin with, and those behind others.
-
-    Args:
-        data: the words, one after the other.
-        offsets: int64, words + 1.
 
     Returns:
         Both, and the number of the first word that is not UTF-8, if there is one.
@@ -135,10 +130,8 @@ class Trainer:
                 No word to be added has a pair of these.
         """
 
-    def add_words(
-        self, *, data: Readable, offsets: Readable, counts: Readable, symbol_of_byte: Readable
-    ) -> None:
-        """Add words of bytes, int64 offsets and counts, and 256 symbols of one byte each."""
+    def add_words(self, words: TextColumn, *, counts: Readable, symbol_of_byte: Readable) -> None:
+        """Add words of bytes, int64 counts, and 256 symbols of one byte each."""
 
     def add_token_words(
         self, *, ids: Readable, offsets: Readable, counts: Readable, symbol_of_id: Readable
@@ -147,9 +140,8 @@ class Trainer:
 
     def add_character_words(
         self,
+        words: TextColumn,
         *,
-        data: Readable,
-        offsets: Readable,
         counts: Readable,
         first: Readable,
         rest: Readable,
@@ -159,8 +151,7 @@ class Trainer:
         """Add words of characters.
 
         Args:
-            data: the words in UTF-8.
-            offsets: int64, words + 1.
+            words: in UTF-8.
             counts: int64.
             first: uint32 pairs (code point, symbol) for characters that words begin with.
             rest: the same for the others.

@@ -260,11 +260,13 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
 
 def _ids_of(words: TrainingWords, begin: int, end: int, *, id_bytes: int) -> dict[str, Any]:
     """The token ids of some runs, and offsets into these, as the core takes them."""
+    part = words.pretokens.slice(begin, end - begin)
+    _, ends, data = part.buffers()
     offsets = pa.Int64Array.from_buffers(
-        pa.int64(), end - begin + 1, [None, pa.py_buffer(words.columns["offsets"])], offset=begin
+        pa.int64(), len(part) + 1, [None, ends], offset=part.offset
     )
     first, last = offsets[0].as_py(), offsets[-1].as_py()
-    data = pa.py_buffer(words.columns["data"]).slice(first, last - first)
+    data = data.slice(first, last - first)
     kind = pa.uint16() if id_bytes == 2 else pa.uint32()
     ids = pa.Array.from_buffers(kind, (last - first) // id_bytes, [None, data])
     return {

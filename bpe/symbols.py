@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import text_column
 from bpe._native import character_counts, word_characters
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.errors import TrainingError
@@ -19,11 +20,9 @@ from bpe.models import ByteLevel, CharacterLevel, Model
 from bpe.ties import needs_order, sort_never_split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from typing_extensions import Buffer
-
-    from bpe._native import Trainer
+    from bpe._native import TextColumn, Trainer
     from bpe.counts import PretokenCounts
 
 _ROWS = 1 << 16  # at a time, since decimals take 16 bytes
@@ -91,18 +90,13 @@ class TrainingWords:
         return int(pc.sum(sizes).as_py() or 0)
 
     @cached_property
-    def columns(self) -> Mapping[str, Buffer]:
-        """Data and offsets of the words as the core takes them."""
-        _, offsets, data = self.pretokens.buffers()
-        first, last = self.pretokens.offset, self.pretokens.offset + len(self.pretokens)
-        return {
-            "data": data if data is not None else b"",
-            "offsets": memoryview(offsets)[first * 8 : (last + 1) * 8],
-        }
+    def column(self) -> TextColumn:
+        """The words as the core takes them."""
+        return text_column(self.pretokens)
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Ranges of words, begin and end, of few bytes each, so that little is copied at a time."""
-        offsets = memoryview(self.columns["offsets"]).cast("q")
+        offsets = memoryview(self.pretokens.buffers()[1]).cast("q")[self.pretokens.offset :]
         begin = 0
         while begin < len(self.pretokens):
             end = bisect_right(offsets, offsets[begin] + _CHUNK_BYTES, begin + 2) - 1
@@ -193,7 +187,7 @@ def _code_points(initial: Iterable[str]) -> list[int]:
 
 def _characters(words: TrainingWords, model: Model) -> tuple[list[int], list[int]]:
     """The characters that begin words, and those that continue them, as code points."""
-    first, later, malformed = word_characters(**words.columns)
+    first, later, malformed = word_characters(words.column)
     if malformed is not None:
         raise _not_utf8(model, words.pretokens[malformed].as_py())
     return memoryview(first).cast("I").tolist(), memoryview(later).cast("I").tolist()
@@ -201,7 +195,7 @@ def _characters(words: TrainingWords, model: Model) -> tuple[list[int], list[int
 
 def _covered(words: TrainingWords, coverage: Fraction) -> list[int]:
     """The fewest characters that make up this share; of equally frequent ones the smallest."""
-    columns = character_counts(**words.columns, counts=words.weights)
+    columns = character_counts(words.column, counts=words.weights)
     points = memoryview(columns[0]).cast("I").tolist()
     counts = memoryview(columns[1]).cast("q").tolist()
     wanted = coverage * sum(counts)
@@ -218,7 +212,7 @@ def _bytes(order: Sequence[int]) -> Alphabet:
     symbol_of_byte = bytes(map(order.index, range(256)))
 
     def add(trainer: Trainer, words: TrainingWords) -> None:
-        trainer.add_words(**words.columns, counts=words.weights, symbol_of_byte=symbol_of_byte)
+        trainer.add_words(words.column, counts=words.weights, symbol_of_byte=symbol_of_byte)
 
     return Alphabet([bytes([byte]) for byte in order], add)
 
@@ -235,8 +229,7 @@ def _characters_and_end(characters: Sequence[int], model: CharacterLevel) -> Alp
 
     def add(trainer: Trainer, words: TrainingWords) -> None:
         trainer.add_character_words(
-            data=words.columns["data"],
-            offsets=words.columns["offsets"],
+            words.column,
             counts=words.weights,
             first=table,
             rest=table,
@@ -253,8 +246,7 @@ def _word_pieces(first: Sequence[int], later: Sequence[int], prefix: str) -> Alp
 
     def add(trainer: Trainer, words: TrainingWords) -> None:
         trainer.add_character_words(
-            data=words.columns["data"],
-            offsets=words.columns["offsets"],
+            words.column,
             counts=words.weights,
             first=_table(first, [symbols[chr(point)] for point in first]),
             rest=_table(later, [symbols[prefix + chr(point)] for point in later]),

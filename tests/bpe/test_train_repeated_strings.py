@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe import TIES
-from bpe._native import Trainer
+from bpe._native import TextColumn, Trainer
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
@@ -55,8 +55,7 @@ def engine(
     for word in coded:
         offsets.append(offsets[-1] + len(word))
     trainer.add_words(
-        data=b"".join(coded),
-        offsets=offsets,
+        TextColumn(b"".join(coded), offsets, 8, 0, len(coded)),
         counts=array("q", [count for _, count in words]),
         symbol_of_byte=bytes(byte if byte < len(alphabet) else 0 for byte in range(256)),
     )

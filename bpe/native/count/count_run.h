@@ -60,6 +60,14 @@ inline std::strong_ordering compare(const SortKey& x, Bytes a, const SortKey& y,
   return order != 0 || !x.is_long() ? order : compare_tails(a, b);
 }
 
+// A number of shards. Throws std::invalid_argument on others.
+inline uint32_t checked_shards(int64_t shards) {
+  if (shards < 1 || shards > int64_t{UINT32_MAX})
+    throw std::invalid_argument("the number of shards must be at least 1, got " +
+                                std::to_string(shards));
+  return static_cast<uint32_t>(shards);
+}
+
 // A key for an error message, as Python would print it, cut after 40 bytes.
 inline std::string printable(Bytes key) {
   static constexpr size_t kShown = 40;
@@ -173,24 +181,27 @@ class CountRun {
   }
 
   // One run for each shard: the keys whose stable_hash % shards is its number.
-  std::vector<std::shared_ptr<CountRun>> split(uint32_t shards) const {
-    std::vector<RunColumns> columns(shards);
+  std::vector<std::shared_ptr<CountRun>> split(int64_t shards) const {
+    std::vector<RunColumns> columns(checked_shards(shards));
     for (size_t row = 0; row < rows_; ++row) {
       const Bytes bytes = key(row);
-      columns[stable_hash(bytes.data(), bytes.size()) % shards].add(bytes, count(row), first(row));
+      columns[stable_hash(bytes.data(), bytes.size()) % columns.size()].add(bytes, count(row),
+                                                                            first(row));
     }
     std::vector<std::shared_ptr<CountRun>> runs;
-    runs.reserve(shards);
+    runs.reserve(columns.size());
     for (RunColumns& column : columns)
       runs.push_back(std::make_shared<CountRun>(std::move(column), ordered()));
     return runs;
   }
 
   // The first row whose key does not belong to this shard, or -1.
-  int64_t misplaced(uint32_t shard, uint32_t shards) const {
+  int64_t misplaced(int64_t shard, int64_t shards) const {
+    const uint64_t count = checked_shards(shards);
+    if (shard < 0 || shard >= shards) throw std::invalid_argument("no such shard");
     for (size_t row = 0; row < rows_; ++row) {
       const Bytes bytes = key(row);
-      if (stable_hash(bytes.data(), bytes.size()) % shards != shard)
+      if (stable_hash(bytes.data(), bytes.size()) % count != static_cast<uint64_t>(shard))
         return static_cast<int64_t>(row);
     }
     return -1;

@@ -94,18 +94,19 @@ class CountTable {
   }
 
   // All keys and counts, parted by stable_hash and sorted; the table is empty afterwards.
-  CountRuns drain(uint32_t shards) {
-    std::vector<std::vector<Row>> rows(shards);
-    for (std::vector<Row>& shard : rows) shard.reserve(size() / shards + size() / shards / 8);
+  CountRuns drain(int64_t shards) {
+    std::vector<std::vector<Row>> rows(checked_shards(shards));
+    const size_t each = size() / rows.size();
+    for (std::vector<Row>& shard : rows) shard.reserve(each + each / 8);
     for (size_t slot = 0; slot < entries_.capacity(); ++slot) {
       const Entry& entry = entries_[slot];
       if (entry.is_free()) continue;
       uint8_t inlined[16];
       const Bytes key = bytes(entry, inlined);
-      rows[stable_hash(key.data(), key.size()) % shards].push_back({SortKey(key), slot});
+      rows[stable_hash(key.data(), key.size()) % rows.size()].push_back({SortKey(key), slot});
     }
     CountRuns runs;
-    runs.reserve(shards);
+    runs.reserve(rows.size());
     for (std::vector<Row>& shard : rows) {
       runs.push_back(sorted_run(shard));
       std::vector<Row>().swap(shard);

@@ -70,7 +70,7 @@ class Counter {
     return table_.nbytes();
   }
 
-  CountRuns drain(uint32_t shards) {
+  CountRuns drain(int64_t shards) {
     const std::lock_guard lock(mutex_);
     return table_.drain(shards);
   }

@@ -67,7 +67,7 @@ class RunCounter {
   }
 
   // A run of counts for each shard; then, where long runs are cut, that of the pairs in those.
-  CountRuns drain(uint32_t shards) {
+  CountRuns drain(int64_t shards) {
     const std::lock_guard lock(mutex_);
     CountRuns runs = table_.drain(shards);
     if (max_run_ != 0) runs.push_back(cut_.drain(1).front());

@@ -18,28 +18,6 @@ std::vector<std::string> to_strings(const std::vector<py::bytes>& values) {
   return {values.begin(), values.end()};
 }
 
-// An optional buffer of int64; keeps it alive, and empty where there is none.
-class OptionalNumbers {
- public:
-  explicit OptionalNumbers(const std::optional<py::buffer>& object) {
-    if (object) view_.emplace(*object);
-  }
-  std::span<const int64_t> span() const {
-    return view_ ? std::span(view_->data(), view_->size()) : std::span<const int64_t>();
-  }
-  std::vector<int64_t> copy() const { return {span().begin(), span().end()}; }
-
- private:
-  std::optional<View<int64_t>> view_;
-};
-
-uint32_t checked_shards(int64_t shards) {
-  if (shards < 1 || shards > int64_t{UINT32_MAX})
-    throw std::invalid_argument("the number of shards must be at least 1, got " +
-                                std::to_string(shards));
-  return static_cast<uint32_t>(shards);
-}
-
 std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& offsets,
                                    int offset_width, const py::buffer& counts,
                                    const std::optional<py::buffer>& documents,
@@ -49,15 +27,14 @@ std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& off
   const View<int64_t> count_view(counts);
   const size_t rows = count_view.size();
   const LentColumn keys(data, offsets, offset_width, 0, rows);
-  const OptionalNumbers document_view(documents), position_view(positions);
-  if (documents && (document_view.span().size() != rows || position_view.span().size() != rows))
+  const View<int64_t> document(documents), position(positions);
+  if (documents && (document.size() != rows || position.size() != rows))
     throw std::invalid_argument("documents and positions need one number a row");
   const Unlocked unlocked;
   RunColumns columns;
   size_t bytes = 0;
   for (size_t row = 0; row < rows; ++row) bytes += keys[row].size();
   columns.reserve(rows, bytes, documents.has_value());
-  const std::span<const int64_t> document = document_view.span(), position = position_view.span();
   for (size_t row = 0; row < rows; ++row) {
     columns.add(keys[row], count_view[row],
                 documents ? std::optional(Place{document[row], position[row]}) : std::nullopt);
@@ -103,8 +80,7 @@ Buffer cut_special(const SpecialMatcher& matcher, const py::buffer& data) {
 py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) {
   std::vector<uint8_t> data;
   std::vector<int64_t> offsets{0}, rows;
-  {
-    const Unlocked unlocked;
+  unlocked([&] {
     for (size_t row = 0; row < column.rows(); ++row) {
       const Bytes text = column[row];
       matcher.cut(
@@ -116,7 +92,7 @@ py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) 
           },
           [](size_t, const uint8_t*, const uint8_t*) {});
     }
-  }
+  });
   return py::make_tuple(Buffer(std::move(data)), Buffer(std::move(offsets)),
                         Buffer(std::move(rows)));
 }
@@ -143,29 +119,15 @@ void bind_counter(py::module_& module) {
       .def("__len__", &CountRun::size)
       .def(py::pickle(&run_state, &run_of_state))
       .def("total", &CountRun::total, Release())
-      .def(
-          "split",
-          [](const CountRun& run, int64_t shards) { return run.split(checked_shards(shards)); },
-          py::arg("shards"), Release())
-      .def(
-          "misplaced",
-          [](const CountRun& run, int64_t shard, int64_t shards) {
-            const uint32_t count = checked_shards(shards);
-            if (shard < 0 || shard >= shards) throw std::invalid_argument("no such shard");
-            return run.misplaced(static_cast<uint32_t>(shard), count);
-          },
-          py::arg("shard"), py::arg("shards"), Release());
+      .def("split", &CountRun::split, py::arg("shards"), Release())
+      .def("misplaced", &CountRun::misplaced, py::arg("shard"), py::arg("shards"), Release());
 
   module.def(
       "prune_run",
       [](const CountRun& run, int64_t below, size_t id_bytes) {
         Losses losses;
         losses.id_bytes = id_bytes;
-        std::shared_ptr<CountRun> kept;
-        {
-          const Unlocked unlocked;
-          kept = pruned(run, below, losses);
-        }
+        auto kept = unlocked([&] { return pruned(run, below, losses); });
         return py::make_tuple(kept, losses.rows, losses.occurrences, losses.bytes,
                               Buffer(std::move(losses.at)));
       },
@@ -199,10 +161,10 @@ void bind_counter(py::module_& module) {
           "add",
           [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places,
              const py::buffer& whole) {
-            const OptionalNumbers numbers(places);
+            const View<int64_t> numbers(places);
             const View<uint8_t> flags(whole);
             const Unlocked unlocked;
-            return counter.add(column, numbers.span(), {flags.data(), flags.size()});
+            return counter.add(column, span_of(numbers), span_of(flags));
           },
           py::arg("column"), py::arg("places") = py::none(), py::arg("whole") = py::bytes())
       .def(
@@ -210,20 +172,15 @@ void bind_counter(py::module_& module) {
           [](Counter& counter, const py::buffer& data, const py::buffer& spans,
              const py::buffer& row_ends, const std::optional<py::buffer>& places) {
             const View<uint8_t> bytes(data);
-            const View<int64_t> span_view(spans), row_view(row_ends);
-            const OptionalNumbers numbers(places);
+            const View<int64_t> span_view(spans), row_view(row_ends), numbers(places);
             const Unlocked unlocked;
-            return counter.add_pieces({bytes.data(), bytes.size()},
-                                      {span_view.data(), span_view.size()},
-                                      {row_view.data(), row_view.size()}, numbers.span());
+            return counter.add_pieces(span_of(bytes), span_of(span_view), span_of(row_view),
+                                      span_of(numbers));
           },
           py::arg("data"), py::arg("spans"), py::arg("row_ends"), py::arg("places") = py::none())
       .def("__len__", &Counter::size, Release())
       .def_property_readonly("nbytes", py::cpp_function(&Counter::nbytes, Release()))
-      .def(
-          "drain",
-          [](Counter& counter, int64_t shards) { return counter.drain(checked_shards(shards)); },
-          py::arg("shards"), Release());
+      .def("drain", &Counter::drain, py::arg("shards"), Release());
 
   py::class_<RunCounter>(module, "RunCounter")
       .def(py::init<std::shared_ptr<const Encoder>, size_t, size_t>(), py::kw_only(),
@@ -241,10 +198,7 @@ void bind_counter(py::module_& module) {
           py::arg("data"), py::arg("pieces"), py::arg("row_ends"), py::kw_only(), py::arg("cut"))
       .def("__len__", &RunCounter::size, Release())
       .def_property_readonly("nbytes", py::cpp_function(&RunCounter::nbytes, Release()))
-      .def(
-          "drain",
-          [](RunCounter& counter, int64_t shards) { return counter.drain(checked_shards(shards)); },
-          py::arg("shards"), Release());
+      .def("drain", &RunCounter::drain, py::arg("shards"), Release());
 }
 
 }  // namespace bpe

@@ -43,12 +43,8 @@ std::shared_ptr<Encoder> make_encoder(
 // Runs without the GIL, with dropout if there are seeds.
 template <typename Encode>
 Encoded encode_rows(double dropout, const std::optional<py::buffer>& seeds, Encode encode) {
-  std::optional<View<uint64_t>> view;
-  if (seeds) view.emplace(*seeds);
-  EncodedRows rows = [&] {
-    const Unlocked unlocked;
-    return encode(Noise{dropout, view ? span_of(*view) : std::span<const uint64_t>()});
-  }();
+  const View<uint64_t> view(seeds);
+  EncodedRows rows = unlocked([&] { return encode(Noise{dropout, span_of(view)}); });
   Unencodables unencodable;
   for (const auto& [row, found] : rows.unencodable) unencodable.emplace_back(row, found.text);
   return {rows.ids.finish(),

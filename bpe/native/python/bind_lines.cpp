@@ -16,11 +16,7 @@ std::string_view chars(const View<uint8_t>& view) {
 
 py::tuple split_lines_tuple(const py::buffer& data, int64_t place) {
   const View<uint8_t> view(data);
-  Lines lines;
-  {
-    const Unlocked unlocked;
-    lines = split_lines(chars(view), place);
-  }
+  Lines lines = unlocked([&] { return split_lines(chars(view), place); });
   return py::make_tuple(Buffer(std::move(lines.text)), Buffer(std::move(lines.offsets)),
                         Buffer(std::move(lines.places)));
 }
@@ -30,11 +26,8 @@ py::tuple read_json_lines_tuple(const py::buffer& data, int64_t place, const py:
   const View<uint8_t> view(data);
   if (view.size() > INT32_MAX) throw std::invalid_argument("more than 2^31 - 1 bytes of lines");
   const std::string_view text_name = text_field, id_name = id_field;
-  JsonLines rows;
-  {
-    const Unlocked unlocked;
-    rows = read_json_lines(chars(view), place, text_name, id_name, id_required);
-  }
+  JsonLines rows = unlocked(
+      [&] { return read_json_lines(chars(view), place, text_name, id_name, id_required); });
   return py::make_tuple(Buffer(std::move(rows.text)), Buffer(std::move(rows.text_offsets)),
                         Buffer(std::move(rows.ids)), Buffer(std::move(rows.id_offsets)),
                         Buffer(std::move(rows.has_id)), Buffer(std::move(rows.places)),
@@ -43,11 +36,7 @@ py::tuple read_json_lines_tuple(const py::buffer& data, int64_t place, const py:
 
 py::object tokens_in_rank_order_tuple(const py::buffer& data) {
   const View<uint8_t> view(data);
-  std::optional<RankedTokens> tokens;
-  {
-    const Unlocked unlocked;
-    tokens = tokens_in_rank_order(chars(view));
-  }
+  auto tokens = unlocked([&] { return tokens_in_rank_order(chars(view)); });
   if (!tokens) return py::none();
   return py::make_tuple(Buffer(std::move(tokens->data)), Buffer(std::move(tokens->offsets)));
 }

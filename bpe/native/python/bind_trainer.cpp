@@ -48,29 +48,27 @@ std::unique_ptr<Trainer> make_trainer(const std::vector<py::bytes>& alphabet,
                                    std::move(options));
 }
 
-void check_words(const WordColumn& words, const View<int64_t>& counts) {
-  words.check();
-  if (words.words() != counts.size()) throw std::invalid_argument("need words + 1 offsets");
-  for (size_t word = 0; word < words.words(); ++word)
+void check_counts(const TextColumn& words, const View<int64_t>& counts) {
+  if (words.rows() != counts.size()) throw std::invalid_argument("need a count for each word");
+  for (size_t word = 0; word < words.rows(); ++word)
     if (counts[word] < 0)
       throw std::invalid_argument("word " + std::to_string(word) + " has a negative count");
 }
 
 // Words of bytes; symbol_of_byte[b] is the symbol of byte b.
-void add_words(Trainer& trainer, const py::buffer& data_object, const py::buffer& offsets_object,
-               const py::buffer& counts_object, const py::buffer& symbols_object) {
-  const View<uint8_t> data(data_object), symbol_of_byte(symbols_object);
-  const View<int64_t> offsets(offsets_object), counts(counts_object);
+void add_words(Trainer& trainer, const TextColumn& words, const py::buffer& counts_object,
+               const py::buffer& symbols_object) {
+  const View<uint8_t> symbol_of_byte(symbols_object);
+  const View<int64_t> counts(counts_object);
   if (symbol_of_byte.size() != 256) throw std::invalid_argument("need a symbol for each byte");
   for (const uint8_t symbol : symbol_of_byte)
     if (symbol >= trainer.tokens().size()) throw std::invalid_argument("no such symbol");
   const Unlocked unlocked;
-  const WordColumn words{span_of(data), span_of(offsets)};
-  check_words(words, counts);
-  trainer.reserve(words.bytes(), words.words());
-  for (size_t word = 0; word < words.words(); ++word) {
-    const uint8_t* bytes = words.begin(word);
-    trainer.add_word(words.size(word), counts[word],
+  check_counts(words, counts);
+  trainer.reserve(words.bytes(), words.rows());
+  for (size_t word = 0; word < words.rows(); ++word) {
+    const std::span<const uint8_t> bytes = words[word];
+    trainer.add_word(bytes.size(), counts[word],
                      [&](size_t i) { return uint32_t{symbol_of_byte[bytes[i]]}; });
   }
 }
@@ -85,21 +83,18 @@ Uncovered uncovered_of(const std::string& name) {
 
 // Words of characters, each with the symbol `end` behind it if there is one; `uncovered` says what
 // characters without a symbol become.
-void add_character_words(Trainer& trainer, const py::buffer& data_object,
-                         const py::buffer& offsets_object, const py::buffer& counts_object,
+void add_character_words(Trainer& trainer, const TextColumn& words, const py::buffer& counts_object,
                          const py::buffer& first_object, const py::buffer& rest_object,
                          std::optional<uint32_t> end, const std::string& uncovered_name) {
-  const View<uint8_t> data(data_object);
-  const View<int64_t> offsets(offsets_object), counts(counts_object);
+  const View<int64_t> counts(counts_object);
   const View<uint32_t> first(first_object), rest(rest_object);
   const Uncovered uncovered = uncovered_of(uncovered_name);
   const Unlocked unlocked;
-  const WordColumn words{span_of(data), span_of(offsets)};
-  check_words(words, counts);
+  check_counts(words, counts);
   const CharacterSymbols symbols(span_of(first), span_of(rest),
                                  end.value_or(CharacterSymbols::kNone), trainer.tokens().size());
   std::vector<uint32_t> word_symbols;
-  for (size_t word = 0; word < words.words(); ++word) {
+  for (size_t word = 0; word < words.rows(); ++word) {
     const size_t apart =
         symbols.each_part(words, word, uncovered, word_symbols, [&](const auto& part) {
           trainer.add_word(part.size(), counts[word], [&](size_t i) { return part[i]; });
@@ -131,41 +126,24 @@ void add_token_words(Trainer& trainer, const py::buffer& ids_object,
   }
 }
 
-py::tuple word_characters(const py::buffer& data_object, const py::buffer& offsets_object) {
-  const View<uint8_t> data(data_object);
-  const View<int64_t> offsets(offsets_object);
-  WordCharacters found;
-  {
-    const Unlocked unlocked;
-    const WordColumn words{span_of(data), span_of(offsets)};
-    words.check();
-    found = characters_of(words);
-  }
+py::tuple word_characters(const TextColumn& words) {
+  WordCharacters found = unlocked([&] { return characters_of(words); });
   const auto malformed =
       found.malformed == WordCharacters::kNone ? py::object(py::none()) : py::int_(found.malformed);
   return py::make_tuple(Buffer(std::move(found.first)), Buffer(std::move(found.rest)), malformed);
 }
 
-py::tuple character_counts(const py::buffer& data_object, const py::buffer& offsets_object,
-                           const py::buffer& counts_object) {
-  const View<uint8_t> data(data_object);
-  const View<int64_t> offsets(offsets_object), counts(counts_object);
-  CharacterCounts found;
-  {
-    const Unlocked unlocked;
-    const WordColumn words{span_of(data), span_of(offsets)};
-    check_words(words, counts);
-    found = count_characters(words, span_of(counts));
-  }
+py::tuple character_counts(const TextColumn& words, const py::buffer& counts_object) {
+  const View<int64_t> counts(counts_object);
+  CharacterCounts found = unlocked([&] {
+    check_counts(words, counts);
+    return count_characters(words, span_of(counts));
+  });
   return py::make_tuple(Buffer(std::move(found.code_points)), Buffer(std::move(found.counts)));
 }
 
 py::object peek(Trainer& trainer) {
-  std::optional<Merge> next;
-  {
-    const Unlocked unlocked;
-    next = trainer.peek();
-  }
+  const std::optional<Merge> next = unlocked([&] { return trainer.peek(); });
   if (!next) return py::none();
   return py::make_tuple(next->pair.left, next->pair.right, next->count);
 }
@@ -201,9 +179,8 @@ void bind_trainer(py::module_& module) {
   for (const TieRule& rule : kTieRules) ties[py::cast(rule.name)] = rule.words;
   module.attr("TIES") = ties;
   module.attr("PAIR_COUNTS") = py::cast(kPairCounts);
-  module.def("word_characters", &word_characters, py::arg("data"), py::arg("offsets"));
-  module.def("character_counts", &character_counts, py::arg("data"), py::arg("offsets"),
-             py::arg("counts"));
+  module.def("word_characters", &word_characters, py::arg("words"));
+  module.def("character_counts", &character_counts, py::arg("words"), py::arg("counts"));
   py::class_<Trainer>(module, "Trainer")
       .def(py::init(&make_trainer), py::kw_only(), py::arg("alphabet"), py::arg("ties"),
            py::arg("pair_counts") = std::string(kPairCounts.front()), py::arg("by_score") = false,
@@ -211,10 +188,10 @@ void bind_trainer(py::module_& module) {
            py::arg("forbidden"),
            py::arg("whole_words") = std::vector<std::pair<py::bytes, int64_t>>(),
            py::arg("pruned") = 0, py::arg("known") = py::none())
-      .def("add_words", &add_words, py::kw_only(), py::arg("data"), py::arg("offsets"),
-           py::arg("counts"), py::arg("symbol_of_byte"))
-      .def("add_character_words", &add_character_words, py::kw_only(), py::arg("data"),
-           py::arg("offsets"), py::arg("counts"), py::arg("first"), py::arg("rest"), py::arg("end"),
+      .def("add_words", &add_words, py::arg("words"), py::kw_only(), py::arg("counts"),
+           py::arg("symbol_of_byte"))
+      .def("add_character_words", &add_character_words, py::arg("words"), py::kw_only(),
+           py::arg("counts"), py::arg("first"), py::arg("rest"), py::arg("end"),
            py::arg("uncovered") = "")
       .def("add_token_words", &add_token_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_id"))

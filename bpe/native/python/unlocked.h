@@ -37,4 +37,11 @@ class Unlocked {
   PyThreadState* state_;
 };
 
+// What f() returns, called without the GIL.
+template <typename F>
+decltype(auto) unlocked(F&& f) {
+  const Unlocked while_it_runs;
+  return f();
+}
+
 }  // namespace bpe

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -22,7 +23,9 @@ namespace py = pybind11;
 template <typename T>
 class View {
  public:
-  explicit View(const py::buffer& object) : info_(object.request()) {
+  explicit View(const std::optional<py::buffer>& object) {  // empty where there is none
+    if (!object) return;
+    info_ = object->request();
     const size_t bytes = static_cast<size_t>(info_.size) * static_cast<size_t>(info_.itemsize);
     if (bytes % sizeof(T) != 0)
       throw std::invalid_argument("buffer size is not a whole number of elements");

@@ -9,43 +9,25 @@
 #include <string>
 #include <vector>
 
+#include "text/text_column.h"
 #include "text/utf8.h"
 #include "train/trainer.h"
 
 namespace bpe {
 
-struct WordColumn {
-  std::span<const uint8_t> data;
-  std::span<const int64_t> offsets;  // words + 1
-
-  size_t words() const { return offsets.size() - 1; }
-  const uint8_t* begin(size_t word) const { return data.data() + offsets[word]; }
-  const uint8_t* end(size_t word) const { return data.data() + offsets[word + 1]; }
-  size_t size(size_t word) const { return static_cast<size_t>(end(word) - begin(word)); }
-  size_t bytes() const { return static_cast<size_t>(offsets.back() - offsets.front()); }
-
-  // Throws std::invalid_argument where a word lies outside the data.
-  void check() const {
-    if (offsets.empty()) throw std::invalid_argument("need words + 1 offsets");
-    for (size_t word = 0; word < words(); ++word)
-      if (offsets[word] < 0 || offsets[word + 1] < offsets[word] ||
-          static_cast<uint64_t>(offsets[word + 1]) > data.size())
-        throw std::invalid_argument("word " + std::to_string(word) + " lies outside the data");
+// Calls visit(character, whether it is the first) for each character of a word; false where the
+// word is not UTF-8.
+template <typename Visit>
+bool each_character(std::span<const uint8_t> word, Visit&& visit) {
+  const uint8_t* const end = word.data() + word.size();
+  for (const uint8_t* p = word.data(); p != end;) {
+    const Decoded step = decode_utf8(p, end);
+    if (step.code_point == kMalformed) return false;
+    visit(step, p == word.data());
+    p += step.size;
   }
-
-  // Calls visit(character, whether it is the first of its word) for each character of a word; false
-  // where the word is not UTF-8.
-  template <typename Visit>
-  bool each_character(size_t word, Visit&& visit) const {
-    for (const uint8_t* p = begin(word); p != end(word);) {
-      const Decoded step = decode_utf8(p, end(word));
-      if (step.code_point == kMalformed) return false;
-      visit(step, p == begin(word));
-      p += step.size;
-    }
-    return true;
-  }
-};
+  return true;
+}
 
 // The characters that words begin with, and those that stand behind others; each ascending.
 struct WordCharacters {
@@ -56,12 +38,12 @@ struct WordCharacters {
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 };
 
-inline WordCharacters characters_of(const WordColumn& words) {
+inline WordCharacters characters_of(const TextColumn& words) {
   WordCharacters found;
   std::vector<bool> first(kCodePoints), rest(kCodePoints);
-  for (size_t word = 0; word < words.words(); ++word) {
+  for (size_t word = 0; word < words.rows(); ++word) {
     const bool well_formed =
-        words.each_character(word, [&](const Decoded& character, bool is_first) {
+        each_character(words[word], [&](const Decoded& character, bool is_first) {
           (is_first ? first : rest)[character.code_point] = true;
         });
     if (!well_formed) {
@@ -83,12 +65,12 @@ struct CharacterCounts {
 };
 
 // The words are UTF-8. Throws std::overflow_error past 2^62 characters.
-inline CharacterCounts count_characters(const WordColumn& words, std::span<const int64_t> counts) {
+inline CharacterCounts count_characters(const TextColumn& words, std::span<const int64_t> counts) {
   std::vector<uint64_t> occurrences(kCodePoints);
   unsigned __int128 total = 0;
-  for (size_t word = 0; word < words.words(); ++word) {
+  for (size_t word = 0; word < words.rows(); ++word) {
     const auto count = static_cast<uint64_t>(counts[word]);
-    words.each_character(word, [&](const Decoded& character, bool) {
+    each_character(words[word], [&](const Decoded& character, bool) {
       total += count;
       occurrences[character.code_point] += count;
     });
@@ -130,7 +112,7 @@ class CharacterSymbols {
   // Calls on_part(symbols) for each part of a word between characters without a symbol, with which
   // nothing merges; returns how many tokens these become.
   template <typename OnPart>
-  size_t each_part(const WordColumn& words, size_t word, Uncovered uncovered,
+  size_t each_part(const TextColumn& words, size_t word, Uncovered uncovered,
                    std::vector<uint32_t>& symbols, OnPart&& on_part) const {
     symbols.clear();
     size_t tokens = 0;
@@ -140,7 +122,7 @@ class CharacterSymbols {
       symbols.clear();
     };
     const bool well_formed =
-        words.each_character(word, [&](const Decoded& character, bool is_first) {
+        each_character(words[word], [&](const Decoded& character, bool is_first) {
           const uint32_t symbol = (is_first ? first_ : rest_)[character.code_point];
           if (symbol != kNone) {
             symbols.push_back(symbol);
