@@ -61,7 +61,7 @@ def test_what_it_is_made_of_is_checked(changes: dict[str, Any], named: str) -> N
 @pytest.mark.parametrize(
     ("pieces", "row_ends", "named"),
     [
-        ([0, 1], [0], "pieces are not triples"),
+        ([0, 1], [0], "pieces are not of 3 numbers each"),
         ([0, 4, -1], [1], "piece 0 lies outside the data"),
         ([-1, 1, -1], [1], "piece 0 lies outside the data"),
         ([2, 1, -2], [1], "piece 0 lies outside the data"),

@@ -399,7 +399,7 @@ void check_table(std::mt19937& random) {
   const auto hash_of = [](const Number& number) { return ~uint64_t{0} - number.plus_one % 7; };
   const size_t most = 1024;
   size_t capacity = 16;
-  bpe::FlatTable<Number> table(capacity, most);
+  bpe::FlatTable<Number> table(capacity);
   std::set<uint64_t> numbers;
   for (int step = 0; step < 4000; ++step) {
     const Number number{1 + random() % 1000};
@@ -415,7 +415,7 @@ void check_table(std::mt19937& random) {
       numbers.insert(number.plus_one);
     } else if (capacity < most) {
       capacity *= 2;
-      table.double_capacity(hash_of);
+      table.resize(capacity, hash_of);
     }
     require(table.size() == numbers.size() && table.capacity() == capacity, "a table's size");
   }

@@ -14,6 +14,7 @@
 
 #include "count/count_batch.h"
 #include "count/count_table.h"
+#include "text/pieces.h"
 #include "text/scanner.h"
 #include "text/special.h"
 #include "text/text_column.h"
@@ -54,7 +55,10 @@ class Counter {
   int64_t add_pieces(Bytes data, std::span<const int64_t> spans, std::span<const int64_t> row_ends,
                      std::span<const int64_t> places) {
     check_places(places, row_ends.size());
-    check_pieces(data, spans, row_ends);
+    check_pieces(data, spans, 2, row_ends);
+    for (size_t i = 0; i < spans.size(); i += 2)
+      if (spans[i] == spans[i + 1])
+        throw std::invalid_argument("piece " + std::to_string(i / 2) + " is empty");
     const std::lock_guard lock(mutex_);
     return ordered_ ? add_spans<true>(data, spans, row_ends, places)
                     : add_spans<false>(data, spans, row_ends, places);
@@ -86,25 +90,6 @@ class Counter {
       if (places[row] < 0)
         throw std::invalid_argument("the place of row " + std::to_string(row) +
                                     " is negative: " + std::to_string(places[row]));
-  }
-
-  static void check_pieces(Bytes data, std::span<const int64_t> spans,
-                           std::span<const int64_t> row_ends) {
-    if (spans.size() % 2 != 0) throw std::invalid_argument("a span has a begin but no end");
-    const int64_t pieces = static_cast<int64_t>(spans.size() / 2);
-    for (size_t i = 0; i < spans.size(); i += 2)
-      if (spans[i] < 0 || spans[i + 1] <= spans[i] ||
-          static_cast<uint64_t>(spans[i + 1]) > data.size())
-        throw std::invalid_argument("span " + std::to_string(i / 2) +
-                                    " is empty or lies outside the data");
-    int64_t last = 0;
-    for (const int64_t end : row_ends) {
-      if (end < last || end > pieces)
-        throw std::invalid_argument("row_ends do not ascend from 0 to the number of spans");
-      last = end;
-    }
-    if (last != pieces)
-      throw std::invalid_argument("row_ends do not ascend from 0 to the number of spans");
   }
 
   template <bool Ordered, class MakeScanner>

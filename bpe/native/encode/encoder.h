@@ -26,6 +26,7 @@
 #include "encode/vocabulary.h"
 #include "encode/word_batch.h"
 #include "encode/word_encoder.h"
+#include "text/pieces.h"
 #include "text/scanner.h"
 #include "text/special.h"
 #include "text/text_column.h"
@@ -89,7 +90,7 @@ class Encoder {
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise,
                             bool narrow, FinishRow finish = {}) const {
-    check_pieces(data, pieces, row_ends);
+    check_pieces(data, pieces, 3, row_ends);
     if (cut && !pretokenizer_)
       throw std::invalid_argument("this tokenizer has no pre-tokenizer: cut pieces before");
     const Rows rows{row_ends.size(), data.size(), data.data() + data.size(), noise, narrow};
@@ -205,26 +206,6 @@ class Encoder {
     const std::lock_guard lock(mutex_);
     cutter_ = made;
     return made;
-  }
-
-  static void check_pieces(Bytes data, std::span<const int64_t> pieces,
-                           std::span<const int64_t> row_ends) {
-    if (pieces.size() % 3 != 0)
-      throw std::invalid_argument("pieces are not triples of begin, end, id");
-    const size_t count = pieces.size() / 3;
-    for (size_t piece = 0; piece < count; ++piece) {
-      const int64_t begin = pieces[3 * piece], end = pieces[3 * piece + 1];
-      if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data.size())
-        throw std::invalid_argument("piece " + std::to_string(piece) + " lies outside the data");
-    }
-    int64_t last = 0;
-    for (const int64_t row_end : row_ends) {
-      if (row_end < last || static_cast<uint64_t>(row_end) > count)
-        throw std::invalid_argument("row_ends do not ascend within the pieces");
-      last = row_end;
-    }
-    if (static_cast<uint64_t>(last) != count)
-      throw std::invalid_argument("pieces are left over after the last row");
   }
 
   // What is encoded: so many rows of so many bytes together, which lie before `readable`.

@@ -57,8 +57,7 @@ class WordCache {
   // With room for `words`, and about as many again before it grows. All ids are below `ids`.
   WordCache(size_t words, size_t ids)
       : is_narrow_(ids <= size_t{1} << 16),
-        entries_(std::clamp(std::bit_ceil(4 * words), kFewestEntries, kMostEntries / 2),
-                 kMostEntries),
+        entries_(std::clamp(std::bit_ceil(4 * words), kFewestEntries, kMostEntries / 2)),
         ring_(kFewestBytes + kLine) {}
   WordCache(const WordCache&) = delete;
   WordCache& operator=(const WordCache&) = delete;
@@ -254,7 +253,7 @@ class WordCache {
     const size_t capacity = entries_.capacity();
     if (entries_.size() >= (capacity < kMostEntries ? capacity / 8 * 5 : capacity / 2)) {
       if (capacity < kMostEntries && may_take(capacity * sizeof(Entry), capacity < kOwnEntries)) {
-        entries_.double_capacity([this](const Entry& other) { return hash_of(other); });
+        entries_.resize(2 * capacity, [this](const Entry& other) { return hash_of(other); });
         free = slot_of(key);
       } else if (const size_t slot = rare_slot(entries_.home(key.hash), free); slot != free) {
         forgot_long_ |= WordKey::is_long(entries_[slot].high & kKey);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "table/zeroed_array.h"
 
@@ -21,10 +20,7 @@ class FlatTable {
   FlatTable() = default;
 
   // `capacity` is a power of two.
-  explicit FlatTable(size_t capacity) : FlatTable(capacity, capacity) {}
-
-  // With address space for `most` entries, up to which double_capacity() grows it in place.
-  FlatTable(size_t capacity, size_t most) : entries_(most), mask_(capacity - 1) {}
+  explicit FlatTable(size_t capacity) : entries_(capacity), mask_(capacity - 1) {}
 
   size_t capacity() const { return mask_ + 1; }
   size_t size() const { return size_; }
@@ -74,21 +70,6 @@ class FlatTable {
   template <typename HashOf>
   void resize(size_t capacity, HashOf hash_of) {
     resize(capacity, hash_of, [](size_t, size_t) {});
-  }
-
-  // Twice the capacity in the memory reserved, so that none is touched that will be given back.
-  template <typename HashOf>
-  void double_capacity(HashOf hash_of) {
-    const size_t before = capacity();
-    mask_ = 2 * before - 1;
-    // Entries before the first free slot may belong to the end: they go last. The others go in
-    // order, so that each finds all that a search for it passes in their places.
-    std::vector<Entry> wrapped;
-    for (; !entries_[wrapped.size()].is_free(); entries_[wrapped.size() - 1] = Entry{})
-      wrapped.push_back(entries_[wrapped.size()]);
-    for (size_t slot = wrapped.size(); slot < before; ++slot)
-      if (!entries_[slot].is_free()) insert_again(std::exchange(entries_[slot], Entry{}), hash_of);
-    for (const Entry& entry : wrapped) insert_again(entry, hash_of);
   }
 
   // Frees a slot and moves entries behind it back, so that no search ends before its entry (Knuth,
