@@ -60,8 +60,11 @@ def write_normalizer(steps: Sequence[str]) -> dict[str, Any] | None:
 def read_normalizer(entry: Entry) -> tuple[str, ...]:
     """The steps of a ``normalizer`` entry.
 
+    They do the same but for characters that differ between versions of Unicode: ours is 16.0,
+    ``tokenizers`` 0.23 has several, from 8 to 17 (docs/files.md, "Where ids can differ").
+
     Raises:
-        TokenizerFileError: no steps do exactly the same.
+        TokenizerFileError: no steps do the same.
     """
     if entry.value is None:
         return ()

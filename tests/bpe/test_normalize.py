@@ -109,6 +109,13 @@ def test_steps_that_are_wrong() -> None:
 
 # Hugging Face's normalizers.
 
+
+def bert(**flags: bool) -> normalizers.BertNormalizer:
+    """With only these flags on."""
+    off = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+    return normalizers.BertNormalizer(**{**dict.fromkeys(off, False), **flags})
+
+
 THEIRS: dict[tuple[str, ...], Any] = {
     ("nfc",): normalizers.NFC(),
     ("nfd",): normalizers.NFD(),
@@ -116,6 +123,9 @@ THEIRS: dict[tuple[str, ...], Any] = {
     ("nfkd",): normalizers.NFKD(),
     ("lowercase",): normalizers.Lowercase(),
     ("strip-accents",): normalizers.StripAccents(),
+    ("clean-text",): bert(clean_text=True),
+    ("space-han",): bert(handle_chinese_chars=True),
+    ("nfd", "strip-nonspacing"): bert(strip_accents=True),
     ("nfd", "strip-accents", "lowercase"): normalizers.Sequence(
         [normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase()]
     ),
@@ -128,11 +138,12 @@ def differences() -> frozenset[str]:
     """The characters that ``tokenizers`` 0.23 treats in another way than Unicode 16.0 does.
 
     Its crates are of several versions: the forms and marks of Unicode 9, so that a mark assigned
-    since is no mark and has no combining class there; lowercase letters of Unicode 17.
+    since is no mark and has no combining class there; BERT's marks and control characters of
+    Unicode 8; lowercase letters of Unicode 17.
     """
     doubtful = [c for c in CODE_POINTS if unicodedata2.category(c)[0] != "L" or ord(c) > 0x2FF]
     found: set[str] = set()
-    for steps, theirs in list(THEIRS.items())[:6]:
+    for steps, theirs in list(THEIRS.items())[:9]:
         for ours, c in zip(column_of(doubtful, steps), doubtful, strict=True):
             if theirs.normalize_str(c) != ours:
                 found.add(c)
