@@ -26,24 +26,13 @@ def beside(inputs: Collection[object]) -> set[str]:
 def take_out(manifest: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
     """A manifest without the inputs, and the file that holds them; None where they stay.
 
-    They stay where they are few, and where two look the same: names that are not UTF-8 are escaped.
-
-    The file has a row for each input: its fields, and the ranges of it that parts were made of.
+    They stay where they are few. The file has a row for each.
     """
-    inputs = manifest["inputs"]
-    if not beside(inputs) or len({one["name"] for one in inputs}) < len(inputs):
+    rows = manifest["inputs"]
+    if not beside(rows):
         return manifest, None
-    parts = [dict(part) for part in manifest["parts"]]
-    ranged = any("inputs" in part for part in parts)  # those of counts are of all inputs
-    rows = {one["name"]: {**one, "ranges": []} if ranged else one for one in manifest["inputs"]}
-    for number, part in enumerate(parts):
-        for piece in part.get("inputs", ()):
-            place = {"part": number, "start": piece["start"], "end": piece["end"]}
-            rows[piece["name"]]["ranges"].append(place)
-        if ranged:
-            part["inputs"] = []
     sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(rows.values())), sink, compression="zstd")
+    pq.write_table(pa.Table.from_pylist(rows), sink, compression="zstd")
     data = sink.getvalue()
     inputs = {
         "file": INPUTS,
@@ -51,11 +40,11 @@ def take_out(manifest: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
-    return with_checksum({**manifest, "inputs": inputs, "parts": parts}), data
+    return with_checksum({**manifest, "inputs": inputs}), data
 
 
 def put_back(manifest: dict[str, Any], read: Callable[[], bytes]) -> dict[str, Any]:
-    """What `take_out` was given; ``manifest`` is used up, ``read`` returns what the file holds.
+    """What `take_out` was given; ``read`` returns what the file holds.
 
     Raises:
         ValueError: the file is missing, or not that of the manifest.
@@ -71,10 +60,6 @@ def put_back(manifest: dict[str, Any], read: Callable[[], bytes]) -> dict[str, A
         raise ValueError(f"the SHA-256 of {INPUTS} is not that of the manifest: it was changed")
     try:
         inputs = pq.read_table(pa.BufferReader(data)).to_pylist()
-        for one in inputs:
-            for piece in one.pop("ranges", ()):
-                part = manifest["parts"][piece.pop("part")]
-                part["inputs"].append({"name": one["name"], **piece})
-    except (pa.ArrowException, LookupError, TypeError, AttributeError) as error:
+    except pa.ArrowException as error:
         raise ValueError(f"{INPUTS} does not fit the manifest: {error}") from error
     return {**manifest, "inputs": inputs}

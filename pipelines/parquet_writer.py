@@ -9,8 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pipelines.settings import ParquetEncoding
 
 # A row group ends with the first block of rows that takes it past one of these, so it depends on
@@ -65,13 +63,13 @@ class RowWriter:
         self._pending: list[pa.RecordBatch] = []
         self._tokens = self._rows = self._bytes = 0
 
-    def add(self, rows: pa.RecordBatch, tokens: int) -> None:
-        """Append rows, which hold so many ids."""
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Append rows."""
         if not len(rows):
             return
         self._pending.append(rows)
         self._rows += len(rows)
-        self._tokens += tokens
+        self._tokens += len(rows.column("input_ids").flatten())
         self._bytes += rows.nbytes
         if (
             self._tokens >= ROW_GROUP_TOKENS
@@ -87,11 +85,9 @@ class RowWriter:
             self._writer.write_table(table, row_group_size=self._rows)
         self._clear()
 
-    def close(self, metadata: Mapping[bytes, bytes] | None = None) -> None:
-        """Write what is left, and the footer, with metadata of the file."""
+    def close(self) -> None:
+        """Write what is left, and the footer."""
         self.flush()
-        if metadata:
-            self._writer.add_key_value_metadata(metadata)
         self._writer.close()
 
     def discard(self) -> None:

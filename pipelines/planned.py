@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import apache_beam as beam
 
 from pipelines import storage
-from pipelines.corpus.splits import (
-    changed_inputs,
-    parts_with,
-    read_splits,
-    straggler,
-    write_splits,
-)
+from pipelines.corpus.splits import read_splits, straggler, write_splits
 from pipelines.elements import Step, pack, unpack
 from pipelines.errors import ConfigError, OutputError
 from pipelines.formats import FILE_FORMATS
@@ -38,7 +32,7 @@ from pipelines.run import check_job, run
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from typing_extensions import Self
 
@@ -165,11 +159,9 @@ class CorpusRequest(Request):
 
     Attributes:
         inputs: the corpus.
-        keeps_parts: whether a job that is resumed keeps the parts of inputs that did not change.
     """
 
     inputs: InputSettings
-    keeps_parts: ClassVar[bool] = False
 
     @property
     def shown(self) -> dict[str, str]:
@@ -184,13 +176,9 @@ class CorpusRequest(Request):
             JobError: the job cannot be done; the class says why.
         """
 
-    def is_complete(self, planned: Planned) -> bool:  # noqa: ARG002 - most encodings check each part
+    def is_complete(self, planned: Planned) -> bool:  # noqa: ARG002 - of those that can tell
         """Whether an earlier run, which is resumed, has done everything."""
         return False
-
-    def outdated(self, planned: Planned, files: Sequence[int]) -> list[str]:
-        """What an earlier run made of the input files of these numbers, which have changed."""
-        return parts_with(planned.splits, files)
 
     def before(self, planned: Planned) -> None:
         """Do what comes before the output directory is prepared."""
@@ -207,20 +195,10 @@ class CorpusRequest(Request):
             if stored is not None:
                 return stored
         planned = self.plan()
-
-        def outdated() -> list[str]:
-            return self.outdated(planned, changed_inputs(directory, planned.files))
-
         self.before(planned)
         if self.output.resume and self.is_complete(planned):
             return None
-        prepare(
-            self.output,
-            planned.plan,
-            reads=planned.reads,
-            keep=planned.keep,
-            outdated=outdated if self.keeps_parts else tuple,
-        )
+        prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
         write_files(directory, planned.beside)
         write_splits(directory, self.run, planned.splits)
         return list(planned.splits)
@@ -339,13 +317,11 @@ def run_job(
     with contextlib.ExitStack() as locks:
         if directory != held:
             locks.enter_context(locked(directory))
-        action = decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
+        decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
         if ready is not None:
             ready()
         if isinstance(request, CorpusRequest):
-            if action == "resume" and request.keeps_parts:
-                _tell_changes(request, planned, progress)
-            _tell_work(request, planned, progress)
+            tell_work(name, planned, progress)
         with progress.stage(name, planned.size) as stage:
             stage.set_slots(planned.pieces)
             watched = replace(request, counters_path=stage.counters_path)
@@ -363,18 +339,8 @@ def run_job(
         yield result
 
 
-def _tell_changes(request: Request, planned: Planned, progress: Progress) -> None:
-    changed = changed_inputs(request.directory, planned.files)
-    if changed:
-        progress.log(
-            f"{request.name}: {many(len(changed), 'input')} changed since the run that is resumed "
-            f"({planned.files[changed[0]].path}): what was made of "
-            f"{'it' if len(changed) == 1 else 'them'} is made again"
-        )
-
-
-def _tell_work(request: Request, planned: Planned, progress: Progress) -> None:
-    name = request.name
+def tell_work(name: str, planned: Planned, progress: Progress) -> None:
+    """Say what a job over files is about to read."""
     files, splits = many(len(planned.files), "file"), many(len(planned.splits), "split")
     size = sum(file.size for file in planned.files)
     progress.log(f"{name}: {files}, {size_text(size)} as stored, {splits}")

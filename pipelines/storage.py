@@ -455,12 +455,6 @@ class HashingFile(io.RawIOBase):
         """Bytes written so far."""
         return self._size
 
-    def sha256_with(self, data: bytes) -> str:
-        """What the SHA-256 would be if ``data`` were written next."""
-        sha256 = self._sha256.copy()
-        sha256.update(data)
-        return sha256.hexdigest()
-
     def written(self) -> Written:
         """Size and SHA-256 of what was written so far."""
         return Written(bytes=self._size, sha256=self._sha256.hexdigest())

@@ -196,7 +196,7 @@ class SplitComparer:
         whole, groups = GroupSums(used=True), GroupSums(used=job.used)
         whole.add({TOTAL: GroupTotals(measures=(Measures(),) * len(self._tokenizers))})
         sources = {piece.file_index: piece for piece in split.pieces}
-        with SplitReader(split, job.reading, failures) as reader:
+        with SplitReader(split, job.reading, failures.stopped) as reader:
             for block in reader:
                 encoded = self._encode(block, partial(reader.set_row_aside, block))
                 whole.add(self._measured(encoded, [TOTAL], np.zeros(len(encoded.texts), np.int64)))

@@ -26,14 +26,13 @@ from pipelines.progress import SlotWriter, many
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from typing_extensions import Self
 
     from pipelines.corpus.documents import Block, KeptColumn
     from pipelines.corpus.splits import Split
-    from pipelines.failures import Failures
     from pipelines.settings import InputSettings
     from pipelines.storage import HashingFile, Written
 
@@ -79,8 +78,8 @@ class SplitReader:
     Args:
         split: to read.
         reading: how.
-        failures: where the job ends.
-        slot: the number of its progress slot; None for that of the split.
+        stopped: asked between blocks, whether nobody needs the rest.
+        slot: told how far it is; None for the slot of the split.
 
     Attributes:
         documents: documents so far.
@@ -88,12 +87,17 @@ class SplitReader:
     """
 
     def __init__(
-        self, split: Split, reading: Reading, failures: Failures, *, slot: int | None = None
+        self,
+        split: Split,
+        reading: Reading,
+        stopped: Callable[[], bool],
+        *,
+        slot: SlotWriter | None = None,
     ) -> None:
-        self._number = split.part if slot is None else slot
         self._split = split
         self._reading = reading
-        self._failures = failures
+        self._stopped = stopped
+        self._given = slot
         self._open = contextlib.ExitStack()
         self._dead: HashingFile | None = None
         self.bad_records = 0
@@ -101,7 +105,9 @@ class SplitReader:
         self.documents = 0
 
     def __enter__(self) -> Self:
-        self._slot = self._open.enter_context(SlotWriter(self._reading.counters_path, self._number))
+        self._slot = self._given or self._open.enter_context(
+            SlotWriter(self._reading.counters_path, self._split.part)
+        )
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -117,7 +123,7 @@ class SplitReader:
         documents_read, bytes_read = counter("documents_read"), counter("bytes_read")
         options = self._reading.options
         for block in read_split(self._split, options):
-            if self._failures.stopped():
+            if self._stopped():
                 raise StoppedError
             if options.groups:
                 block = named_groups(block, options, self._split.pieces)  # noqa: PLW2901

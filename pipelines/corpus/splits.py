@@ -323,12 +323,10 @@ def changed_inputs(directory: str, files: Sequence[InputFile]) -> list[int]:
     ]
 
 
-def parts_with(splits: Iterable[Split], files: Sequence[int]) -> list[str]:
-    """The parts of an encoded corpus that hold something of the files of these numbers."""
+def splits_with(splits: Iterable[Split], files: Sequence[int]) -> list[Split]:
+    """The splits that hold something of the files of these numbers."""
     wanted = set(files)
-    return [
-        split.file for split in splits if any(piece.file_index in wanted for piece in split.pieces)
-    ]
+    return [split for split in splits if any(piece.file_index in wanted for piece in split.pieces)]
 
 
 def inputs_of(splits: Iterable[Split]) -> list[FileRange]:

@@ -285,7 +285,7 @@ def count_split(
         InputError, OutputError: a file cannot be read or written.
     """
     totals = Totals()
-    with SplitReader(split, reading, failures) as reader:
+    with SplitReader(split, reading, failures.stopped) as reader:
         for block in reader:
             if job.sources:
                 block = with_sources(block, split.pieces)  # noqa: PLW2901

@@ -7,23 +7,27 @@ bundle that is run again writes the same file again.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-
-import apache_beam as beam
 
 from bpe._codec import decode
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading
-from pipelines.corpus.splits import plan_splits
-from pipelines.elements import OncePerProcess, Step, pack, unpack
+from pipelines.corpus.splits import (
+    changed_inputs,
+    plan_splits,
+    read_splits,
+    splits_with,
+    write_splits,
+)
+from pipelines.elements import OncePerProcess
 from pipelines.encode.kept import find_kept
-from pipelines.encode.manifest import read_encoded
-from pipelines.encode.parts import finished_part
+from pipelines.encode.manifest import read_encoded, read_part_records, unit_name
 from pipelines.encode.steps import (
     EncodeJob,
     check_tokens,
@@ -35,53 +39,144 @@ from pipelines.encode.steps import (
     write_manifest,
 )
 from pipelines.encode.tokenizer_files import files_of, load_tokenizer, loads
-from pipelines.errors import OutputError
+from pipelines.errors import InputError, OutputError
 from pipelines.failures import Failures, job_errors
-from pipelines.metrics import counter
 from pipelines.option import split_arguments, takes
-from pipelines.output.directory import plan_of_run, refuse_inputs_inside
-from pipelines.output.names import TOKENIZER, Plan
-from pipelines.output.timings import save_timing
-from pipelines.planned import (
-    CorpusRequest,
-    Planned,
-    PlannedTransform,
-    absolute,
-    anywhere,
-    dealt,
-    run_job,
+from pipelines.output.directory import (
+    decide,
+    plan_of_run,
+    prepare,
+    refuse_inputs_inside,
+    run_of,
+    write_files,
 )
-from pipelines.progress import NoProgress, SlotWriter
+from pipelines.output.names import MANIFEST, RECORDS, TOKENIZER, Plan, read_manifest_object
+from pipelines.output.timings import save_timing
+from pipelines.planned import Planned, absolute, anywhere, tell_work
+from pipelines.progress import NoProgress, many
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
+from pipelines.stage.beam import RunStages
+from pipelines.stage.job import run_stages
+from pipelines.stage.record import Record, record_path, write_record
+from pipelines.stage.stage import Made, StagedJob, Unit
+from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
     from pipelines.corpus.splits import Split
-    from pipelines.encode.parts import FinishedPart
-    from pipelines.progress import Progress
+    from pipelines.progress import Progress, SlotWriter
     from pipelines.settings import Execution
+    from pipelines.stage.stage import Stage
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeRequest(CorpusRequest):
-    """What an encoding carries in its graph.
+class EncodeSplits:
+    """The stage of an encoding: each split to its part.
 
     Attributes:
+        directory: of the corpus.
+        run: the id of the run, whose plan and splits lie there.
+        max_failures: bad records the whole job may set aside.
+        counters_path: the file of progress slots.
+        tokenizers: one a process.
+    """
+
+    directory: str
+    run: str
+    max_failures: int
+    counters_path: str | None
+    tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
+    name: str = "encode"
+
+    def job(self) -> EncodeJob:
+        """What the first step has planned.
+
+        Raises:
+            OutputError: another job has taken the directory over.
+        """
+        plan = plan_of_run(self.directory, self.run)
+        return job_of(plan, self.directory, max_failures=self.max_failures, run=self.run)
+
+    def splits(self) -> list[Split]:
+        """The splits that the first step has planned.
+
+        Raises:
+            OutputError: another job has taken the directory over.
+        """
+        plan_of_run(self.directory, self.run)
+        found = read_splits(self.directory, self.run)
+        if found is None:
+            raise OutputError(
+                f"{self.directory}: the splits of this job cannot be read: start it again"
+            )
+        return found
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a split."""
+        job = self.job()
+        for split in self.splits():
+            yield Unit(
+                name=unit_name(split.file),
+                fingerprint=job.fingerprint(split),
+                number=split.part,
+                bytes=split.size,
+                work=split,
+            )
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Encode a split."""
+        job = self.job()
+        tokenizer = self.tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
+        record = encode_split(unit.work, job, tokenizer, stopped, slot=slot)
+        count_written(record)
+        return Made(files=record.files, totals=dict(record.totals))
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
+        write_manifest(records, self.job(), self.splits())
+
+
+def job_of(
+    plan: Mapping[str, Any], directory: str, *, max_failures: int = 0, run: str = ""
+) -> EncodeJob:
+    """The job of a plan, as JSON values, for the corpus in a directory."""
+    settings = plan["settings"]
+    return EncodeJob(
+        reading=Reading(
+            directory=directory, options=decode(ReadOptions, settings), max_failures=max_failures
+        ),
+        tokenizer_sha256=settings["tokenizer"],
+        vocab_size=settings["vocab_size"],
+        id_type=settings["id_type"],
+        rows=decode(RowSettings, settings),
+        parts=plan["parts"][0],
+        run=run,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeRequest(StagedJob):
+    """What an encoding carries in its graph: patterns and settings, no files.
+
+    Attributes:
+        inputs: the corpus.
+        output: the directory, and what may be done with what is in it.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
         tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
         encoding: what the rows hold.
     """
 
+    inputs: InputSettings
+    output: OutputSettings
     encoding: EncodeSettings
     tokenizer: str
     tokenizer_files: Mapping[str, bytes] = field(default_factory=dict)
     name = "encode"
-    keeps_parts = True
 
     @classmethod
     def of(
@@ -104,11 +199,13 @@ class EncodeRequest(CorpusRequest):
             encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
             files = files_of(tokenizer, "the tokenizer")
             sent = {name: zlib.compress(data) for name, data in files.items()}
+        output = replace(output, directory=storage.located(output.directory))
         return cls(
+            directory=output.directory,
             inputs=anywhere(inputs),
             tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
             tokenizer_files=sent,
-            output=replace(output, directory=storage.located(output.directory)),
+            output=output,
             encoding=encoding,
         )
 
@@ -129,8 +226,24 @@ class EncodeRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it, beside the output."""
-        return {**super().shown, "tokenizer": self.tokenizer or "in the graph"}
+        """What a runner's web UI shows of it."""
+        return {
+            "output": self.directory,
+            "inputs": ", ".join(self.inputs.patterns),
+            "tokenizer": self.tokenizer or "in the graph",
+        }
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Encoding, and writing the manifest."""
+        return (
+            EncodeSplits(
+                directory=self.directory,
+                run=self.run,
+                max_failures=self.inputs.max_failures,
+                counters_path=self.counters_path,
+            ),
+        )
 
     def plan(self) -> Planned:
         """Find the inputs and plan the job; nothing is written.
@@ -170,81 +283,41 @@ class EncodeRequest(CorpusRequest):
             not_applied=tokenizer.not_applied,
         )
 
-    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
-        """Encode the splits, each to its part."""
-        step = Step(failures, _part_of_split, self, failures, OncePerProcess())
-        encode = beam.ParDo(step).with_output_types(bytes)
-        return dealt("Deal splits", planned.splits) | "Encode splits" >> encode
+    def begin(self) -> bool:
+        """Plan the job and prepare its directory, where this run has not.
 
-    def finish(self, results: Iterable[FinishedPart]) -> dict[str, Any]:
-        """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
-        return write_manifest(results, job_of(self))
+        Raises:
+            JobError: the job cannot be done; the class says why.
+        """
+        directory = self.directory
+        if run_of(directory) == self.run and read_splits(directory, self.run) is not None:
+            return True  # the runner has started the job anew: it goes on with that plan
+        planned = self.plan()
+        records: list[Record] = []
+        if decide(self.output, planned.plan, reads=planned.reads) == "resume":
+            # Before the plan is stored: a kill must not lie.
+            changed = splits_with(planned.splits, changed_inputs(directory, planned.files))
+            outdated = {unit_name(split.file) for split in changed}
+            for unit in outdated:
+                storage.remove(record_path(directory, unit))
+            with contextlib.suppress(InputError):  # it is not complete
+                records = read_part_records(directory)
+            records = [record for record in records if record.unit not in outdated]
+        prepare(self.output, planned.plan, reads=planned.reads)
+        for record in records:
+            write_record(directory, record)
+        write_files(directory, planned.beside)
+        write_splits(directory, self.run, planned.splits)
+        return True
 
-
-def job_of(request: EncodeRequest) -> EncodeJob:
-    """The job that the first step has planned, in a worker.
-
-    Raises:
-        OutputError: another job has taken the directory over.
-    """
-    directory = request.output.directory
-    plan = plan_of_run(directory, request.run)
-    settings = plan["settings"]
-    return EncodeJob(
-        reading=Reading(
-            directory=directory,
-            options=decode(ReadOptions, settings),
-            max_failures=request.inputs.max_failures,
-            counters_path=request.counters_path,
-        ),
-        tokenizer_sha256=settings["tokenizer"],
-        vocab_size=settings["vocab_size"],
-        id_type=settings["id_type"],
-        rows=decode(RowSettings, settings),
-        parts=plan["parts"][0],
-        run=request.run,
-    )
-
-
-def _part_of_split(
-    element: bytes, request: EncodeRequest, failures: Failures, tokenizers: OncePerProcess
-) -> Iterator[bytes]:
-    split: Split = unpack(element)
-    job = job_of(request)
-    tokenizer = tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
-    done = _finished(split, job)
-    if done is None:
-        done = _made(split, job, tokenizer, failures)
-        count_written(done)
-    else:
-        counter("parts_resumed").inc()
-        counter("documents_kept").inc(done.contents.sums.documents)
-        counter("bytes_kept").inc(split.size)
-        with SlotWriter(job.reading.counters_path, split.part) as slot:
-            slot.keep(documents=done.contents.sums.documents, bytes=split.size)
-    yield pack(done)
-
-
-def _finished(split: Split, job: EncodeJob) -> FinishedPart | None:
-    """The part that an earlier run finished; None where it must be made (again)."""
-    return finished_part(job.directory, split, fingerprint=job.fingerprint(split))
-
-
-def _made(split: Split, job: EncodeJob, tokenizer: Tokenizer, failures: Failures) -> FinishedPart:
-    """The part, made; where it cannot be written, what another job has finished."""
-    try:
-        return encode_split(split, job, tokenizer, failures)
-    except OutputError:
-        # A job that was left behind on a cluster may have made this part meanwhile, ended, and
-        # taken our temporary file for one of a writer that was killed.
-        done = _finished(split, job)
-        if done is None:
-            raise
-        return done
+    def finish(self) -> dict[str, Any]:
+        """Remove the records, which the manifest holds by now; return the manifest."""
+        storage.remove_tree(join(self.directory, RECORDS))
+        return read_manifest_object(join(self.directory, MANIFEST))
 
 
 @takes(InputSettings, EncodeSettings)
-class EncodeCorpus(PlannedTransform):
+class EncodeCorpus(RunStages):
     """Encodes files into a directory of Parquet parts; yields its manifest, one dict.
 
     Nothing is read, listed or written before the pipeline runs. A runner that starts the job anew
@@ -329,20 +402,34 @@ def encode(
         planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_files={}).plan()
         for what in planned.not_applied:
             progress.log(f"encode: {tokenizer}: not applied: {what}")
-        with run_job(request.started(), planned, execution=execution, progress=progress) as result:
-            manifest = read_encoded(request.directory)
-            totals = manifest.totals
-            resumed, written = metric(result, "parts_resumed"), metric(result, "parts_written")
-            if written and not resumed:  # else an earlier run did some of it
-                save_timing(
-                    request.directory,
-                    "encode",
-                    time.monotonic() - began,
-                    read=(totals.documents, totals.text_bytes),
-                    made=(totals.tokens, "tokens"),
-                    execution=execution,
-                    cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
-                )
+
+        def ready() -> None:
+            if decide(request.output, planned.plan, reads=planned.reads) == "resume":
+                _tell_changes(request.directory, planned, progress)
+            tell_work(request.name, planned, progress)
+
+        result = run_stages(
+            request.started(),
+            execution=execution,
+            progress=progress,
+            reads=planned.reads,
+            pieces=planned.pieces,
+            size=planned.size or 0,
+            ready=ready,
+        )
+        manifest = read_encoded(request.directory)
+        totals = manifest.totals
+        resumed, written = metric(result, "units_resumed"), metric(result, "units_made")
+        if written and not resumed:  # else an earlier run did some of it
+            save_timing(
+                request.directory,
+                "encode",
+                time.monotonic() - began,
+                read=(totals.documents, totals.text_bytes),
+                made=(totals.tokens, "tokens"),
+                execution=execution,
+                cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
+            )
     return EncodeSummary(
         output=request.directory,
         documents=totals.documents,
@@ -362,3 +449,13 @@ def encode(
         not_applied=planned.not_applied,
         seconds=time.monotonic() - began,
     )
+
+
+def _tell_changes(directory: str, planned: Planned, progress: Progress) -> None:
+    changed = changed_inputs(directory, planned.files)
+    if changed:
+        progress.log(
+            f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
+            f"({planned.files[changed[0]].path}): what was made of "
+            f"{'it' if len(changed) == 1 else 'them'} is made again"
+        )

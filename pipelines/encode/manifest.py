@@ -25,6 +25,7 @@ from pipelines.output.entries import (
     standing,
 )
 from pipelines.output.names import (
+    DATA,
     GROUPED_KIND,
     MANIFEST,
     dead_letters_file,
@@ -35,17 +36,18 @@ from pipelines.output.names import (
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
+from pipelines.stage.record import Record, StoredFile, read_records
 from pipelines.storage import join
 from pipelines.totals import DuplicateIds, SourceTotals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.encode.parts import FinishedPart
+    from pipelines.corpus.splits import Split
     from pipelines.output.entries import Taken
 
 KIND = "encoded"
-VERSION = 6
+VERSION = 7  # 6 held the parts itself, each with its own proof in its footer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +75,13 @@ class SourceRange:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from."""
+    """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from.
+
+    ``fingerprint`` is the SHA-256 (hex) of all that its bytes depend on.
+    """
 
     file: str
+    fingerprint: str
     documents: int
     tokens: int
     unknown: int
@@ -84,6 +90,18 @@ class Part:
     sha256: str
     inputs: tuple[SourceRange, ...]
     source: str = ""
+
+
+def unit_name(file: str) -> str:
+    """What the unit of work is called that makes a part: as its file."""
+    return file.removeprefix(f"{DATA}/").removesuffix(".parquet")
+
+
+def ranges_of(split: Split) -> tuple[SourceRange, ...]:
+    """What a split reads, as the manifest names it."""
+    return tuple(
+        SourceRange(name=piece.name, start=piece.start, end=piece.end) for piece in split.pieces
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +155,9 @@ class TokenizerFile:
 class EncodedManifest:
     """What an encoded corpus is made of: the fields of the file, in its order.
 
+    In the file, ``records`` stands for the dead letters and parts, which are in that file. Where
+    files are encoded as they arrive, it does not.
+
     Attributes:
         kind: `KIND`.
         version: `VERSION`.
@@ -148,6 +169,7 @@ class EncodedManifest:
         inputs: every file that was read, in order.
         dead_letters: the files of bad records.
         parts: in order.
+        records: the file of the records of all parts; None where files are encoded as they arrive.
         watch: where files are encoded as they arrive, what is known of each; else None.
         duplicate_ids: None where files are encoded as they arrive, which nobody compares.
     """
@@ -162,6 +184,7 @@ class EncodedManifest:
     inputs: tuple[Source, ...]
     dead_letters: tuple[DeadLetters, ...]
     parts: tuple[Part, ...]
+    records: StoredFile | None = None
     watch: Watch | None = None
     duplicate_ids: DuplicateIds | None = None
 
@@ -186,14 +209,16 @@ class EncodedManifest:
 
     def files(self) -> dict[str, bytes]:
         """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
-        value, inputs = take_out(self.to_json())
+        named = {**self.to_json()}
+        del named["parts"], named["dead_letters"]
+        value, inputs = take_out(with_checksum(named))
         before = {} if inputs is None else {INPUTS: inputs}
         return {**before, MANIFEST: json_bytes(value)}
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
         value = encode(self)
-        for name in ("watch", "duplicate_ids"):
+        for name in ("records", "watch", "duplicate_ids"):
             if value[name] is None:
                 del value[name]
         return with_checksum(value)
@@ -249,24 +274,6 @@ def folded(directory: str, before: Entry, log: Mapping[str, Entry]) -> Entry:
     return Entry(together(manifests, taken).to_json(), taken)
 
 
-def part_of(part: FinishedPart) -> Part:
-    """A finished part as the manifest names it."""
-    return Part(
-        file=part.split.file,
-        documents=part.contents.sums.documents,
-        tokens=part.contents.sums.tokens,
-        unknown=part.contents.sums.unknown,
-        text_bytes=part.contents.sums.text_bytes,
-        bytes=part.written.bytes,
-        sha256=part.written.sha256,
-        inputs=tuple(
-            SourceRange(name=piece.name, start=piece.start, end=piece.end)
-            for piece in part.split.pieces
-        ),
-        source=part.split.source,
-    )
-
-
 def read_kind(directory: str) -> tuple[str, bool]:
     """What the manifest in ``directory`` says it is of: ``counts`` or ``encoded``.
 
@@ -307,10 +314,37 @@ def read_encoded_json(directory: str) -> dict[str, Any]:
         value = read_watched(storage.located(directory)).to_json()
         del value[CHECKSUM]
         return value
+    if value.get("kind") != KIND or value.get("version") != VERSION:
+        return value
     try:
-        return put_back(value, lambda: storage.read(join(storage.located(directory), INPUTS)))
-    except ValueError as error:
+        value = put_back(value, lambda: storage.read(join(storage.located(directory), INPUTS)))
+        parts, dead = named_in(_records(value, directory))
+    except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{_path(directory)}: {error}: encode the corpus again") from error
+    return {**value, "dead_letters": dead, "parts": parts}
+
+
+def named_in(records: Iterable[Record]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The parts and the dead letters of records, as JSON values."""
+    made = [record.totals for record in records]
+    dead = [one["dead_letters"] for one in made if one["dead_letters"] is not None]
+    return [one["part"] for one in made], dead
+
+
+def read_part_records(directory: str) -> list[Record]:
+    """The records of all parts of a complete corpus.
+
+    Raises:
+        InputError: it is not complete, or damaged.
+    """
+    return _records(_read(directory), directory)
+
+
+def _records(value: Mapping[str, Any], directory: str) -> list[Record]:
+    records = value.get("records")
+    if not isinstance(records, dict):
+        raise InputError(f"{_path(directory)}: names no records: encode the corpus again")
+    return read_records(storage.located(directory), str(records.get("sha256")))
 
 
 def encoded_of(

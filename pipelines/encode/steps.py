@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bpe._codec import decode, encode
+from bpe.counts.manifest import DeadLetters
 from bpe.errors import EncodingError
 from bpe.roles import ROLES
 from pipelines import storage
@@ -13,14 +16,24 @@ from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.encoder import SplitEncoder
-from pipelines.encode.manifest import EncodedManifest, Source, TokenizerFile, Totals, part_of
-from pipelines.encode.parts import Contents, FinishedPart, PartWriter, Sums
+from pipelines.encode.manifest import (
+    EncodedManifest,
+    Part,
+    Source,
+    TokenizerFile,
+    Totals,
+    named_in,
+    ranges_of,
+    unit_name,
+)
+from pipelines.encode.parts import PartWriter, Sums
 from pipelines.encode.rows import RowLayout
 from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run, remove_temporaries
-from pipelines.output.names import TOKENIZER, fingerprint, part_file
+from pipelines.output.names import MANIFEST, RECORDS_FILE, TOKENIZER, fingerprint, part_file
+from pipelines.stage.record import Record, StoredFile, write_records
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -29,16 +42,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bpe import Roles, Tokenizer
-    from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
-    from pipelines.failures import Failures
+    from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings, RowSettings
 
-# The version of a part's content, in its fingerprint. Raise it, and the manifest's VERSION with it,
-# when the same settings and columns make other bytes than before: `--resume` writes such parts
-# again.
-LAYOUT = 5
+# The version of a part's bytes, in its fingerprint. Raise it when the same settings and columns
+# make others than before: `--resume` writes such parts again.
+LAYOUT = 6
 
 _Rows = TypeVar("_Rows", bound="RowSettings")
 
@@ -116,11 +127,18 @@ class EncodeJob:
 
     def manifest(
         self,
-        parts: Iterable[FinishedPart],
-        dead_letters: Sequence[DeadLetters] = (),
+        records: Iterable[Record],
+        splits: Iterable[Split] = (),
+        dead_letters: Iterable[DeadLetters] = (),
     ) -> EncodedManifest:
-        """The manifest of finished parts, in any order, and of dead letters of no part."""
-        ordered = sorted(parts, key=lambda part: part.split.part)
+        """The manifest of the parts of these records, in any order.
+
+        Args:
+            records: of the parts.
+            splits: that they are of; none where the documents were no files.
+            dead_letters: of no part.
+        """
+        parts, letters = named_in(sorted(records, key=lambda record: record.unit))
         sources = {
             piece.file_index: Source(
                 name=piece.name,
@@ -129,20 +147,20 @@ class EncodeJob:
                 compression=piece.compression,
                 source=piece.source,
             )
-            for part in ordered
-            for piece in part.split.pieces
+            for split in splits
+            for piece in split.pieces
         }
-        dead = [p.contents.dead_letters for p in ordered if p.contents.dead_letters]
-        named, letters = tuple(map(part_of, ordered)), (*dead, *dead_letters)
+        named = decode(tuple[Part, ...], parts)
+        dead = (*decode(tuple[DeadLetters, ...], letters), *dead_letters)
         return EncodedManifest(
             tokenizer=TokenizerFile(sha256=self.tokenizer_sha256, vocab_size=self.vocab_size),
             id_type=self.id_type,
             settings=self.reading.options,
             rows=self.rows,
-            totals=Totals.of(named, letters),
+            totals=Totals.of(named, dead),
             inputs=tuple(source for _, source in sorted(sources.items())),
             parts=named,
-            dead_letters=letters,
+            dead_letters=dead,
         )
 
     def fingerprint(self, split: Split) -> str:
@@ -169,11 +187,11 @@ def make(
     split: Split,
     job: EncodeJob,
     tokenizer: Tokenizer,
-    failures: Failures,
+    stopped: Callable[[], bool],
     *,
     add: Callable[[pa.RecordBatch], object],
     observe: Callable[[EncodedBlock], object] | None = None,
-    slot: int | None = None,
+    slot: SlotWriter | None = None,
 ) -> Made:
     """Read and encode one split.
 
@@ -181,10 +199,10 @@ def make(
         split: what to read.
         job: how.
         tokenizer: of the job.
-        failures: where the job ends.
+        stopped: asked between blocks, whether nobody needs the rest.
         add: takes the rows, in order: writes them, or compares them.
         observe: sees each block that was encoded.
-        slot: the number of its progress slot; None for that of the split.
+        slot: told how far it is; None for the slot of the split.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
@@ -192,7 +210,7 @@ def make(
     """
     encoder = SplitEncoder(tokenizer, split, layout=job.layout(tokenizer))
     sums, unknown = Sums(), unknown_id(tokenizer)
-    with SplitReader(split, job.reading, failures, slot=slot) as reader:
+    with SplitReader(split, job.reading, stopped, slot=slot) as reader:
         for block in reader:
             encoded = encoder.encode(block, reader.set_aside)
             if observe is not None:
@@ -210,21 +228,22 @@ def encode_split(
     split: Split,
     job: EncodeJob,
     tokenizer: Tokenizer,
-    failures: Failures,
+    stopped: Callable[[], bool],
     *,
     observe: Callable[[EncodedBlock], object] | None = None,
-) -> FinishedPart:
+    slot: SlotWriter | None = None,
+) -> Record:
     """Read and encode one split, and write its part; arguments and errors as those of `make`."""
 
     def fill(writer: PartWriter) -> Made:
-        return make(split, job, tokenizer, failures, add=writer.add, observe=observe)
+        return make(split, job, tokenizer, stopped, add=writer.add, observe=observe, slot=slot)
 
     return write_part(split, job, tokenizer, fill)
 
 
 def write_part(
     split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[PartWriter], Made]
-) -> FinishedPart:
+) -> Record:
     """Write the part of a split.
 
     Args:
@@ -241,22 +260,36 @@ def write_part(
         PartWriter(sink, job.layout(tokenizer)) as writer,
     ):
         made = fill(writer)
-        contents = Contents(
-            fingerprint=job.fingerprint(split), sums=made.sums, dead_letters=made.dead_letters
-        )
-        writer.finish(contents)
-    return FinishedPart(split=split, contents=contents, written=sink.written())
+        writer.close()
+    written = sink.written()
+    part = Part(
+        file=split.file,
+        fingerprint=job.fingerprint(split),
+        **vars(made.sums),
+        bytes=written.bytes,
+        sha256=written.sha256,
+        inputs=ranges_of(split),
+        source=split.source,
+    )
+    dead = made.dead_letters
+    files: list[Part | DeadLetters] = [part, *([] if dead is None else [dead])]
+    return Record(
+        unit=unit_name(split.file),
+        fingerprint=part.fingerprint,
+        files=tuple(StoredFile(file=one.file, bytes=one.bytes, sha256=one.sha256) for one in files),
+        totals={"documents": part.documents, "part": encode(part), "dead_letters": encode(dead)},
+    )
 
 
-def count_written(part: FinishedPart) -> None:
+def count_written(record: Record) -> None:
     """Tell Beam's counters of a part that was made."""
-    sums = part.contents.sums
+    part = decode(Part, record.totals["part"])
     for name, number in (
-        ("documents_encoded", sums.documents),
-        ("text_bytes_encoded", sums.text_bytes),
-        ("tokens_written", sums.tokens),
-        ("unknown_tokens_written", sums.unknown),
-        ("parquet_bytes_written", part.written.bytes),
+        ("documents_encoded", part.documents),
+        ("text_bytes_encoded", part.text_bytes),
+        ("tokens_written", part.tokens),
+        ("unknown_tokens_written", part.unknown),
+        ("parquet_bytes_written", part.bytes),
         ("parts_written", 1),
     ):
         counter(name).inc(number)
@@ -268,18 +301,22 @@ def unknown_id(tokenizer: Tokenizer) -> int | None:
     return None if token is None else tokenizer.token_id(token.encode())
 
 
-def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, Any]:
+def write_manifest(
+    records: Iterable[Record], job: EncodeJob, splits: Iterable[Split] = ()
+) -> dict[str, Any]:
     """Check that all parts are there, and write the manifest.
 
     Args:
-        parts: in any order.
+        records: of all parts, in any order.
         job: that made them.
+        splits: as for `EncodeJob.manifest`.
 
     Raises:
         RecordError: over all parts, more bad records than the job may set aside.
         JobError: the runner lost a part.
     """
-    manifest = job.manifest(parts)
+    ordered = sorted(records, key=lambda record: record.unit)
+    manifest = job.manifest(ordered, splits)
     check_failures(
         manifest.totals.failures,
         job.reading,
@@ -295,11 +332,14 @@ def write_manifest(parts: Iterable[FinishedPart], job: EncodeJob) -> dict[str, A
     if job.run:
         plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     found = duplicate_ids(job.directory, [part.file for part in manifest.parts])
-    manifest = replace(manifest, duplicate_ids=found)
     remove_temporaries(job.directory)
-    for name, data in manifest.files().items():
+    written = write_records(job.directory, ordered)
+    named = StoredFile(file=RECORDS_FILE, bytes=written.bytes, sha256=written.sha256)
+    files = replace(manifest, duplicate_ids=found, records=named).files()
+    for name, data in files.items():
         storage.write(join(job.directory, name), data)
-    return manifest.to_json()
+    value: dict[str, Any] = json.loads(files[MANIFEST])
+    return value
 
 
 def encode_job(

@@ -242,9 +242,10 @@ class ExportJob(StagedJob):
         except InputError:
             return []
 
-    def finish(self) -> None:
-        """Remove what only the stages needed: the manifest is written."""
+    def finish(self) -> str:
+        """Remove what only the stages needed: the manifest is written; return the directory."""
         self._clean()
+        return self.directory
 
     def _clean(self) -> None:
         for folder in (WORK, RECORDS):

@@ -20,6 +20,7 @@ from pipelines.export.outputs import Outputs
 from pipelines.export.rows import INPUT_IDS, NUM_TOKENS, row_maker, without_padding
 from pipelines.export.sections import all_sections
 from pipelines.export.source import read_blocks
+from pipelines.metrics import counter
 from pipelines.output.names import fingerprint
 from pipelines.stage.stage import Made, Unit
 
@@ -125,6 +126,8 @@ class Make(Pass):
             for part in parts:
                 part.finish()
         slot.update(documents=done, bytes=unit.bytes)
+        counter("documents_read").inc(done)
+        counter("bytes_read").inc(unit.bytes)
         return Made(
             files=tuple(file for part in parts for file in part.outputs.files),
             totals={

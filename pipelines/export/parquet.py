@@ -35,7 +35,7 @@ class ParquetPart(PartWriter):
         tokens = tokens_of(batch)
         self._rows += len(batch)
         self._tokens += tokens
-        self._writer.add(batch, tokens)
+        self._writer.add(batch)
 
     def finish(self) -> None:
         """Write the footer."""

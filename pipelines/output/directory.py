@@ -136,9 +136,10 @@ NAMES: Mapping[str, Names] = {
     ),
     "encoded": Names(
         "bpe encode",
-        frozenset({SPLITS, *ROLES_FILES, TOKENIZER, INPUTS}),
+        frozenset({SPLITS, *ROLES_FILES, TOKENIZER, INPUTS, RECORDS_FILE}),
         folders=FOLDERS,
         is_part=_is_part,
+        trees=(RECORDS,),
     ),
     "export": Names(
         "bpe export",
@@ -223,7 +224,6 @@ def prepare(
     *,
     reads: Iterable[str] = (),
     keep: Iterable[str] = (),
-    outdated: Callable[[], Iterable[str]] = tuple,
 ) -> None:
     """Make the output directory ready for a job, and leave the plan in it.
 
@@ -232,8 +232,6 @@ def prepare(
         plan: of the job that is about to run.
         reads: as for `decide`.
         keep: as for `decide`.
-        outdated: names the parts that are of inputs which changed since the run that is resumed:
-            they are removed, and made again.
 
     Raises:
         OutputError: the directory cannot be used (`decide`), or not be written to.
@@ -246,9 +244,6 @@ def prepare(
         remove_ours(directory)
     if plan.kind != "tokenizer":
         for name in (MANIFEST, INPUTS):
-            storage.remove(join(directory, name))
-    if action != "begin":  # before the plan is stored: a kill must not lie
-        for name in outdated():
             storage.remove(join(directory, name))
     if plan.kind == "counts":  # everything is counted again, and bad records found again
         for entry in storage.entries(join(directory, DEAD_LETTERS)):

@@ -51,7 +51,7 @@ PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 # Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts beside the manifest.
-PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 2, "comparison": 2, "export": 3}
+PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 3, "comparison": 2, "export": 3}
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name

@@ -6,11 +6,12 @@ units: nothing but the stages themselves is in it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apache_beam as beam
 
 from pipelines.elements import Step, pack, unpack
+from pipelines.errors import ConfigError
 from pipelines.metrics import counter
 from pipelines.planned import dealt
 from pipelines.progress import SlotWriter
@@ -29,7 +30,12 @@ class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     Args:
         job: whose stages they are.
         failures: where its errors are reported.
+
+    Attributes:
+        instead: what takes the elements of a PCollection, which this does not.
     """
+
+    instead: ClassVar[str] = "it takes no PCollection"
 
     def __init__(self, job: StagedJob, failures: Failures) -> None:
         super().__init__()
@@ -40,19 +46,25 @@ class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         """What a runner's web UI shows."""
         return dict(self._job.shown)
 
-    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[str]:
-        """Return a PCollection of one: the name of the output directory."""
-        job, failures = self._job, self._failures
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
+        """Return a PCollection of one: what the job yields."""
+        if not isinstance(begin, beam.pvalue.PBegin):
+            name = type(self).__name__
+            raise ConfigError(
+                f"{name} reads its inputs itself: apply it to the pipeline, p | {name}(...); "
+                f"{self.instead}"
+            )
+        job, failures = self._job.started(), self._failures
         start = begin | "Start" >> beam.Create([None], reshuffle=False)
         # So that Beam's own functions alone open a worker's connections: where the worker lacks
         # this package, Flink would wait three minutes for them and not say why.
         ready = dealt("Connect", start) | "Plan" >> beam.ParDo(Step(failures, _planned, job))
+        job = job.after_plan()
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
             ready = ready | f"{stage.name.capitalize()}" >> _RunStage(stage, failures, last=last)
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
-        folded = ready | "Folded" >> beam.Reshuffle()
-        return folded | "Finish" >> beam.ParDo(Step(failures, _finished, job))
+        return dealt("Folded", ready) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
@@ -97,13 +109,13 @@ def _made(element: bytes, stage: Stage, failures: Failures, last: bool) -> Itera
     unit: Unit = unpack(element)
     with SlotWriter(stage.counters_path if last else None, unit.number) as slot:
         record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
-        documents = record.totals.get("documents", 0)
         if resumed:
-            slot.keep(documents=documents, bytes=unit.bytes)
+            slot.keep(documents=record.totals.get("documents", 0), bytes=unit.bytes)
     if last:
         counter("units_resumed" if resumed else "units_made").inc()
-        counter("documents_kept" if resumed else "documents_read").inc(documents)
-        counter("bytes_kept" if resumed else "bytes_read").inc(unit.bytes)
+    if last and resumed:
+        counter("documents_kept").inc(record.totals.get("documents", 0))
+        counter("bytes_kept").inc(unit.bytes)
     yield pack(record)
 
 
@@ -112,6 +124,5 @@ def _folded(element: tuple[None, Iterable[bytes]], stage: Stage) -> Iterator[Non
     yield None
 
 
-def _finished(_: None, job: StagedJob) -> Iterator[str]:
-    job.finish()
-    yield job.directory
+def _finished(_: None, job: StagedJob) -> Iterator[Any]:
+    yield job.finish()

@@ -10,7 +10,7 @@ from pipelines.run import check_job, run
 from pipelines.stage.beam import RunStages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pipelines.progress import Progress
     from pipelines.settings import Execution
@@ -27,6 +27,7 @@ def run_stages(
     size: int,
     writes: str = "",
     lock: bool = True,
+    ready: Callable[[], object] = lambda: None,
 ) -> Any:
     """Run a job, and show how far its last stage is; returns what Beam returns.
 
@@ -39,6 +40,7 @@ def run_stages(
         size: bytes that it reads, about.
         writes: where workers write; empty for the directory of the job.
         lock: whether to keep other jobs out of the directory.
+        ready: called when they are, before anything changes; it may refuse the job.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -46,6 +48,7 @@ def run_stages(
     check_job(execution, progress, reads=reads, writes=writes or job.directory)
 
     def work() -> Any:
+        ready()
         with progress.stage(job.name, size) as stage:
             stage.set_slots(pieces)
             watched = job.watched(stage.counters_path)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bpe._codec import decode, encode
+from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.names import RECORDS, RECORDS_FILE
@@ -62,14 +63,19 @@ class Record:
     totals: Mapping[str, Any]
 
 
+def record_path(directory: str, unit: str) -> str:
+    """Where the record of a unit lies until the job is complete."""
+    return join(directory, RECORDS, f"{unit}.json")
+
+
 def write_record(directory: str, record: Record) -> None:
     """Write the record of a unit, whose files are complete.
 
     Raises:
         OutputError: it cannot be written.
     """
-    data = json.dumps(encode(record), separators=(",", ":")).encode()
-    storage.write(join(directory, RECORDS, f"{record.unit}.json"), data)
+    data = json.dumps(with_checksum(encode(record)), separators=(",", ":")).encode()
+    storage.write(record_path(directory, record.unit), data)
 
 
 def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
@@ -83,7 +89,10 @@ def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
         fingerprint: that the record must have.
     """
     try:
-        record = decode(Record, json.loads(storage.read(join(directory, RECORDS, f"{unit}.json"))))
+        value = json.loads(storage.read(record_path(directory, unit)))
+        record = decode(Record, value)
+        if not is_intact(value):
+            return None
     except (InputError, ValueError, RecursionError):
         return None
     if record.unit != unit or record.fingerprint != fingerprint:

@@ -7,10 +7,11 @@ grows with the corpus is read from files.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pipelines.errors import InputError
+from pipelines.errors import InputError, OutputError
 from pipelines.output.names import MANIFEST
 from pipelines.stage.record import Record, finished, write_record
 
@@ -32,12 +33,14 @@ class Unit:
         fingerprint: SHA-256 (hex) of everything that what is made of it depends on.
         number: in the order of its stage.
         bytes: of input, for progress.
+        work: what it is, for `Stage.make`; small, and picklable. None where the number says it.
     """
 
     name: str
     fingerprint: str
     number: int
     bytes: int = 0
+    work: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,15 @@ def make_unit(
     record = finished(stage.directory, unit.name, fingerprint=unit.fingerprint)
     if record is not None:
         return record, True
-    made = stage.make(unit, slot=slot, stopped=stopped)
+    try:
+        made = stage.make(unit, slot=slot, stopped=stopped)
+    except OutputError:
+        # A job that was left behind on a cluster may have made this unit meanwhile, ended, and
+        # taken our temporary file for one of a writer that was killed.
+        record = finished(stage.directory, unit.name, fingerprint=unit.fingerprint)
+        if record is None:
+            raise
+        return record, True
     record = Record(
         unit=unit.name, fingerprint=unit.fingerprint, files=made.files, totals=made.totals
     )
@@ -142,14 +153,14 @@ class StagedJob:
 
     Attributes:
         directory: of the output.
-        run: the id of this run of the job.
+        run: the id of this run of the job, once it has one (`started`).
         counters_path: the file of progress slots on this machine; None where nobody watches.
         name: of the kind of job.
         last_file: the file that makes the output complete; empty where a job writes none.
     """
 
     directory: str
-    run: str
+    run: str = ""
     counters_path: str | None = None
     name: ClassVar[str]
     last_file: ClassVar[str] = MANIFEST
@@ -172,13 +183,21 @@ class StagedJob:
         """
         raise NotImplementedError
 
-    def finish(self) -> None:
-        """Write the last file, when all stages are folded.
+    def finish(self) -> Any:
+        """Remove what only the stages needed, when all are folded; return what the job yields.
 
         Raises:
-            JobError: something is missing; the class says what.
+            JobError: something cannot be removed or read.
         """
         raise NotImplementedError
+
+    def started(self) -> Self:
+        """The job of one run, with an id."""
+        return self if self.run else replace(self, run=uuid.uuid4().hex)
+
+    def after_plan(self) -> Self:
+        """The job for the steps after the first, without what only that one needs."""
+        return self
 
     def watched(self, counters_path: str | None) -> Self:
         """The same job, whose workers tell their progress to a file of slots."""

@@ -1,8 +1,8 @@
 """Is an encoded corpus what its manifest says, and what its input says?
 
-Every file is read in full: its size and SHA-256 against the manifest, its rows against what its
-own footer says. Given the inputs, each part is made again and compared instead of written. Since
-that shares all of making, an independent check goes beside it: ids must decode to the text.
+Every file is read in full: its size, SHA-256 and rows against the manifest. Given the inputs, each
+part is made again and compared instead of written. Since that shares all of making, an independent
+check goes beside it: ids must decode to the text.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pipelines.corpus.places import watched_inputs
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Totals
-from pipelines.encode.parts import Sums, open_part, read_contents, read_rows
+from pipelines.encode.parts import Sums, open_part, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, KEY, NUM_TOKENS, without_ends
 from pipelines.encode.steps import EncodeJob, make, unknown_id
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
 from pipelines.output.check_files import Finding, check_file, check_names, checked_file, raise_first
-from pipelines.output.names import TOKENIZER, fingerprint, parse_part, part_file
+from pipelines.output.names import RECORDS_FILE, TOKENIZER, fingerprint, parse_part, part_file
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow.parquet as pq
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.manifest import EncodedManifest, Part
-    from pipelines.encode.parts import Contents
     from pipelines.failures import Failures
     from pipelines.settings import InputSettings, RowSettings
     from pipelines.totals import DuplicateIds
@@ -152,7 +151,8 @@ def plan_encoded(
         "encoded",
         named={part.file for part in manifest.parts}
         | {letters.file for letters in manifest.dead_letters}
-        | beside(manifest.inputs),
+        | beside(manifest.inputs)
+        | {RECORDS_FILE},
         watched=manifest.watched,
     )
     path = join(root, TOKENIZER)
@@ -288,19 +288,22 @@ def _check_part(
     check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
 ) -> None:
     part, path = check.part, join(job.directory, check.part.file)
+    if part.fingerprint != job.encode.fingerprint(check.split):
+        raise VerificationError(
+            f"{path}: it was made from other inputs or with other settings than the manifest says"
+        )
     if check.dead_letters is not None:
         letters = check.dead_letters
         check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
     try:
         with checked_file(path, part.bytes, part.sha256) as source:
             file = open_part(source)
-            _check_contents(check, job, read_contents(file), path)
             rows = StoredRows(file, path=path, part=part, job=job.encode, tokenizer=tokenizer)
-            if job.compare:
-                _compare(check, job.encode, rows, failures)
-                return
             size = 0
             with SlotWriter(job.encode.reading.counters_path, check.number) as slot:
+                if job.compare:
+                    _compare(check, job.encode, rows, slot=slot, stopped=failures.stopped)
+                    return
                 while (table := rows.rest()) is not None:
                     if failures.stopped():
                         raise StoppedError
@@ -313,33 +316,25 @@ def _check_part(
         raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
 
 
-def _check_contents(check: PartCheck, job: VerifyEncodedJob, contents: Contents, path: str) -> None:
-    """What a part says of itself against the manifest."""
-    for name, stated in vars(contents.sums).items():
-        if stated != getattr(check.part, name):
-            raise VerificationError(
-                f"{path}: its footer says {name} {stated}, the manifest {getattr(check.part, name)}"
-            )
-    if contents.fingerprint != job.encode.fingerprint(check.split):
-        raise VerificationError(
-            f"{path}: it was made from other inputs or with other settings than the manifest says"
-        )
-    if contents.dead_letters != check.dead_letters:
-        raise VerificationError(f"{path}: its dead letters are not those that the manifest names")
-
-
-def _compare(check: PartCheck, job: EncodeJob, rows: StoredRows, failures: Failures) -> None:
+def _compare(
+    check: PartCheck,
+    job: EncodeJob,
+    rows: StoredRows,
+    *,
+    slot: SlotWriter,
+    stopped: Callable[[], bool],
+) -> None:
     """Make a part again, and compare it with the one that is there."""
     made = make(
         check.split,
         job,
         rows.tokenizer,
-        failures,
+        stopped,
         add=rows.compare,
         observe=partial(
             check_decoded, tokenizer=rows.tokenizer, settings=job.rows, where=rows.path
         ),
-        slot=check.number,
+        slot=slot,
     )
     if (more := rows.rest()) is not None:
         raise VerificationError(

@@ -27,6 +27,7 @@ from pipelines.export.outputs import Comparison, tally
 from pipelines.export.plan import check_pins, parse_sources, plan_again, read_pins
 from pipelines.export.rows import flat
 from pipelines.export.source import read_blocks
+from pipelines.metrics import counter
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, WORK, json_bytes
 from pipelines.run import options
@@ -76,6 +77,7 @@ class CheckFiles:
     output: str
     work: str
     records_sha256: str
+    last: bool
     counters_path: str | None = None
     name: str = "check"
 
@@ -108,6 +110,9 @@ class CheckFiles:
 
         made = _tried(check)
         slot.update(documents=made.totals["documents"], bytes=unit.bytes)
+        if self.last:
+            counter("documents_read").inc(made.totals["documents"])
+            counter("bytes_read").inc(unit.bytes)
         return made
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -228,6 +233,7 @@ class VerifyExport(StagedJob):
             output=self.directory,
             work=self.work,
             records_sha256=self.records_sha256,
+            last=self.plan is None,
             counters_path=None if self.plan else self.counters_path,
         )
         if self.plan is None:

@@ -83,9 +83,11 @@ class Encoding:
         measure = gauge.measure()
         parts = []
         for split in splits:
-            parts.append(encode_split(split, self.job, tokenizer, failures, observe=measure.add))
+            parts.append(
+                encode_split(split, self.job, tokenizer, failures.stopped, observe=measure.add)
+            )
             count_written(parts[-1])
-        return self.job.manifest(parts, letters).to_json(), measure.finish()
+        return self.job.manifest(parts, splits, letters).to_json(), measure.finish()
 
     def _check_kept(self, file: InputFile) -> None:
         """Refuse a file that has not the columns that pass through."""

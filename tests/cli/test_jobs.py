@@ -20,6 +20,7 @@ from tokenizers import processors
 import bpe as library
 from tests.cli.conftest import TEXTS
 from tests.cli.process import BPE, bpe, environment
+from tests.pipelines.corpora import encoded_manifest
 
 FULL = Path("/dev/full")
 
@@ -239,7 +240,7 @@ def test_unknown_tokens_are_counted(work: Path, tmp_path: Path, model: str) -> N
         cwd=tmp_path,
     )
     assert "unknown tokens: 2 of " in done.stdout
-    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_text())
+    manifest = encoded_manifest(tmp_path / "ids")
     assert manifest["totals"]["unknown"] == manifest["parts"][0]["unknown"] == 2
     done = bpe("verify", "ids", "--input", "c.txt", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["unknown_tokens"] == 2

@@ -18,7 +18,7 @@ from tests.browser import shown
 from tests.cli.conftest import EVIL
 from tests.cli.reports import section, text
 from tests.contrast import LEAST, texts_of
-from tests.pipelines.corpora import encode
+from tests.pipelines.corpora import encode, encoded_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,8 +55,7 @@ def encoded(folder: Path, out: Path, split_size: int = 4096, **rows: Any) -> Pat
 
 def all_rows(corpus: Path, parts: list[str] | None = None) -> list[tuple[str, int, dict[str, Any]]]:
     """Every row with its part, and its number in it."""
-    manifest = json.loads((corpus / "manifest.json").read_bytes())
-    files = [part["file"] for part in manifest["parts"]]
+    files = [part["file"] for part in encoded_manifest(corpus)["parts"]]
     return [
         (file, number, row)
         for file in (files if parts is None else parts)
@@ -140,7 +139,7 @@ def test_sources_say_what_they_hold(folder: Path, tmp_path: Path) -> None:
 
 def test_only_the_parts_of_the_sample_are_read(folder: Path, tmp_path: Path) -> None:
     corpus = encoded(folder, tmp_path / "ids")
-    files = [part["file"] for part in json.loads((corpus / "manifest.json").read_bytes())["parts"]]
+    files = [part["file"] for part in encoded_manifest(corpus)["parts"]]
     report(str(corpus), sample_parts=2)
     chosen = [files[0], files[len(files) // 2]]
     rows = expected(all_rows(corpus, chosen))

@@ -106,8 +106,8 @@ def read(sources: Mapping[str, Path]) -> list[Document]:
 
 
 def part_names(directory: Path) -> list[str]:
-    manifest = json.loads((directory / "manifest.json").read_bytes())
-    return [part["file"] for part in manifest["parts"]]
+    records = pq.read_table(directory / "records.parquet")["totals"].to_pylist()
+    return [json.loads(record)["part"]["file"] for record in records]
 
 
 def halves(documents: Sequence[Document], options: Options) -> dict[str, list[Document]]:

@@ -73,7 +73,8 @@ def another_total(path: Path, undisturbed: Undisturbed) -> None:
 
 def another_path(path: Path, undisturbed: Undisturbed) -> None:
     value = json.loads(path.read_bytes())
-    value["parts"][0]["file"] = "../../elsewhere.parquet"
+    for named in value.get("parts", [value.get("records")]):
+        named["file"] = "../../elsewhere.parquet"
     path.write_text(json.dumps(value))
 
 

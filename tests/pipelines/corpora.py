@@ -6,13 +6,17 @@ import gzip
 import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bpe
-from pipelines.output.names import PLAN, SPLITS, TIMINGS, json_bytes
+from pipelines.corpus.splits import read_splits
+from pipelines.encode.job import EncodeRequest
+from pipelines.encode.manifest import read_encoded_json
+from pipelines.output.names import PLAN, SPLITS, TIMINGS, json_bytes, manifest_bytes
+from pipelines.progress import SlotWriter
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
@@ -23,13 +27,17 @@ from pipelines.settings import (
     ShareOf,
     TrainSettings,
 )
+from pipelines.stage.record import Record, write_records
+from pipelines.stage.stage import make_unit
 from tests import jobs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pipelines.corpus.splits import Split
     from pipelines.planned import CorpusRequest
+    from pipelines.stage.stage import Stage
 
 END = "<|end|>"
 MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows can differ
@@ -79,11 +87,48 @@ def patterns(folder: Path) -> tuple[str, ...]:
     return tuple(f"{folder}/{kind}" for kind in KINDS if any(folder.glob(kind)))
 
 
-def begun(request: CorpusRequest) -> list[Split]:
+def begun(request: CorpusRequest | EncodeRequest) -> list[Split]:
     """The splits of a job that the first step has planned and prepared."""
     splits = request.begin()
-    assert splits is not None
+    if isinstance(request, EncodeRequest):
+        splits = read_splits(request.directory, request.run)
+    assert isinstance(splits, list)
     return splits
+
+
+def make_units(stage: Stage, number: int | None = None) -> list[Record]:
+    """Make the first units of a stage, or all."""
+    nobody = SlotWriter(None, 0)
+    units = list(stage.units())[:number]
+    return [make_unit(stage, unit, slot=nobody, stopped=lambda: False)[0] for unit in units]
+
+
+def encoded_manifest(ids: Path) -> dict[str, Any]:
+    """The manifest of an encoded corpus, with its parts and dead letters."""
+    return read_encoded_json(str(ids))
+
+
+def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Change the manifest of an encoded corpus with its records, or of counts; checksums agree."""
+    manifest = encoded_manifest(ids)
+    edit(manifest)
+    if "records" not in manifest:
+        (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
+        return
+    parts, dead = manifest.pop("parts"), manifest.pop("dead_letters")
+    letters = {int(one["file"].split("-")[2]): one for one in dead}
+    records = [
+        Record(
+            unit=f"unit-{number}",
+            fingerprint=part["fingerprint"],
+            files=(),
+            totals={"part": part, "dead_letters": letters.get(number)},
+        )
+        for number, part in enumerate(parts)
+    ]
+    written = write_records(str(ids), records)
+    manifest["records"].update(bytes=written.bytes, sha256=written.sha256)
+    (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
 
 
 def decoded(directory: Path) -> list[tuple[str, str]]:

@@ -31,6 +31,7 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
+from pipelines.stage.beam import RunStages
 from tests import jobs
 from tests.faults.running import ended, running, until
 from tests.pipelines.corpora import (
@@ -132,7 +133,7 @@ def encode_while(request: EncodeRequest, act: Callable[[], None]) -> None:
     """Encode, and do something between planning and reading."""
     request.begin()
     act()
-    run(lambda p, failures: p | PlannedTransform(request, failures), execution=ONE, pieces=1)
+    run(lambda p, failures: p | RunStages(request, failures), execution=ONE, pieces=1)
 
 
 def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None]) -> None:
@@ -198,7 +199,7 @@ def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> N
     corpus.new = corpus.new.replace(b"}", b" ")
     split, *_ = plan_splits(find_inputs(corpus.inputs()).files, 6000)
     reading = Reading(directory=str(tmp_path), options=ReadOptions(block_bytes=500))
-    with SplitReader(split, reading, Failures()) as reader:
+    with SplitReader(split, reading, Failures().stopped) as reader:
         blocks = iter(reader)
         next(blocks)
         corpus.edit()

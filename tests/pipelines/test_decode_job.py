@@ -16,6 +16,7 @@ from pipelines.errors import InputError
 from tests import jobs
 from tests.pipelines.corpora import (
     count,
+    edit_manifest,
     encode,
     small_tokenizer,
     write_corpus,
@@ -93,12 +94,9 @@ def test_an_id_of_no_token_is_named_with_its_part(tmp_path: Path) -> None:
     ids = table.column(place).to_pylist()[0]
     wrong = pa.array([[9999, *ids[1:]]], table.schema.field(place).type)
     pq.write_table(table.set_column(place, table.schema.field(place), wrong), part)
-    manifest = tmp_path / "ids" / "manifest.json"
-    value = json.loads(manifest.read_bytes())
-    del value["checksum"]
     data = part.read_bytes()
-    value["parts"][0].update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-    manifest.write_text(json.dumps(value))
+    written = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    edit_manifest(tmp_path / "ids", lambda manifest: manifest["parts"][0].update(written))
     with pytest.raises(InputError, match=rf"{part.name}: .*9999.*: check it with bpe verify"):
         jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
 

@@ -18,14 +18,12 @@ import pytest
 import bpe
 from pipelines import CountCorpus, EncodeCorpus, parquet_writer
 from pipelines.corpus.keys import row_hashes
-from pipelines.elements import OncePerProcess, Step, pack
 from pipelines.encode import encoder
-from pipelines.encode.job import EncodeRequest, _part_of_split, job_of
-from pipelines.encode.parts import META, Contents, PartWriter, Sums, open_part
+from pipelines.encode.job import EncodeRequest
+from pipelines.encode.parts import PartWriter, open_part
 from pipelines.encode.rows import RowLayout
-from pipelines.encode.steps import encode_split, tokenizer_of
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
-from pipelines.failures import Failures
+from pipelines.progress import SlotWriter
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
@@ -37,6 +35,8 @@ from tests.pipelines.corpora import (
     Corpus,
     begun,
     encode,
+    encoded_manifest,
+    make_units,
     sentence,
     small_tokenizer,
     tree,
@@ -69,9 +69,10 @@ def test_files_of_the_output(corpus: Corpus, model: Path, tmp_path: Path) -> Non
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     files = tree(tmp_path / "ids")
     expected = [f"data/train-{i:05d}-of-{summary.parts:05d}.parquet" for i in range(summary.parts)]
-    assert sorted(files) == sorted([".plan.json", "manifest.json", "tokenizer.json", *expected])
+    others = [".plan.json", "manifest.json", "records.parquet", "tokenizer.json"]
+    assert sorted(files) == sorted([*others, *expected])
     assert files["tokenizer.json"] == model.read_bytes()
-    manifest = json.loads(files["manifest.json"])
+    manifest = encoded_manifest(tmp_path / "ids")
     assert [part["file"] for part in manifest["parts"]] == expected
     assert [part["bytes"] for part in manifest["parts"]] == [len(files[name]) for name in expected]
     assert manifest["totals"]["documents"] == len(corpus.documents)
@@ -139,11 +140,12 @@ def test_a_duplicated_bundle_writes_the_same_part(
 ) -> None:
     output = OutputSettings(directory=str(tmp_path / "ids"))
     request = request_of(corpus, model, output)
-    split, job = begun(request)[1], job_of(request)
-    tokenizer = tokenizer_of(job)
-    first = encode_split(split, job, tokenizer, Failures())
+    begun(request)
+    (stage,) = request.stages
+    unit = list(stage.units())[1]
+    first = stage.make(unit, slot=SlotWriter(None, 0), stopped=lambda: False)
     before = tree(tmp_path / "ids")
-    assert encode_split(split, job, tokenizer, Failures()) == first
+    assert stage.make(unit, slot=SlotWriter(None, 0), stopped=lambda: False) == first
     assert tree(tmp_path / "ids") == before
 
 
@@ -159,14 +161,13 @@ def test_a_tokenizer_that_changes_under_the_job_is_noticed(
 ) -> None:
     output = OutputSettings(directory=str(tmp_path / "ids"))
     request = request_of(corpus, model, output)
-    split, *_ = begun(request)
+    begun(request)
     other = bpe.train(bpe.count_pretokens(["aaaa bbbb"]), vocab_size=258)
     other.save(tmp_path / "ids" / "tokenizer.json")
-    failures = Failures(tmp_path / "failure")
-    worker = Step(failures, _part_of_split, request, failures, OncePerProcess())
+    (stage,) = request.stages
     for _ in range(2):
-        assert list(worker.process(pack(split))) == []
-        assert "was changed while the job ran" in str(failures.first())
+        with pytest.raises(InputError, match="was changed while the job ran"):
+            make_units(stage, 1)
 
 
 def test_row_groups_end_by_a_fixed_rule(
@@ -181,7 +182,7 @@ def test_row_groups_end_by_a_fixed_rule(
             ids = pa.array([str(row)])
             keys, lists = row_hashes(ids), table[row : row + 1]
             writer.add(layout.rows(ids=ids, kept=(), keys=keys, input_ids=lists))
-        writer.finish(Contents(fingerprint="f", sums=Sums(), dead_letters=None))
+        writer.close()
     groups = pq.ParquetFile(path).metadata
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2, 2]
     assert pq.read_table(path)["input_ids"].to_pylist() == table.to_pylist()
@@ -226,7 +227,7 @@ def test_bad_records_add_up_in_the_manifest(model: Path, tmp_path: Path) -> None
     inputs = replace(bad_lines(tmp_path / "in", good=40, bad=5), max_failures=5)
     summary = encode(inputs, model, tmp_path / "ids", execution=TWO)
     assert (summary.documents, summary.failures) == (40, 5)
-    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
+    manifest = encoded_manifest(tmp_path / "ids")
     assert sum(part["documents"] for part in manifest["parts"]) == 40
     assert sum(letters["records"] for letters in manifest["dead_letters"]) == 5
     for letters in manifest["dead_letters"]:
@@ -369,13 +370,10 @@ def test_counters_of_beam_add_up(corpus: Corpus, model: Path, tmp_path: Path) ->
     assert metric(result, "dead_letters") == 2
 
 
-def test_the_footer_says_what_is_in_the_part(corpus: Corpus, model: Path, tmp_path: Path) -> None:
+def test_the_manifest_says_what_parts_hold(corpus: Corpus, model: Path, tmp_path: Path) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids")
-    manifest = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())
+    manifest = encoded_manifest(tmp_path / "ids")
     for part in manifest["parts"]:
         file = pq.ParquetFile(tmp_path / "ids" / part["file"])
-        contents = json.loads(file.metadata.metadata[META])["sums"]
-        assert contents["documents"] == part["documents"] == file.metadata.num_rows
-        assert (
-            contents["tokens"] == part["tokens"] == (pc.sum(file.read()["num_tokens"]).as_py() or 0)
-        )
+        assert part["documents"] == file.metadata.num_rows
+        assert part["tokens"] == (pc.sum(file.read()["num_tokens"]).as_py() or 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from tests.pipelines.corpora import (
     Corpus,
     decoded,
     encode,
+    encoded_manifest,
     sentence,
     tree,
     write_jsonl,
@@ -46,11 +46,6 @@ def rows(directory: Path) -> pa.Table:
     )
 
 
-def manifest(directory: Path) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads((directory / "manifest.json").read_bytes())
-    return value
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mode: str) -> None:
     settings, ids = MODES[mode], tmp_path / "ids"
@@ -61,8 +56,8 @@ def test_a_mode_from_end_to_end(corpus: Corpus, model: Path, tmp_path: Path, mod
     assert jobs.verify(directory=str(ids), inputs=corpus.inputs()).tokens == summary.tokens
 
     # Everything adds up.
-    table, totals = rows(ids), manifest(ids)["totals"]
-    parts = manifest(ids)["parts"]
+    table, totals = rows(ids), encoded_manifest(ids)["totals"]
+    parts = encoded_manifest(ids)["parts"]
     assert totals["documents"] == len(corpus.documents) == sum(p["documents"] for p in parts)
     assert totals["tokens"] == sum(table["num_tokens"].to_pylist())
     assert totals["tokens"] == sum(map(len, table["input_ids"].to_pylist()))
@@ -287,8 +282,8 @@ def test_only_what_is_given_tells_jobs_apart() -> None:
     assert RowSettings(allow_special=("all",)).to_json() == {"allow_special": ["all"]}
 
 
-def edit_manifest(ids: Path, *where: str, value: object) -> None:
-    whole = manifest(ids)
+def edit_encoded_manifest(ids: Path, *where: str, value: object) -> None:
+    whole = encoded_manifest(ids)
     inner = whole
     for key in where[:-1]:
         inner = inner[key]
@@ -324,7 +319,7 @@ def test_a_manifest_that_says_something_else_is_found(
     message: str,
 ) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids")
-    edit_manifest(tmp_path / "ids", *where, value=value)
+    edit_encoded_manifest(tmp_path / "ids", *where, value=value)
     with pytest.raises(error, match=message):
         jobs.verify(directory=str(tmp_path / "ids"))
     if error is InputError:
@@ -336,7 +331,7 @@ def test_a_token_of_no_tokenizer_cannot_be_left_out(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(append_token=END))
-    edit_manifest(tmp_path / "ids", "rows", "append_token", value="no")
+    edit_encoded_manifest(tmp_path / "ids", "rows", "append_token", value="no")
     with pytest.raises(InputError, match="contradicts itself: `append_token`: 'no'"):
         decoded(tmp_path / "ids")
 

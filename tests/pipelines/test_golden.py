@@ -72,8 +72,12 @@ def short_hash(*parts: bytes) -> str:
 
 
 def hashes(output: Path) -> dict[str, str]:
-    """What a command left in a directory, but plans and times, which are hidden files."""
+    """What a command left in a directory, but plans and times, which are hidden files.
+
+    Records and pins hold checksums of files, which the manifest has in theirs.
+    """
     paths = sorted(path for path in output.rglob("*") if path.is_file() and path.name[0] != ".")
+    paths = [path for path in paths if path.name not in ("records.parquet", "sources.parquet")]
     manifests = [path for path in paths if path.name == "manifest.json"]
     values = [without(json.loads(path.read_bytes())) for path in manifests]
     data = [

@@ -23,6 +23,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
+from pipelines.stage.beam import RunStages
 from pipelines.train import TrainRequest
 from tests import jobs
 from tests.pipelines.corpora import ONE, Corpus, small_tokenizer, write_corpus
@@ -130,7 +131,7 @@ def test_an_encoding_on_a_store_whose_run_id_is_replaced_ends(
             output=OutputSettings(directory=OUT),
             execution=ONE,
         ),
-        lambda: run(lambda p, failures: p | PlannedTransform(other, failures), execution=ONE),
+        lambda: run(lambda p, failures: p | RunStages(other, failures), execution=ONE),
         "manifest.json",
     )
 

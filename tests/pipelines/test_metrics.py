@@ -85,11 +85,12 @@ def test_encoding_and_resuming(tmp_path: Path) -> None:
         "text_bytes_encoded": sum(len(text.encode()) for text in corpus.texts),
         "tokens_written": totals["tokens"],
         "unknown_tokens_written": 0,
+        "units_made": len(parts),
         "parts_written": len(parts),
         "parquet_bytes_written": sum(part.stat().st_size for part in parts),
     }
     again = finished(EncodeCorpus(**encode, output=str(output), split_size=700, resume=True))
-    assert again["parts_resumed"] == len(parts)
+    assert again["units_resumed"] == len(parts)
     assert again.get("tokens_written", 0) == 0
 
 

@@ -9,22 +9,18 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpus.keys import row_hashes
-from pipelines.corpus.splits import Split
-from pipelines.encode.parts import Contents, PartWriter, Sums, finished_part
-from pipelines.encode.rows import RowLayout
+from pipelines.encode.job import EncodeRequest
 from pipelines.errors import OutputError
-from pipelines.output.names import part_file
-from pipelines.settings import RowSettings
-from pipelines.storage import digest, is_temporary, replacing
+from pipelines.settings import EncodeSettings, OutputSettings
+from pipelines.stage.record import Record, finished
+from pipelines.storage import is_temporary
 from tests.pipelines.corpora import (
     TWO,
     Corpus,
     encode,
+    make_units,
     sentence,
     tree,
     write_jsonl,
@@ -76,36 +72,38 @@ def test_a_damaged_part_is_made_again(
     assert tree(tmp_path / "ids") == before
 
 
-def test_any_flipped_byte_is_found_without_a_manifest(tmp_path: Path) -> None:
-    split = Split(part=0, parts=1, pieces=())
-    path = tmp_path / part_file(0, 1)
-    layout = RowLayout(settings=RowSettings(), id_type="uint16")
-    with replacing(str(path)) as sink, PartWriter(sink, layout) as writer:
-        # An id that looks like the field in which the file describes itself.
-        ids = pa.array(["a", '{"sha256_with_zeros_here": "' + "0" * 64, "b"])
-        lists = pa.array([[1, 2, 3], [], [5] * 40], pa.list_(pa.uint16()))
-        rows = layout.rows(ids=ids, kept=(), keys=row_hashes(ids), input_ids=lists)
-        writer.add(rows)
-        sums = Sums.of(rows, text_bytes=9, unknown=None)
-        writer.finish(Contents(fingerprint="f", sums=sums, dead_letters=None))
-    found = finished_part(str(tmp_path), split, fingerprint="f")
-    assert found is not None
-    assert found.written == sink.written() == digest(str(path))
-    assert pq.read_table(path).num_rows == 3
-    good = path.read_bytes()
-    for place in range(len(good)):
-        damaged = bytearray(good)
-        damaged[place] ^= 1 << place % 8
-        path.write_bytes(damaged)
-        assert finished_part(str(tmp_path), split, fingerprint="f") is None, place
-    for length in (0, 4, 11, len(good) // 2, len(good) - 1):
-        path.write_bytes(good[:length])
-        assert finished_part(str(tmp_path), split, fingerprint="f") is None, length
-    path.write_bytes(good + b"PAR1")
-    assert finished_part(str(tmp_path), split, fingerprint="f") is None
-    path.write_bytes(good)
-    assert finished_part(str(tmp_path), split, fingerprint="g") is None
-    assert finished_part(str(tmp_path), split, fingerprint="f") == found
+def test_any_flipped_byte_is_found_without_a_manifest(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
+    request = EncodeRequest.of(
+        inputs=corpus.inputs(),
+        tokenizer=str(model),
+        output=OutputSettings(directory=str(tmp_path / "ids")),
+        encoding=EncodeSettings(),
+    ).started()
+    request.begin()
+    (stage,) = request.stages
+    unit = next(iter(stage.units()))
+    (made,) = make_units(stage, 1)
+
+    def found(fingerprint: str = unit.fingerprint) -> Record | None:
+        return finished(request.directory, unit.name, fingerprint=fingerprint)
+
+    assert found() == made
+    assert found("another") is None
+    record = tmp_path / "ids" / "records" / f"{unit.name}.json"
+    for path in (tmp_path / "ids" / made.files[0].file, record):
+        good = path.read_bytes()
+        for place in range(len(good)):
+            damaged = bytearray(good)
+            damaged[place] ^= 1 << place % 8
+            path.write_bytes(damaged)
+            assert found() is None or (path == record and found() == made), place
+        for length in (0, 4, 11, len(good) // 2, len(good) - 1):
+            path.write_bytes(good[:length])
+            assert found() is None, length
+        path.write_bytes(good)
+    assert found() == made
 
 
 def test_a_part_under_the_name_of_another_is_made_again(
@@ -113,7 +111,6 @@ def test_a_part_under_the_name_of_another_is_made_again(
 ) -> None:
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     before = tree(tmp_path / "ids")
-    (tmp_path / "ids" / "manifest.json").unlink()
     first, second, *_ = sorted((tmp_path / "ids").glob("data/train-*"))
     first.write_bytes(second.read_bytes())
     again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.settings import EncodeSettings, InputSettings
-from tests.pipelines.corpora import encode, sentence, small_tokenizer
+from tests.pipelines.corpora import encode, encoded_manifest, sentence, small_tokenizer
 from tests.pipelines.test_keep import jsonl
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("read", [by_datasets, by_pyarrow, by_polars, by_duckdb, by_pandas])
 def test_it_opens_and_says_the_same(encoded: Path, read: Any) -> None:
-    parts = json.loads((encoded / "manifest.json").read_bytes())["parts"]
+    parts = encoded_manifest(encoded)["parts"]
     tables = [pq.ParquetFile(encoded / part["file"]).read() for part in parts]
     expected = [row for table in tables for row in table.to_pylist()]
     assert len(expected) > 20

@@ -22,10 +22,10 @@ from pipelines.corpus.reading import Reading
 from pipelines.count.check_parts import stored_parts, stored_sets
 from pipelines.count.steps import CountJob
 from pipelines.encode.manifest import read_encoded
-from pipelines.encode.parts import META, open_part
+from pipelines.encode.parts import open_part
 from pipelines.errors import InputError, VerificationError
 from pipelines.failures import Failures
-from pipelines.output.names import dead_letters_file, manifest_bytes
+from pipelines.output.names import dead_letters_file
 from pipelines.planned import PlannedTransform
 from pipelines.settings import (
     EncodeSettings,
@@ -47,6 +47,7 @@ from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
     count,
+    edit_manifest,
     encode,
     sentence,
     tree,
@@ -122,12 +123,6 @@ def flip(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-
-
-def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], None]) -> None:
-    manifest = json.loads((ids / "manifest.json").read_bytes())
-    edit(manifest)
-    (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -213,23 +208,17 @@ def test_damage_is_found_and_named(ids: Path, how: str) -> None:
 
 
 def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Change rows of a part, and let footer and manifest agree with the new file."""
+    """Change rows of a part, and let the manifest agree with the new file."""
     path = part(ids, number)
-    file = open_part(path)
-    footer = file.metadata.metadata
-    table = change(file.read().replace_schema_metadata({META: footer[META]}))
-    contents = json.loads(footer[META])
-    sums = contents["sums"]
-    sums["documents"] = len(table)
-    sums["tokens"] = sum(table["num_tokens"].to_pylist())
-    table = table.replace_schema_metadata({META: json.dumps(contents)})
+    table = change(open_part(path).read())
+    sums = {"documents": len(table), "tokens": sum(table["num_tokens"].to_pylist())}
     pq.write_table(table, path, write_page_checksum=True)
     written = storage.digest(str(path))
 
     def edit(manifest: dict[str, Any]) -> None:
         entry = manifest["parts"][number]
         entry.update(bytes=written.bytes, sha256=written.sha256)
-        entry.update({name: sums[name] for name in ("documents", "tokens")})
+        entry.update(sums)
 
     edit_manifest(ids, edit)
 
