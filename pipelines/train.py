@@ -33,7 +33,7 @@ from pipelines.corpus.inputs import check_sources, describe_inputs
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.job import CountRequest, count_in, run_count
 from pipelines.count.runs import RunsOf
-from pipelines.elements import Step, pack
+from pipelines.elements import Step
 from pipelines.encode.tokenizer_files import load_tokenizer, write_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError, StoppedError
 from pipelines.extension import extended_pretokens, load_extended, located
@@ -68,7 +68,7 @@ from pipelines.output.names import (
 from pipelines.output.state import complete
 from pipelines.output.timings import save_timing
 from pipelines.parity import check_parity, find_groups
-from pipelines.planned import Planned, Request, run_job
+from pipelines.planned import Planned, run_planned
 from pipelines.progress import NoProgress, SlotWriter
 from pipelines.run import options
 from pipelines.settings import (
@@ -79,6 +79,7 @@ from pipelines.settings import (
     RunSettings,
     parse_shares,
 )
+from pipelines.stage.stage import Job
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
 
@@ -89,7 +90,6 @@ if TYPE_CHECKING:
     from bpe.counts.manifest import CountsManifest
     from bpe.models import Model
     from bpe.pretokenizer import Pretokenizer
-    from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
     from pipelines.parity import Groups
     from pipelines.progress import Progress
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainRequest(Request):
+class TrainRequest(Job):
     """What a training carries in its graph.
 
     Attributes:
@@ -143,7 +143,7 @@ class TrainRequest(Request):
     @property
     def shown(self) -> dict[str, str]:
         """What a runner's web UI shows of it, beside the output."""
-        return {"counts": ", ".join(self.paths), "ties": self.training.ties}
+        return {**super().shown, "counts": ", ".join(self.paths), "ties": self.training.ties}
 
     def folder(self, name: str) -> str:
         """Where something lies that is made for the training, such as its counts."""
@@ -250,17 +250,19 @@ class TrainRequest(Request):
             for manifest, source in zip(manifests, self.counts, strict=True)
         ]
 
-    def begin(self, counting: Planned | None = None) -> list[Split]:
-        """Plan the training and prepare its directory, where this run has not; no splits.
+    def begin(self) -> bool:
+        """Plan the training and prepare its directory, where this run has not."""
+        self.begin_with(None)
+        return True
 
-        Args:
-            counting: as for `plan`.
+    def begin_with(self, counting: Planned | None) -> None:
+        """The same for a training on counts that are made for it; arguments of `plan`.
 
         Raises:
             JobError: the training cannot be done; the class says why.
         """
         if run_of(self.directory) == self.run:
-            return []
+            return
         planned = self.plan(counting)
         others = [
             name
@@ -272,15 +274,13 @@ class TrainRequest(Request):
             for name in others:  # they are not those of the new tokenizer
                 remove_ours(self.folder(name))
         prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
-        return []
 
-    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+    def steps(self, begun: Any, failures: Failures) -> Any:
         """Train, once."""
-        return planned.begun | "Train" >> beam.ParDo(Step(failures, _trained, self, failures))
+        return begun | "Train" >> beam.ParDo(Step(failures, _trained, self, failures))
 
-    def finish(self, results: Iterable[None]) -> str:
-        """The directory."""
-        del results  # the training wrote its files itself
+    def finish(self) -> str:
+        """The directory: the training wrote its files itself."""
         return self.directory
 
     def why_ended(self) -> str:
@@ -731,9 +731,9 @@ def read_roles(settings: RoleSettings | None) -> Roles:
     return Roles(**named)
 
 
-def _trained(_: None, request: TrainRequest, failures: Failures) -> list[bytes]:
+def _trained(_: None, request: TrainRequest, failures: Failures) -> list[None]:
     train_tokenizer(request, failures)
-    return [pack(None)]
+    return [None]
 
 
 def train(
@@ -874,11 +874,13 @@ def train(
                 request = in_shares(request)
             phases: dict[str, Any] = {}
             if two_phases and inputs is not None:
-                request.begin(counting)
+                request.begin_with(counting)
                 phases = _words_and_runs(request, inputs, execution=execution, progress=progress)
                 request = _of_superwords(request)
             trained_since = time.monotonic()
-            with run_job(request, planned, execution=execution, progress=progress, held=directory):
+            with run_planned(
+                request, planned, execution=execution, progress=progress, held=directory
+            ):
                 words = None if training.boundless else phases.get("words")
                 facts = training_facts(request, words)
             _save_time(request, facts, time.monotonic() - trained_since, execution=execution)
@@ -1019,7 +1021,7 @@ def _words_and_runs(
     if words.output.resume and _is_trained(words, planned):
         progress.log(f"train: {words.directory} is complete")
     else:
-        with run_job(words, planned, execution=execution, progress=progress, held=held):
+        with run_planned(words, planned, execution=execution, progress=progress, held=held):
             pass
     facts = training_facts(words)
     _save_time(words, facts, time.monotonic() - began, execution=execution)

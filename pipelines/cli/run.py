@@ -202,7 +202,6 @@ def check_run(
     from pipelines.extension import load_extended, located
     from pipelines.failures import job_errors
     from pipelines.output.directory import decide, refuse_links
-    from pipelines.output.names import read_plan
     from pipelines.parity import check_groups
     from pipelines.run import options as use_options
     from pipelines.train import check_training, read_roles
@@ -229,6 +228,6 @@ def check_run(
             )
         directory = storage.located(output.directory)
         refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
-        decide(output, None, keep=["counts"] if read_plan(f"{directory}/counts") else ())
+        decide(output, None, keep=["counts"])  # the count decides about them
         if encoding.keep:
             find_kept(find_inputs(inputs).files, encoding)

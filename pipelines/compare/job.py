@@ -56,11 +56,12 @@ from pipelines.planned import (
     CorpusRequest,
     Planned,
     anywhere,
-    run_job,
+    run_planned,
 )
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import OutputSettings
+from pipelines.stage.beam import gathered
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -195,16 +196,11 @@ class CompareRequest(CorpusRequest):
             beside=dict(zip(tokenizer_names(len(texts)), texts, strict=True)),
         )
 
-    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+    def steps(self, begun: Any, failures: Failures) -> Any:
         """Compare over the splits, add totals up, and find the pieces that differ most."""
-        compared = (
-            planned.splits
-            | "Deal splits" >> beam.Reshuffle()
-            | "Compare splits"
-            >> beam.ParDo(_CompareSplits(self, failures)).with_outputs(
-                "totals", "failures", main="pieces"
-            )
-        )
+        compared = self.dealt_splits(begun, failures) | "Compare splits" >> beam.ParDo(
+            _CompareSplits(self, failures)
+        ).with_outputs("totals", "failures", main="pieces")
         totals = (
             compared.totals
             | "Add totals" >> beam.CombinePerKey(_AddTotals())
@@ -215,15 +211,19 @@ class CompareRequest(CorpusRequest):
             | "Merge pieces" >> beam.CombinePerKey(MergeRuns(failures))
             | "Find differences" >> beam.ParDo(Step(failures, _differences, self, OncePerProcess()))
         )
-        return (totals, differences, compared.failures) | "All results" >> beam.Flatten()
+        made = (totals, differences, compared.failures) | "All results" >> beam.Flatten()
+        return gathered(begun, made, failures, _fold, self)
 
-    def finish(self, results: Iterable[Any]) -> str:
-        """Bring all results together, and write the file of the comparison; its path."""
-        job, subject = planned_job(self)
-        result = comparison(results, job, subject=subject, tokenizers=tokenizers_of(job))
-        path = join(self.directory, RESULT)
-        storage.write(path, json_bytes(result))
-        return path
+    def finish(self) -> str:
+        """The file of the comparison."""
+        return join(self.directory, RESULT)
+
+
+def _fold(results: Iterable[Any], request: CompareRequest) -> None:
+    """Bring all results together, and write the file of the comparison."""
+    job, subject = planned_job(request)
+    result = comparison(results, job, subject=subject, tokenizers=tokenizers_of(job))
+    storage.write(join(request.directory, RESULT), json_bytes(result))
 
 
 def _planned_settings(request: CompareRequest) -> _Settings:
@@ -360,7 +360,7 @@ def compare(
             inputs=inputs, tokenizers=tokenizers, directory=directory, by=by, examples=examples
         )
         planned = replace(request, inputs=inputs).plan()
-        with run_job(request.started(), planned, execution=execution, progress=progress):
+        with run_planned(request.started(), planned, execution=execution, progress=progress):
             result = read_comparison(join(directory, RESULT))
         if output is not None:
             storage.write(storage.located(output), json_bytes(result))

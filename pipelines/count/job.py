@@ -21,7 +21,7 @@ from bpe.counts.manifest import CountedInput
 from bpe.errors import CountsError
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
-from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits, read_splits
+from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.runs import RunsOf
@@ -44,14 +44,7 @@ from pipelines.option import split_arguments, takes
 from pipelines.output.directory import decide, plan_of_run, refuse_inputs_inside, run_of
 from pipelines.output.names import TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
-from pipelines.planned import (
-    CorpusRequest,
-    Planned,
-    PlannedTransform,
-    anywhere,
-    dealt,
-    run_job,
-)
+from pipelines.planned import CorpusRequest, Planned, anywhere, planned_splits, run_planned
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
@@ -61,6 +54,7 @@ from pipelines.settings import (
     PretokenSettings,
     RunSettings,
 )
+from pipelines.stage.beam import RunJob, gathered
 from pipelines.summaries import CountSummary
 
 if TYPE_CHECKING:
@@ -96,7 +90,7 @@ def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
 class Training(Protocol):
     """A training that begins with the counts that are made for it."""
 
-    def begin(self, counting: Planned) -> object:
+    def begin_with(self, counting: Planned) -> object:
         """Leave its plan in its directory."""
 
 
@@ -205,7 +199,7 @@ class CountRequest(CorpusRequest):
         """
         if self.training is not None:
             decide(self.output, planned.plan, reads=planned.reads)
-            self.training.begin(planned)
+            self.training.begin_with(planned)
 
     def is_complete(self, planned: Planned) -> bool:
         """Whether an earlier run of this job finished, and left every file as it should be."""
@@ -218,16 +212,18 @@ class CountRequest(CorpusRequest):
             return False
         return True
 
-    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
-        """Count the splits, and merge and write the shards."""
+    def steps(self, begun: Any, failures: Failures) -> Any:
+        """Count the splits, merge and write the shards, and write the manifest."""
         job = self.job
-        counted = count_splits(planned.splits, job, self.reading, failures)
-        empty = planned.begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
+        splits = self.dealt_splits(begun, failures)
+        counted = count_splits(splits, job, self.reading, failures)
+        empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
         parts = merge_shards(runs, job, failures, run=self.run)
-        return (parts, counted.totals) | "Parts and totals" >> beam.Flatten()
+        made = (parts, counted.totals) | "Parts and totals" >> beam.Flatten()
+        return gathered(begun, made, failures, _fold, self)
 
-    def finish(self, results: Iterable[Any]) -> dict[str, Any]:
+    def fold(self, results: Iterable[Any]) -> None:
         """Check that everything is there, and write the manifest; arguments of `write_manifest`.
 
         Raises:
@@ -238,28 +234,23 @@ class CountRequest(CorpusRequest):
         def check() -> None:
             plan_of_run(self.directory, self.run)
 
-        check()
-        splits = read_splits(self.directory, self.run) or []
+        splits = planned_splits(self.directory, self.run)
         pieces = inputs_of(splits)
+        written: dict[str, Any] = {"reading": self.reading, "splits": len(splits), "check": check}
         if self.job.group_by is not None:
-            write_group_manifests(
-                results,
-                self.job,
-                reading=self.reading,
-                files=pieces,
-                splits=len(splits),
-                check=check,
-            )
-            return self.result()
+            write_group_manifests(results, self.job, files=pieces, **written)
+            return
         files = [CountedInput(name=one.name, size=one.file_size) for one in pieces]
-        return write_manifest(
-            results, self.job, reading=self.reading, files=files, splits=len(splits), check=check
-        )
+        write_manifest(results, self.job, files=files, **written)
 
-    def result(self) -> dict[str, Any]:
-        """The manifest of the earlier run."""
+    def finish(self) -> dict[str, Any]:
+        """The manifest."""
         manifest: dict[str, Any] = json.loads(read_counts_manifest(self.directory).to_json())
         return manifest
+
+
+def _fold(results: Iterable[Any], request: CountRequest) -> None:
+    request.fold(results)
 
 
 class _CountSplits(StorageDoFn):
@@ -356,10 +347,10 @@ def _written(element: tuple[Any, bytes], job: CountJob, run: str) -> Iterator[by
 def count_splits(
     splits: beam.PCollection[bytes], job: CountJob, reading: Reading, failures: Failures
 ) -> Any:
-    """Deal splits to workers and count them: ``runs``, (shard, Arrow IPC), and ``totals``."""
-    return dealt("Deal splits", splits) | "Count splits" >> beam.ParDo(
-        _CountSplits(job, reading, failures)
-    ).with_outputs("totals", main="runs")
+    """Count splits: ``runs``, (shard, Arrow IPC), and ``totals``."""
+    return splits | "Count splits" >> beam.ParDo(_CountSplits(job, reading, failures)).with_outputs(
+        "totals", main="runs"
+    )
 
 
 def merge_shards(
@@ -391,7 +382,7 @@ def empty_runs(job: CountJob) -> list[tuple[int, bytes]]:
 
 
 @takes(InputSettings, PretokenSettings, CountSettings, RunSettings)
-class CountCorpus(PlannedTransform):
+class CountCorpus(RunJob):
     """Counts the pre-tokens of files into a directory of Parquet shards; yields its manifest.
 
     Nothing is read, listed or written before the pipeline runs. A runner that starts the job anew
@@ -469,7 +460,7 @@ def count(
         runs: count these, not pre-tokens.
         sources: of the inputs, which are counted apart; none: all together.
         progress: told how far it is.
-        ready: as in `run_job`.
+        ready: as in `run_planned`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -545,9 +536,11 @@ def run_count(
     held: str | None = None,
     ready: Callable[[], object] | None = None,
 ) -> bool:
-    """Run a count; returns whether an earlier run had finished it. Arguments of `run_job`."""
+    """Run a count; returns whether an earlier run had finished it. Arguments of `run_planned`."""
     directory, began, request = request.directory, time.monotonic(), request.started()
-    with run_job(request, planned, execution=execution, progress=progress, held=held, ready=ready):
+    with run_planned(
+        request, planned, execution=execution, progress=progress, held=held, ready=ready
+    ):
         if run_of(directory) != request.run:
             progress.log(f"count: {directory} is complete")
             return True

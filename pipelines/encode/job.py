@@ -21,13 +21,11 @@ from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import (
     changed_inputs,
     plan_splits,
-    read_splits,
     splits_with,
-    write_splits,
 )
 from pipelines.elements import OncePerProcess
 from pipelines.encode.kept import find_kept
-from pipelines.encode.manifest import read_encoded, read_part_records, unit_name
+from pipelines.encode.manifest import read_encoded, unit_name
 from pipelines.encode.steps import (
     EncodeJob,
     check_tokens,
@@ -39,27 +37,37 @@ from pipelines.encode.steps import (
     write_manifest,
 )
 from pipelines.encode.tokenizer_files import files_of, load_tokenizer, loads
-from pipelines.errors import InputError, OutputError
+from pipelines.errors import InputError
 from pipelines.failures import Failures, job_errors
 from pipelines.option import split_arguments, takes
 from pipelines.output.directory import (
     decide,
     plan_of_run,
-    prepare,
     refuse_inputs_inside,
-    run_of,
-    write_files,
 )
-from pipelines.output.names import MANIFEST, RECORDS, TOKENIZER, Plan, read_manifest_object
+from pipelines.output.names import (
+    MANIFEST,
+    RECORDS,
+    RECORDS_FILE,
+    TOKENIZER,
+    Plan,
+    read_manifest_object,
+)
 from pipelines.output.timings import save_timing
-from pipelines.planned import Planned, absolute, anywhere, tell_work
+from pipelines.planned import (
+    CorpusRequest,
+    Planned,
+    absolute,
+    anywhere,
+    planned_splits,
+    run_planned,
+)
 from pipelines.progress import NoProgress, many
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
-from pipelines.stage.beam import RunStages
-from pipelines.stage.job import run_stages
-from pipelines.stage.record import Record, record_path, write_record
-from pipelines.stage.stage import Made, StagedJob, Unit
+from pipelines.stage.beam import RunJob
+from pipelines.stage.record import read_records, record_path, write_record
+from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
@@ -68,9 +76,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.splits import Split
     from pipelines.progress import Progress, SlotWriter
     from pipelines.settings import Execution
+    from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage
 
 
@@ -102,24 +110,10 @@ class EncodeSplits:
         plan = plan_of_run(self.directory, self.run)
         return job_of(plan, self.directory, max_failures=self.max_failures, run=self.run)
 
-    def splits(self) -> list[Split]:
-        """The splits that the first step has planned.
-
-        Raises:
-            OutputError: another job has taken the directory over.
-        """
-        plan_of_run(self.directory, self.run)
-        found = read_splits(self.directory, self.run)
-        if found is None:
-            raise OutputError(
-                f"{self.directory}: the splits of this job cannot be read: start it again"
-            )
-        return found
-
     def units(self) -> Iterator[Unit]:
         """A unit a split."""
         job = self.job()
-        for split in self.splits():
+        for split in planned_splits(self.directory, self.run):
             yield Unit(
                 name=unit_name(split.file),
                 fingerprint=job.fingerprint(split),
@@ -138,7 +132,7 @@ class EncodeSplits:
 
     def fold(self, records: Sequence[Record]) -> None:
         """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
-        write_manifest(records, self.job(), self.splits())
+        write_manifest(records, self.job(), planned_splits(self.directory, self.run))
 
 
 def job_of(
@@ -160,19 +154,15 @@ def job_of(
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeRequest(StagedJob):
+class EncodeRequest(CorpusRequest):
     """What an encoding carries in its graph: patterns and settings, no files.
 
     Attributes:
-        inputs: the corpus.
-        output: the directory, and what may be done with what is in it.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
         tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
         encoding: what the rows hold.
     """
 
-    inputs: InputSettings
-    output: OutputSettings
     encoding: EncodeSettings
     tokenizer: str
     tokenizer_files: Mapping[str, bytes] = field(default_factory=dict)
@@ -199,13 +189,11 @@ class EncodeRequest(StagedJob):
             encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
             files = files_of(tokenizer, "the tokenizer")
             sent = {name: zlib.compress(data) for name, data in files.items()}
-        output = replace(output, directory=storage.located(output.directory))
         return cls(
-            directory=output.directory,
             inputs=anywhere(inputs),
             tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
             tokenizer_files=sent,
-            output=output,
+            output=replace(output, directory=storage.located(output.directory)),
             encoding=encoding,
         )
 
@@ -227,11 +215,7 @@ class EncodeRequest(StagedJob):
     @property
     def shown(self) -> dict[str, str]:
         """What a runner's web UI shows of it."""
-        return {
-            "output": self.directory,
-            "inputs": ", ".join(self.inputs.patterns),
-            "tokenizer": self.tokenizer or "in the graph",
-        }
+        return {**super().shown, "tokenizer": self.tokenizer or "in the graph"}
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -283,32 +267,20 @@ class EncodeRequest(StagedJob):
             not_applied=tokenizer.not_applied,
         )
 
-    def begin(self) -> bool:
-        """Plan the job and prepare its directory, where this run has not.
-
-        Raises:
-            JobError: the job cannot be done; the class says why.
-        """
+    def before(self, planned: Planned) -> None:
+        """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
         directory = self.directory
-        if run_of(directory) == self.run and read_splits(directory, self.run) is not None:
-            return True  # the runner has started the job anew: it goes on with that plan
-        planned = self.plan()
-        records: list[Record] = []
-        if decide(self.output, planned.plan, reads=planned.reads) == "resume":
-            # Before the plan is stored: a kill must not lie.
-            changed = splits_with(planned.splits, changed_inputs(directory, planned.files))
-            outdated = {unit_name(split.file) for split in changed}
-            for unit in outdated:
-                storage.remove(record_path(directory, unit))
-            with contextlib.suppress(InputError):  # it is not complete
-                records = read_part_records(directory)
-            records = [record for record in records if record.unit not in outdated]
-        prepare(self.output, planned.plan, reads=planned.reads)
-        for record in records:
-            write_record(directory, record)
-        write_files(directory, planned.beside)
-        write_splits(directory, self.run, planned.splits)
-        return True
+        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
+            return
+        changed = splits_with(planned.splits, changed_inputs(directory, planned.files))
+        with contextlib.suppress(InputError):  # it was not complete
+            records = read_records(directory, None)
+            storage.remove(join(directory, MANIFEST))
+            for record in records:
+                write_record(directory, record)
+            storage.remove(join(directory, RECORDS_FILE))
+        for split in changed:
+            storage.remove(record_path(directory, unit_name(split.file)))
 
     def finish(self) -> dict[str, Any]:
         """Remove the records, which the manifest holds by now; return the manifest."""
@@ -317,7 +289,7 @@ class EncodeRequest(StagedJob):
 
 
 @takes(InputSettings, EncodeSettings)
-class EncodeCorpus(RunStages):
+class EncodeCorpus(RunJob):
     """Encodes files into a directory of Parquet parts; yields its manifest, one dict.
 
     Nothing is read, listed or written before the pipeline runs. A runner that starts the job anew
@@ -403,33 +375,26 @@ def encode(
         for what in planned.not_applied:
             progress.log(f"encode: {tokenizer}: not applied: {what}")
 
-        def ready() -> None:
-            if decide(request.output, planned.plan, reads=planned.reads) == "resume":
-                _tell_changes(request.directory, planned, progress)
-            tell_work(request.name, planned, progress)
-
-        result = run_stages(
+        with run_planned(
             request.started(),
+            planned,
             execution=execution,
             progress=progress,
-            reads=planned.reads,
-            pieces=planned.pieces,
-            size=planned.size or 0,
-            ready=ready,
-        )
-        manifest = read_encoded(request.directory)
-        totals = manifest.totals
-        resumed, written = metric(result, "units_resumed"), metric(result, "units_made")
-        if written and not resumed:  # else an earlier run did some of it
-            save_timing(
-                request.directory,
-                "encode",
-                time.monotonic() - began,
-                read=(totals.documents, totals.text_bytes),
-                made=(totals.tokens, "tokens"),
-                execution=execution,
-                cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
-            )
+            ready=lambda: _tell_changes(request, planned, progress),
+        ) as result:
+            manifest = read_encoded(request.directory)
+            totals = manifest.totals
+            resumed, written = metric(result, "units_resumed"), metric(result, "units_made")
+            if written and not resumed:  # else an earlier run did some of it
+                save_timing(
+                    request.directory,
+                    "encode",
+                    time.monotonic() - began,
+                    read=(totals.documents, totals.text_bytes),
+                    made=(totals.tokens, "tokens"),
+                    execution=execution,
+                    cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
+                )
     return EncodeSummary(
         output=request.directory,
         documents=totals.documents,
@@ -451,9 +416,10 @@ def encode(
     )
 
 
-def _tell_changes(directory: str, planned: Planned, progress: Progress) -> None:
-    changed = changed_inputs(directory, planned.files)
-    if changed:
+def _tell_changes(request: EncodeRequest, planned: Planned, progress: Progress) -> None:
+    if decide(request.output, planned.plan, reads=planned.reads) != "resume":
+        return
+    if changed := changed_inputs(request.directory, planned.files):
         progress.log(
             f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
             f"({planned.files[changed[0]].path}): what was made of "

@@ -36,12 +36,12 @@ from pipelines.output.names import (
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
-from pipelines.stage.record import Record, StoredFile, read_records
+from pipelines.stage.record import Record, StoredFile, iterate_records
 from pipelines.storage import join
 from pipelines.totals import DuplicateIds, SourceTotals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pipelines.corpus.splits import Split
     from pipelines.output.entries import Taken
@@ -64,7 +64,7 @@ class Source:
     source: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SourceRange:
     """Bytes ``[start, end)``, as stored, of the input file ``name``."""
 
@@ -73,7 +73,7 @@ class SourceRange:
     end: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
     """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from.
 
@@ -297,7 +297,25 @@ def read_encoded(directory: str) -> EncodedManifest:
     Raises:
         InputError: there is none, or something in it is missing or of the wrong type.
     """
-    return encoded_of(read_encoded_json(directory), directory)
+    value = _read(directory)
+    if WATCH in value or (value.get("kind"), value.get("version")) != (KIND, VERSION):
+        return encoded_of(read_encoded_json(directory), directory)
+    parts: list[Part] = []
+    dead: list[DeadLetters] = []
+    try:
+        bare = {**_with_inputs(value, directory), "dead_letters": [], "parts": []}
+        manifest = encoded_of(bare, directory)
+        for record in _records(value, directory):  # of very many parts, one as JSON at a time
+            parts.append(decode(Part, record.totals["part"]))
+            if record.totals["dead_letters"] is not None:
+                dead.append(decode(DeadLetters, record.totals["dead_letters"]))
+        manifest = replace(manifest, parts=tuple(parts), dead_letters=tuple(dead))
+        _check_names(manifest)
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(
+            f"{_path(directory)}: damaged: {error}: encode the corpus again"
+        ) from error
+    return manifest
 
 
 def read_encoded_json(directory: str) -> dict[str, Any]:
@@ -317,7 +335,7 @@ def read_encoded_json(directory: str) -> dict[str, Any]:
     if value.get("kind") != KIND or value.get("version") != VERSION:
         return value
     try:
-        value = put_back(value, lambda: storage.read(join(storage.located(directory), INPUTS)))
+        value = _with_inputs(value, directory)
         parts, dead = named_in(_records(value, directory))
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{_path(directory)}: {error}: encode the corpus again") from error
@@ -331,20 +349,15 @@ def named_in(records: Iterable[Record]) -> tuple[list[dict[str, Any]], list[dict
     return [one["part"] for one in made], dead
 
 
-def read_part_records(directory: str) -> list[Record]:
-    """The records of all parts of a complete corpus.
-
-    Raises:
-        InputError: it is not complete, or damaged.
-    """
-    return _records(_read(directory), directory)
+def _with_inputs(value: dict[str, Any], directory: str) -> dict[str, Any]:
+    return put_back(value, lambda: storage.read(join(storage.located(directory), INPUTS)))
 
 
-def _records(value: Mapping[str, Any], directory: str) -> list[Record]:
+def _records(value: Mapping[str, Any], directory: str) -> Iterator[Record]:
     records = value.get("records")
     if not isinstance(records, dict):
         raise InputError(f"{_path(directory)}: names no records: encode the corpus again")
-    return read_records(storage.located(directory), str(records.get("sha256")))
+    return iterate_records(storage.located(directory), str(records.get("sha256")))
 
 
 def encoded_of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe._codec import encode
@@ -51,7 +51,7 @@ from pipelines.output.names import (
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import metric, options
-from pipelines.stage.job import run_stages
+from pipelines.stage.job import run_job
 from pipelines.stage.record import (
     StoredFile,
     check_file,
@@ -59,7 +59,7 @@ from pipelines.stage.record import (
     write_record,
     write_records,
 )
-from pipelines.stage.stage import StagedJob
+from pipelines.stage.stage import Job
 from pipelines.storage import join
 from pipelines.summaries import ExportSummary
 
@@ -140,17 +140,15 @@ def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportJob(StagedJob):
+class ExportJob(Job):
     """An export.
 
     Attributes:
         plan: what it is.
-        output: the directory, and what may be done with what is in it.
         fan_in: how many files a unit of a shuffle may read.
     """
 
     plan: ExportPlan
-    output: OutputSettings
     fan_in: int = FAN_IN
     name = "export"
 
@@ -383,25 +381,24 @@ def export(
             check_megatron(plan.vocab_size, plan.id_type)
         warning = glued(named, settings, tokenizer)
         job = ExportJob(
-            directory=directory,
+            output=replace(output, directory=directory),
             run=uuid.uuid4().hex,
             plan=plan,
-            output=output,
             fan_in=fan_in,
         )
         decide(output, job.same, reads=job.reads)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
         found = spans(pins, plan.unit_tokens)
-        result = run_stages(
+        with run_job(
             job,
             execution=execution,
             progress=progress,
             reads=job.reads,
             pieces=len(found),
             size=size,
-        )
-        manifest = read_export(job.directory)
+        ) as result:
+            manifest = read_export(job.directory)
     made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
     halves = manifest.halves
     return ExportSummary(

@@ -4,6 +4,6 @@ A job is a sequence of stages. A stage has units; a worker makes each unit: its 
 record of them.
 
 - `record`: what was made of a unit, and whether its files are still the same.
-- `stage`: what a stage and a job of stages are, and making one unit.
-- `beam`: stages as steps of a pipeline; `job`: running them for a command.
+- `stage`: what a job and its stages are, and making one unit.
+- `beam`: a job as a pipeline; `job`: running it for a command.
 """

@@ -1,7 +1,7 @@
-"""Stages as steps of a pipeline: each waits for the fold of the one before.
+"""A job as a pipeline: planned, done, finished, each step waiting for the one before.
 
 Elements are descriptors of units and their records. The graph has the same size for any number of
-units: nothing but the stages themselves is in it.
+units: nothing but the job and its stages is in it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ import apache_beam as beam
 
 from pipelines.elements import Step, pack, unpack
 from pipelines.errors import ConfigError
+from pipelines.local_runner import has_one_worker
 from pipelines.metrics import counter
-from pipelines.planned import dealt
 from pipelines.progress import SlotWriter
 from pipelines.stage.stage import in_order, make_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pipelines.failures import Failures
-    from pipelines.stage.stage import Stage, StagedJob, Unit
+    from pipelines.stage.record import Record
+    from pipelines.stage.stage import Job, Stage, Unit
 
 
-class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """A job, for ``p | ...``: plan, make and fold each stage, write the manifest.
+class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
+    """A job, for ``p | ...``: plan, make and fold each stage, do its own steps, finish.
 
     Args:
-        job: whose stages they are.
+        job: what is done.
         failures: where its errors are reported.
 
     Attributes:
@@ -37,7 +38,7 @@ class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     instead: ClassVar[str] = "it takes no PCollection"
 
-    def __init__(self, job: StagedJob, failures: Failures) -> None:
+    def __init__(self, job: Job, failures: Failures) -> None:
         super().__init__()
         self._job = job
         self._failures = failures
@@ -58,13 +59,17 @@ class RunStages(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         start = begin | "Start" >> beam.Create([None], reshuffle=False)
         # So that Beam's own functions alone open a worker's connections: where the worker lacks
         # this package, Flink would wait three minutes for them and not say why.
-        ready = dealt("Connect", start) | "Plan" >> beam.ParDo(Step(failures, _planned, job))
+        planned = dealt("Connect", start) | "Plan" >> beam.ParDo(
+            Step(failures, _planned, job)
+        ).with_outputs("complete", main="begun")
+        ready = planned.begun
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
             ready = ready | f"{stage.name.capitalize()}" >> _RunStage(stage, failures, last=last)
+        done = (job.steps(ready, failures), planned.complete) | "Done" >> beam.Flatten()
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
-        return dealt("Folded", ready) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
+        return dealt("Folded", done) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
@@ -84,21 +89,52 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         made = dealt("Deal", units) | "Make" >> beam.ParDo(
             Step(failures, _made, stage, failures, self._last)
         ).with_output_types(bytes)
-        # A stage without units is folded too: the token that began it is among what is gathered.
-        begun = ready | "Begun" >> beam.Map(lambda _: b"").with_output_types(bytes)
-        return (
-            (begun, made)
-            | "Together" >> beam.Flatten()
-            | "Gather" >> beam.Map(lambda record: (None, record))
-            | "Wait" >> beam.GroupByKey()
-            | "Fold" >> beam.ParDo(Step(failures, _folded, stage))
-        )
+        return gathered(ready, made, failures, _fold, stage)
 
 
-def _planned(_: None, job: StagedJob) -> Iterator[None]:
-    """One None where there is work; nothing where an earlier run has done all of it."""
-    if job.begin():
-        yield None
+def gathered(
+    begun: Any, results: Any, failures: Failures, function: Callable[..., object], *arguments: Any
+) -> Any:
+    """Call a function once with all results, when there are no more; of none, too.
+
+    Args:
+        begun: a PCollection of one None.
+        results: a PCollection of packed results.
+        failures: where the job ends, and where errors are reported.
+        function: given an iterator of the results, and the arguments.
+        *arguments: small, and picklable.
+
+    Returns:
+        A PCollection of one None.
+    """
+    token = begun | "Begun" >> beam.Map(_no_result).with_output_types(bytes)
+    return (
+        (token, results)
+        | "Together" >> beam.Flatten()
+        | "Gather" >> beam.Map(_keyed)
+        | "Wait" >> beam.GroupByKey()
+        | "Fold" >> beam.ParDo(Step(failures, _folded, function, *arguments))
+    )
+
+
+def _no_result(_: None) -> bytes:
+    return b""
+
+
+def _keyed(result: bytes) -> tuple[None, bytes]:
+    return None, result
+
+
+def dealt(label: str, elements: Any) -> Any:
+    """Deal elements to all workers; where there is one, they stay: a shuffle takes 30 ms."""
+    if has_one_worker(elements.pipeline.options):
+        return elements
+    return elements | label >> beam.Reshuffle()
+
+
+def _planned(_: None, job: Job) -> Iterator[Any]:
+    """One None where there is work, as ``complete`` where an earlier run has done all of it."""
+    yield None if job.begin() else beam.pvalue.TaggedOutput("complete", None)
 
 
 def _units(_: None, stage: Stage) -> Iterator[bytes]:
@@ -119,10 +155,16 @@ def _made(element: bytes, stage: Stage, failures: Failures, last: bool) -> Itera
     yield pack(record)
 
 
-def _folded(element: tuple[None, Iterable[bytes]], stage: Stage) -> Iterator[None]:
-    stage.fold(in_order(stage, (unpack(record) for record in element[1] if record)))
+def _folded(
+    element: tuple[None, Iterable[bytes]], function: Callable[..., object], *arguments: Any
+) -> Iterator[None]:
+    function(map(unpack, filter(None, element[1])), *arguments)
     yield None
 
 
-def _finished(_: None, job: StagedJob) -> Iterator[Any]:
+def _fold(records: Iterable[Record], stage: Stage) -> None:
+    stage.fold(in_order(stage, records))
+
+
+def _finished(_: None, job: Job) -> Iterator[Any]:
     yield job.finish()

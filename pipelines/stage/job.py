@@ -1,35 +1,39 @@
-"""Running a job of stages for a command."""
+"""Running a job for a command."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+from pipelines import storage
+from pipelines.errors import OutputError
 from pipelines.output.lock import locked
-from pipelines.planned import see_arrived
 from pipelines.run import check_job, run
-from pipelines.stage.beam import RunStages
+from pipelines.stage.beam import RunJob
+from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from pipelines.progress import Progress
     from pipelines.settings import Execution
-    from pipelines.stage.stage import StagedJob
+    from pipelines.stage.stage import Job
 
 
-def run_stages(
-    job: StagedJob,
+@contextlib.contextmanager
+def run_job(
+    job: Job,
     *,
     execution: Execution,
     progress: Progress,
     reads: Iterable[str],
     pieces: int,
-    size: int,
+    size: int | None,
     writes: str = "",
     lock: bool = True,
     ready: Callable[[], object] = lambda: None,
-) -> Any:
-    """Run a job, and show how far its last stage is; returns what Beam returns.
+) -> Iterator[Any]:
+    """Run a job, and show how far it is; gives what Beam returns, the directory still locked.
 
     Args:
         job: the job.
@@ -37,7 +41,7 @@ def run_stages(
         progress: told how far it is.
         reads: files or directories that workers read.
         pieces: in how many units the last stage does its work, about.
-        size: bytes that it reads, about.
+        size: bytes that it reads, about; None where nobody knows.
         writes: where workers write; empty for the directory of the job.
         lock: whether to keep other jobs out of the directory.
         ready: called when they are, before anything changes; it may refuse the job.
@@ -46,14 +50,13 @@ def run_stages(
         JobError: something is wrong; the class says what.
     """
     check_job(execution, progress, reads=reads, writes=writes or job.directory)
-
-    def work() -> Any:
+    with locked(job.directory) if lock else contextlib.nullcontext():
         ready()
         with progress.stage(job.name, size) as stage:
             stage.set_slots(pieces)
             watched = job.watched(stage.counters_path)
             result = run(
-                lambda p, failures: p | job.name >> RunStages(watched, failures),
+                lambda p, failures: p | job.name >> RunJob(watched, failures),
                 execution=execution,
                 pieces=pieces,
                 stage=stage,
@@ -61,10 +64,22 @@ def run_stages(
                 name=job.name,
             )
             if job.last_file:
-                see_arrived(job.directory, job.last_file)
-        return result
+                _see_arrived(job.directory, job.last_file)
+            if why := job.why_ended():
+                stage.ended(why)
+        yield result
 
-    if not lock:
-        return work()
-    with locked(job.directory):
-        return work()
+
+def _see_arrived(directory: str, name: str) -> None:
+    """See that what workers wrote is where this process looks for it.
+
+    Raises:
+        OutputError: it is not: they wrote to files of their own.
+    """
+    path = join(directory, name)
+    if not storage.exists(path):
+        raise OutputError(
+            f"{path} is not there, though the runner says the job is done: its workers wrote to "
+            "files of their own. Use a filesystem that both see (gs://, s3://, abfs://, a mounted "
+            "directory)"
+        )

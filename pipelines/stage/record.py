@@ -23,7 +23,7 @@ from pipelines.output.names import RECORDS, RECORDS_FILE
 from pipelines.storage import Written, join, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,15 @@ class Record:
     fingerprint: str
     files: tuple[StoredFile, ...]
     totals: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Refuse a name that leads out of the folder of records.
+
+        Raises:
+            ValueError: it does.
+        """
+        if "/" in self.unit:
+            raise ValueError(f"a unit is {self.unit!r}")
 
 
 def record_path(directory: str, unit: str) -> str:
@@ -126,6 +135,7 @@ def check_file(directory: str, file: StoredFile) -> None:
             )
 
 
+_AT_ONCE = 1024
 _SCHEMA = pa.schema(
     [
         pa.field("unit", pa.string()),
@@ -152,35 +162,39 @@ def write_records(directory: str, records: Sequence[Record]) -> Written:
         for record in records
     ]
     with replacing(join(directory, RECORDS_FILE)) as sink:
-        pq.write_table(pa.Table.from_pylist(rows, _SCHEMA), sink, compression="zstd")
+        table = pa.Table.from_pylist(rows, _SCHEMA)
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     return sink.written()
 
 
-def read_records(directory: str, sha256: str) -> list[Record]:
-    """The records in ``records.parquet``.
+def read_records(directory: str, sha256: str | None) -> list[Record]:
+    """The records in ``records.parquet``; arguments and errors of `iterate_records`."""
+    return list(iterate_records(directory, sha256))
+
+
+def iterate_records(directory: str, sha256: str | None) -> Iterator[Record]:
+    """The records in ``records.parquet``, some at a time.
 
     Args:
         directory: that holds it.
-        sha256: that the manifest states of it.
+        sha256: that the manifest states of it; None where there is no manifest: the checksums of
+            its pages are compared alone.
 
     Raises:
         InputError: it cannot be read, or is another file.
     """
     path = join(directory, RECORDS_FILE)
     data = storage.read(path)
-    if hashlib.sha256(data).hexdigest() != sha256:
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise InputError(
             f"{path}: its SHA-256 is not the one in the manifest: the file was changed or damaged: "
             "make it again with `resume`"
         )
     try:
-        table = pq.read_table(pa.BufferReader(data))
-        return [
-            decode(
-                Record,
-                {**row, "files": json.loads(row["files"]), "totals": json.loads(row["totals"])},
-            )
-            for row in table.to_pylist()
-        ]
-    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        for batch in file.iter_batches(_AT_ONCE):
+            for row in batch.to_pylist():
+                named = {"files": json.loads(row["files"]), "totals": json.loads(row["totals"])}
+                yield decode(Record, {**row, **named})
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not the records of a job: {error}") from error

@@ -1,4 +1,4 @@
-"""A stage of a job, without Beam: its units, making one, folding what was made.
+"""A job and its stages, without Beam: its units, making one, folding what was made.
 
 `make` is the only step that a worker does; `fold` runs once, when all units of the stage are made,
 and leaves in the work directory what later stages must know. Stages are small and picklable: what
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from pipelines.failures import Failures
     from pipelines.progress import SlotWriter
+    from pipelines.settings import OutputSettings
     from pipelines.stage.record import StoredFile
 
 
@@ -148,22 +150,27 @@ def in_order(stage: Stage, records: Iterable[Record]) -> list[Record]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StagedJob:
-    """A job of stages; small, and picklable.
+class Job:
+    """A job: begun, done in stages or by steps of its own, and finished; small, and picklable.
 
     Attributes:
-        directory: of the output.
+        output: the directory, and what may be done with what is in it.
         run: the id of this run of the job, once it has one (`started`).
         counters_path: the file of progress slots on this machine; None where nobody watches.
         name: of the kind of job.
         last_file: the file that makes the output complete; empty where a job writes none.
     """
 
-    directory: str
+    output: OutputSettings
     run: str = ""
     counters_path: str | None = None
     name: ClassVar[str]
     last_file: ClassVar[str] = MANIFEST
+
+    @property
+    def directory(self) -> str:
+        """The output directory."""
+        return self.output.directory
 
     @property
     def shown(self) -> dict[str, str]:
@@ -173,23 +180,41 @@ class StagedJob:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """In order."""
-        raise NotImplementedError
+        return ()
 
     def begin(self) -> bool:
         """Plan the job and prepare its directory, in a worker; False where all is done already.
 
+        Where the directory is of this run, the runner has started the job anew: the plan that is
+        there stays, and nothing is listed, refused or removed.
+
         Raises:
             JobError: the job cannot be done; the class says why.
         """
-        raise NotImplementedError
+        return True
+
+    def steps(self, begun: Any, failures: Failures) -> Any:  # noqa: ARG002 - of those that have any
+        """What is done when all stages are: by Beam's own transforms.
+
+        Args:
+            begun: a PCollection of one None.
+            failures: where the job ends, and where errors are reported.
+
+        Returns:
+            A PCollection of one None, when all is done.
+        """
+        return begun
 
     def finish(self) -> Any:
-        """Remove what only the stages needed, when all are folded; return what the job yields.
+        """Remove what only the work needed, when all is done; return what the job yields.
 
         Raises:
             JobError: something cannot be removed or read.
         """
-        raise NotImplementedError
+
+    def why_ended(self) -> str:
+        """Why the work ended, where it need not reach its total."""
+        return ""
 
     def started(self) -> Self:
         """The job of one run, with an id."""

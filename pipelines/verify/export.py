@@ -31,9 +31,10 @@ from pipelines.metrics import counter
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, WORK, json_bytes
 from pipelines.run import options
-from pipelines.stage.job import run_stages
+from pipelines.settings import OutputSettings
+from pipelines.stage.job import run_job
 from pipelines.stage.record import check_file, read_records
-from pipelines.stage.stage import Made, StagedJob, Unit
+from pipelines.stage.stage import Job, Made, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 
@@ -211,7 +212,7 @@ class Compare(Make):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyExport(StagedJob):
+class VerifyExport(Job):
     """A verification of an export.
 
     Attributes:
@@ -249,13 +250,6 @@ class VerifyExport(StagedJob):
         )
         tally_ = Tally(plan=self.plan, output=self.directory, work=self.work, run=self.run)
         return (check, *again[:-1], tally_, again[-1])
-
-    def begin(self) -> bool:
-        """There is nothing to prepare."""
-        return True
-
-    def finish(self) -> None:
-        """There is nothing to write."""
 
 
 def verify_export(
@@ -302,9 +296,9 @@ def verify_export(
         place = temp or (system if workers_of(options(execution)).here else join(root, WORK))
         work = join(storage.located(place), f"verify-{run}")
         try:
-            run_stages(
+            with run_job(
                 VerifyExport(
-                    directory=root,
+                    output=OutputSettings(directory=root),
                     run=run,
                     records_sha256=manifest.records.sha256,
                     work=work,
@@ -317,7 +311,8 @@ def verify_export(
                 pieces=len(records),
                 size=sum(half.bytes for half in manifest.halves),
                 lock=False,
-            )
+            ):
+                pass
         finally:
             storage.remove_tree(work)
     halves = manifest.halves

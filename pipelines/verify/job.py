@@ -8,7 +8,7 @@ counted again, as `pipelines.count.job` counts, and compared shard by shard.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -26,10 +26,13 @@ from pipelines.metrics import counter
 from pipelines.output.entries import read_steadily
 from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete, complete_outputs
-from pipelines.planned import PlannedTransform, Request, anywhere
+from pipelines.planned import anywhere
 from pipelines.progress import NoProgress
-from pipelines.run import check_job, metric, options, run
+from pipelines.run import metric, options
 from pipelines.settings import FORMATS, Execution, OutputSettings
+from pipelines.stage.beam import dealt, gathered
+from pipelines.stage.job import run_job
+from pipelines.stage.stage import Job
 from pipelines.storage import join
 from pipelines.summaries import VerifySummary
 from pipelines.verify.counts import (
@@ -68,7 +71,7 @@ _NUMBERS = ("parts", "documents", "bytes", "tokens", "unknown_tokens", "failures
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyRequest(Request):
+class VerifyRequest(Job):
     """What a verification carries in its graph: no parts and no files.
 
     Attributes:
@@ -81,11 +84,17 @@ class VerifyRequest(Request):
     inputs: InputSettings | None
     job: VerifyCountsJob | VerifyEncodedJob
     name = "verify"
+    last_file = ""
+
+    def watched(self, counters_path: str | None) -> VerifyRequest:
+        """The same, whose workers tell their progress."""
+        return replace(self, job=self.job.with_counters(counters_path))
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it, beside the output."""
-        return {"inputs": ", ".join(self.inputs.patterns)} if self.inputs else {}
+        """What a runner's web UI shows of it."""
+        inputs = {"inputs": ", ".join(self.inputs.patterns)} if self.inputs else {}
+        return {**super().shown, **inputs}
 
     def plan(self) -> _Verifying:
         """Read the manifest, and plan the checks.
@@ -107,39 +116,34 @@ class VerifyRequest(Request):
             )
         return planned
 
-    def begin(self) -> list[Any]:
-        """The parts, what is stated of them all, and the splits of inputs to count.
-
-        Raises:
-            VerificationError, InputError: as `plan`.
-        """
-        planned = self.plan()
-        return [planned.stated, *planned.parts, *planned.splits]
-
-    def steps(self, planned: Any, failures: Failures) -> beam.PCollection[bytes]:
+    def steps(self, begun: Any, failures: Failures) -> Any:
         """Check the parts, and count the inputs again where counts are compared."""
-        stated, parts, splits = planned.splits | "By kind" >> beam.Partition(_kind, 3)
+        work = begun | "Plan checks" >> beam.ParDo(Step(failures, _planned, self))
+        stated, parts, splits = work | "By kind" >> beam.Partition(_kind, 3)
         parts |= "Deal parts" >> beam.Reshuffle()
         if isinstance(self.job, VerifyCountsJob):
-            found = _check_counts(self.job, planned.begun, parts, splits, failures)
+            found = _check_counts(self.job, begun, parts, dealt("Deal splits", splits), failures)
         else:
             step = Step(failures, _checked_part, self.job, failures, OncePerProcess())
             found = (parts | "Check parts" >> beam.ParDo(step),)
-        return (stated, *found) | "All results" >> beam.Flatten()
+        results = (stated, *found) | "All results" >> beam.Flatten()
+        return gathered(begun, results, failures, _conclude, self)
 
-    def finish(self, results: Iterable[Any]) -> Mapping[str, int]:
-        """What the output holds, where all of it is right; also for Beam's counters.
 
-        Raises:
-            VerificationError, InputError, JobError: as `conclude_counts`, `conclude_encoded`.
-        """
-        if isinstance(self.job, VerifyCountsJob):
-            numbers = conclude_counts(results, self.job)
-        else:
-            numbers = conclude_encoded(results)
-        for name, number in numbers.items():
-            counter(f"{name}_verified").inc(number)
-        return numbers
+def _planned(_: None, request: VerifyRequest) -> Iterator[bytes]:
+    """The parts, what is stated of them all, and the splits of inputs to count."""
+    planned = request.plan()
+    return map(pack, [planned.stated, *planned.parts, *planned.splits])
+
+
+def _conclude(results: Iterable[Any], request: VerifyRequest) -> None:
+    """Tell Beam's counters what the output holds, where all of it is right."""
+    if isinstance(request.job, VerifyCountsJob):
+        numbers = conclude_counts(results, request.job)
+    else:
+        numbers = conclude_encoded(results)
+    for name, number in numbers.items():
+        counter(f"{name}_verified").inc(number)
 
 
 def _check_counts(
@@ -331,31 +335,30 @@ def _run(
         size: bytes to read.
     """
     root = planned.job.directory
-    check_job(execution, progress, reads=reads or [root], writes=root)
     pieces = max(len(planned.parts), len(planned.splits))
-    with progress.stage("verify", size) as stage:
-        stage.set_slots(pieces)
-        request = VerifyRequest(
-            output=OutputSettings(directory=root),
-            manifest=planned.manifest,
-            inputs=inputs and anywhere(inputs),
-            job=planned.job.with_counters(stage.counters_path),
-        )
-        result = run(
-            lambda p, failures: p | "verify" >> PlannedTransform(request, failures),
-            execution=execution,
-            pieces=pieces,
-            stage=stage,
-            progress=progress,
-            name="verify",
-        )
+    request = VerifyRequest(
+        output=OutputSettings(directory=root),
+        manifest=planned.manifest,
+        inputs=inputs and anywhere(inputs),
+        job=planned.job,
+    )
+    with run_job(
+        request,
+        execution=execution,
+        progress=progress,
+        reads=reads or [root],
+        pieces=pieces,
+        size=size,
+        lock=False,
+    ) as result:
+        pass
     if not (numbers := _verified(result))["parts"]:
         raise JobError("the runner does not say that it checked the parts: use another runner")
     return planned.stated.numbers if planned.manifest else numbers
 
 
 def _verified(result: Any) -> dict[str, int]:
-    """What `VerifyRequest.finish` found in a pipeline; no parts where the runner does not say."""
+    """What `_conclude` found in a pipeline; no parts where the runner does not say."""
     names = (*_NUMBERS, *FORMATS)
     numbers = {name: metric(result, f"{name}_verified") for name in names}
     return {name: number for name, number in numbers.items() if number or name in _NUMBERS}

@@ -90,7 +90,7 @@ def export_plainly(
     plan, *_ = plan_export(directories, settings_of(options, to), unit_tokens=unit_tokens)
     settings = OutputSettings(directory=str(output), resume=resume)
     run = uuid.uuid4().hex
-    job = ExportJob(directory=str(output), run=run, plan=plan, output=settings, fan_in=fan_in)
+    job = ExportJob(run=run, plan=plan, output=settings, fan_in=fan_in)
     made = 0
     for stage in job.stages if job.begin() else ():
         records = []

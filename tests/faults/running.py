@@ -60,8 +60,12 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
 
 
 def outcome(directory: Path) -> dict[str, bytes]:
-    """Every file below ``directory`` but how long the work took, which is never the same."""
-    return {name: data for name, data in tree(directory).items() if not _is_timing(name)}
+    """Every file below ``directory`` but times, and records, which go when a job is complete."""
+    return {
+        name: data
+        for name, data in tree(directory).items()
+        if not _is_timing(name) and "/records/" not in f"/{name}"
+    }
 
 
 def stamps(directory: Path) -> dict[str, tuple[int, int]]:

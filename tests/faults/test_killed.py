@@ -155,12 +155,13 @@ def check_run(whole: WholeJob, run: list[str | Path], out: Path) -> None:
 
 
 def finished(out: Path) -> dict[str, tuple[int, int]]:
-    """The files of ``bpe run`` that must stay as they are: of steps that ended, and parts."""
+    """The files of ``bpe run`` that must stay: of steps that ended, and parts with a record."""
     there = stamps(out)
-    counted = {"counts/manifest.json"} <= there.keys()
+    ended = {folder for folder in ("counts", "encoded") if f"{folder}/manifest.json" in there}
+    recorded = {Path(name).stem for name in there if name.startswith("encoded/records/")}
     return {
         name: stamp
         for name, stamp in there.items()
         if re.search(r"/(part|train)-[0-9-]*of-[0-9]*[.]parquet$", name)
-        and (counted or not name.startswith("counts/"))
+        and (name.partition("/")[0] in ended or Path(name).stem in recorded)
     }

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bpe
-from pipelines.corpus.splits import read_splits
-from pipelines.encode.job import EncodeRequest
 from pipelines.encode.manifest import read_encoded_json
 from pipelines.output.names import PLAN, SPLITS, TIMINGS, json_bytes, manifest_bytes
+from pipelines.planned import planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
     CountSettings,
@@ -87,13 +86,10 @@ def patterns(folder: Path) -> tuple[str, ...]:
     return tuple(f"{folder}/{kind}" for kind in KINDS if any(folder.glob(kind)))
 
 
-def begun(request: CorpusRequest | EncodeRequest) -> list[Split]:
+def begun(request: CorpusRequest) -> list[Split]:
     """The splits of a job that the first step has planned and prepared."""
-    splits = request.begin()
-    if isinstance(request, EncodeRequest):
-        splits = read_splits(request.directory, request.run)
-    assert isinstance(splits, list)
-    return splits
+    assert request.begin()
+    return planned_splits(request.directory, request.run)
 
 
 def make_units(stage: Stage, number: int | None = None) -> list[Record]:
@@ -112,7 +108,7 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     """Change the manifest of an encoded corpus with its records, or of counts; checksums agree."""
     manifest = encoded_manifest(ids)
     edit(manifest)
-    if "records" not in manifest:
+    if not {"records", "parts"} <= manifest.keys():
         (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
         return
     parts, dead = manifest.pop("parts"), manifest.pop("dead_letters")

@@ -22,7 +22,6 @@ from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
 from pipelines.errors import InputError
 from pipelines.failures import Failures
-from pipelines.planned import PlannedTransform
 from pipelines.run import run
 from pipelines.settings import (
     CountSettings,
@@ -31,7 +30,7 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
-from pipelines.stage.beam import RunStages
+from pipelines.stage.beam import RunJob
 from tests import jobs
 from tests.faults.running import ended, running, until
 from tests.pipelines.corpora import (
@@ -133,7 +132,7 @@ def encode_while(request: EncodeRequest, act: Callable[[], None]) -> None:
     """Encode, and do something between planning and reading."""
     request.begin()
     act()
-    run(lambda p, failures: p | RunStages(request, failures), execution=ONE, pieces=1)
+    run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=1)
 
 
 def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None]) -> None:
@@ -150,7 +149,7 @@ def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None
     ).started()
     request.begin()
     act()
-    run(lambda p, failures: p | PlannedTransform(request, failures), execution=ONE, pieces=1)
+    run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=1)
 
 
 @pytest.mark.parametrize("job", ["count", "encode"])

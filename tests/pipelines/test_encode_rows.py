@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -283,7 +284,7 @@ def test_only_what_is_given_tells_jobs_apart() -> None:
 
 
 def edit_encoded_manifest(ids: Path, *where: str, value: object) -> None:
-    whole = encoded_manifest(ids)
+    whole = json.loads((ids / "manifest.json").read_bytes())
     inner = whole
     for key in where[:-1]:
         inner = inner[key]
@@ -305,7 +306,7 @@ def edit_encoded_manifest(ids: Path, *where: str, value: object) -> None:
         (("duplicate_ids", "documents"), 1, VerificationError, "says 1 duplicate ids, the parts"),
         (("totals", "tokens"), None, InputError, "manifest.json: damaged"),
         (("totals", "tokens"), True, InputError, "totals.tokens must be an integer from 0, got"),
-        (("parts",), [{"file": "x"}], InputError, r"parts\[0\] has no field 'documents'"),
+        (("records",), [{"file": "x"}], InputError, "records must be an object"),
         (("id_type",), "int8", InputError, "damaged: id_type 'int8'"),
     ],
 )

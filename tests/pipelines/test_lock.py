@@ -13,7 +13,6 @@ from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
 from pipelines.errors import OutputError
 from pipelines.output.lock import locked
-from pipelines.planned import PlannedTransform
 from pipelines.run import run
 from pipelines.settings import (
     CountSettings,
@@ -23,7 +22,7 @@ from pipelines.settings import (
     PretokenSettings,
     TrainSettings,
 )
-from pipelines.stage.beam import RunStages
+from pipelines.stage.beam import RunJob
 from pipelines.train import TrainRequest
 from tests import jobs
 from tests.pipelines.corpora import ONE, Corpus, small_tokenizer, write_corpus
@@ -106,7 +105,7 @@ def test_a_count_on_a_store_whose_run_id_is_replaced_ends(
             output=OutputSettings(directory=OUT),
             execution=ONE,
         ),
-        lambda: run(lambda p, failures: p | PlannedTransform(other, failures), execution=ONE),
+        lambda: run(lambda p, failures: p | RunJob(other, failures), execution=ONE),
         "manifest.json",
     )
 
@@ -131,7 +130,7 @@ def test_an_encoding_on_a_store_whose_run_id_is_replaced_ends(
             output=OutputSettings(directory=OUT),
             execution=ONE,
         ),
-        lambda: run(lambda p, failures: p | RunStages(other, failures), execution=ONE),
+        lambda: run(lambda p, failures: p | RunJob(other, failures), execution=ONE),
         "manifest.json",
     )
 
@@ -164,6 +163,6 @@ def test_a_training_on_a_store_whose_run_id_is_replaced_ends(
             output=OutputSettings(directory=OUT),
             execution=ONE,
         ),
-        lambda: run(lambda p, failures: p | PlannedTransform(other, failures), execution=ONE),
+        lambda: run(lambda p, failures: p | RunJob(other, failures), execution=ONE),
         "tokenizer.json",
     )

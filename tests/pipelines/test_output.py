@@ -199,7 +199,7 @@ def test_an_earlier_layout_is_refused_whole(tmp_path: Path, choice: dict[str, bo
     (tmp_path / ".plan.json").write_bytes(json_bytes(plan))
     (tmp_path / "part-00000-of-00002.parquet").touch()
     with pytest.raises(
-        OutputError, match=r"encoded in layout 1 \(this release writes 2\): remove it and run"
+        OutputError, match=r"encoded in layout 1 \(this release writes 3\): remove it and run"
     ):
         prepare(settings(tmp_path, **choice), PLAN)
     assert names(tmp_path) == {".plan.json", "part-00000-of-00002.parquet"}

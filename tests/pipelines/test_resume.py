@@ -111,6 +111,7 @@ def test_a_part_under_the_name_of_another_is_made_again(
 ) -> None:
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     before = tree(tmp_path / "ids")
+    (tmp_path / "ids" / "manifest.json").unlink()
     first, second, *_ = sorted((tmp_path / "ids").glob("data/train-*"))
     first.write_bytes(second.read_bytes())
     again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)

@@ -26,7 +26,6 @@ from pipelines.encode.parts import open_part
 from pipelines.errors import InputError, VerificationError
 from pipelines.failures import Failures
 from pipelines.output.names import dead_letters_file
-from pipelines.planned import PlannedTransform
 from pipelines.settings import (
     EncodeSettings,
     Execution,
@@ -34,6 +33,7 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
+from pipelines.stage.beam import RunJob
 from pipelines.verify.counts import (
     CountedPart,
     VerifyCountsJob,
@@ -499,7 +499,7 @@ def graph_of(directory: str, inputs: InputSettings | None) -> bytes:
         job=planned.job,
     )
     p = beam.Pipeline(runner="FnApiRunner")
-    _ = p | PlannedTransform(request, Failures())
+    _ = p | RunJob(request, Failures())
     data: bytes = p.to_runner_api().SerializeToString(deterministic=True)
     return data
 
