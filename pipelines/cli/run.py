@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, Source, source, use_job
+from pipelines.cli.command import JobCommand, Source, own_option, source, use_job
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
@@ -36,6 +36,10 @@ from pipelines.settings import (
     TrainSettings,
 )
 
+if TYPE_CHECKING:
+    from pipelines.progress import Progress
+    from pipelines.summaries import ExportSummary
+
 
 @click.command(
     cls=JobCommand,
@@ -53,6 +57,14 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
     *(ModelSettings, RunSettings, RoleSettings, EncodeSettings, ExportSettings),
     *(OutputSettings, Execution),
     optional=["to"],
+)
+@own_option(
+    "discard_ids",
+    kind="flag",
+    default=False,
+    group="Output",
+    help="With --to: remove the encoded parts when the export is verified. Plan, records and "
+    "manifest stay, so that --resume does not encode again.",
 )
 @options.preset_option()
 @options.config_option()
@@ -154,7 +166,25 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         progress=progress,
     )
+    if ctx.params["discard_ids"]:
+        discard(encoded_output.directory, exported, execution=execution, progress=progress)
     show_summary(ctx, count=counted, train=trained, encode=encoded, export=exported)
+
+
+def discard(
+    directory: str, exported: ExportSummary, *, execution: Execution, progress: Progress
+) -> None:
+    """Verify an export against its ids, and remove these, where they are there yet."""
+    from pipelines.encode.discard import discard_parts
+    from pipelines.encode.manifest import read_encoded
+    from pipelines.failures import job_errors
+    from pipelines.verify.job import verify
+
+    with job_errors():
+        if not read_encoded(directory, discarded=True).discarded:
+            inputs = InputSettings(patterns=(directory,))
+            verify(directory=exported.output, inputs=inputs, execution=execution, progress=progress)
+        discard_parts(directory, progress)
 
 
 def export_settings(ctx: click.Context) -> ExportSettings | None:
@@ -169,6 +199,7 @@ def export_settings(ctx: click.Context) -> ExportSettings | None:
         if name not in declared(EncodeSettings) and source(ctx, name) != Source.DEFAULT
     ]
     if ctx.params["to"] is None:
+        given += ["discard_ids"] * bool(ctx.params["discard_ids"])
         if given:
             flag = given[0].replace("_", "-")
             raise click.UsageError(f"--{flag} is of an export: give its format with --to", ctx)

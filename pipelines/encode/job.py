@@ -267,10 +267,21 @@ class EncodeRequest(CorpusRequest):
             not_applied=tokenizer.not_applied,
         )
 
+    def is_complete(self, planned: Planned) -> bool:
+        """Whether its parts were made, and removed because nobody needs them any more."""
+        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
+            return False
+        try:
+            manifest = read_encoded(self.directory, discarded=True)
+        except InputError:
+            return False
+        return manifest.discarded and not changed_inputs(self.directory, planned.files)
+
     def before(self, planned: Planned) -> None:
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
         directory = self.directory
-        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
+        resumed = decide(self.output, planned.plan, reads=planned.reads) == "resume"
+        if not resumed or self.is_complete(planned):
             return
         changed = splits_with(planned.splits, changed_inputs(directory, planned.files))
         with contextlib.suppress(InputError):  # it was not complete
@@ -382,7 +393,7 @@ def encode(
             progress=progress,
             ready=lambda: _tell_changes(request, planned, progress),
         ) as result:
-            manifest = read_encoded(request.directory)
+            manifest = read_encoded(request.directory, discarded=True)
             totals = manifest.totals
             resumed, written = metric(result, "units_resumed"), metric(result, "units_made")
             if written and not resumed:  # else an earlier run did some of it

@@ -172,6 +172,7 @@ class EncodedManifest:
         records: the file of the records of all parts; None where files are encoded as they arrive.
         watch: where files are encoded as they arrive, what is known of each; else None.
         duplicate_ids: None where files are encoded as they arrive, which nobody compares.
+        discarded: whether the parts were removed, after their export was verified.
     """
 
     kind: str = KIND
@@ -187,6 +188,7 @@ class EncodedManifest:
     records: StoredFile | None = None
     watch: Watch | None = None
     duplicate_ids: DuplicateIds | None = None
+    discarded: bool = False
 
     @property
     def watched(self) -> bool:
@@ -221,6 +223,8 @@ class EncodedManifest:
         for name in ("records", "watch", "duplicate_ids"):
             if value[name] is None:
                 del value[name]
+        if not self.discarded:
+            del value["discarded"]
         return with_checksum(value)
 
 
@@ -291,13 +295,23 @@ def read_kind(directory: str) -> tuple[str, bool]:
     return str(kind), has_checksum
 
 
-def read_encoded(directory: str) -> EncodedManifest:
+def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     """The manifest of the encoded corpus in ``directory``, every value checked.
 
+    Args:
+        directory: of the corpus.
+        discarded: whether its parts may be gone.
+
     Raises:
-        InputError: there is none, or something in it is missing or of the wrong type.
+        InputError: there is none, something in it is missing or of the wrong type, or its parts
+            were discarded.
     """
     value = _read(directory)
+    if value.get("discarded") and not discarded:
+        raise InputError(
+            f"{directory}: its parts were removed when their export was verified (bpe run "
+            "--discard-ids): encode the corpus again, with bpe encode --overwrite"
+        )
     if WATCH in value or (value.get("kind"), value.get("version")) != (KIND, VERSION):
         return encoded_of(read_encoded_json(directory), directory)
     parts: list[Part] = []

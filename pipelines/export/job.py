@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._codec import encode
 from pipelines import storage
+from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.choose import Choose, Measure, read_selection
 from pipelines.export.exchange import FAN_IN, Exchange, Merge
@@ -210,6 +211,8 @@ class ExportJob(Job):
         if action == "resume" and self._is_complete():
             self._clean()
             return False
+        for directory in sources.values():
+            read_encoded(directory)  # refuses one whose parts were discarded
         earlier = self._earlier_records() if action == "resume" else []
         prepare(self.output, self.same, reads=self.reads)
         for record in earlier:

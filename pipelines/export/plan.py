@@ -188,7 +188,7 @@ def with_inner(sources: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for given, directory in sources.items():
         complete(directory, "encoded")
-        manifest = read_encoded(directory)
+        manifest = read_encoded(directory, discarded=True)
         inner = manifest.totals.sources if _BY_POSITION.fullmatch(given) else {}
         if any(not part.source for part in manifest.parts):
             inner = {}
@@ -201,7 +201,7 @@ def with_inner(sources: Mapping[str, str]) -> dict[str, str]:
 
 def _manifest_of(name: str, directory: str) -> EncodedManifest:
     """What a source is: all of a directory, or what it holds of its inputs with this name."""
-    manifest = read_encoded(directory)
+    manifest = read_encoded(directory, discarded=True)
     if name not in manifest.totals.sources:
         return manifest
     return replace(manifest, parts=tuple(p for p in manifest.parts if p.source == name))
@@ -347,8 +347,8 @@ def glued(sources: Mapping[str, str], settings: ExportSettings, tokenizer: Token
     without = [
         name
         for name, directory in sources.items()
-        if read_encoded(directory).rows.append_token is None
-        and read_encoded(directory).rows.prepend_token is None
+        for rows in [read_encoded(directory, discarded=True).rows]
+        if rows.append_token is None and rows.prepend_token is None
     ]
     if not without:
         return ""

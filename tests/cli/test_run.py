@@ -147,3 +147,36 @@ def test_a_tokenizer_is_extended(work: Path, tmp_path: Path) -> None:
         assert refused.returncode in (1, 2)
         assert message in refused.stderr
     bpe(*train, tmp_path / "same", "--pretokenizer", "o200k", "--eos", "<e>", cwd=work)
+
+
+def test_ids_are_discarded_when_their_export_is_verified(work: Path) -> None:
+    (work / "gone.yaml").write_text(
+        "input: corpus/*.jsonl\noutput: gone\nvocab_size: 300\nexport: {to: parquet, pack: 16}\n"
+    )
+    ids, rows = work / "gone" / "encoded", work / "gone" / "export"
+    bpe("run", "gone.yaml", "--discard-ids", "-q", cwd=work)
+    assert list((ids / "data").iterdir()) == []
+    assert json.loads((ids / "manifest.json").read_text())["discarded"] is True
+    made = tree(rows)
+    bpe("verify", rows, "-q", cwd=work)
+    for command in ("verify", "decode", "export"):
+        more = ["--to", "bin", "--output", "elsewhere"] if command == "export" else []
+        refused = bpe(command, ids, *more, cwd=work, status=1)
+        assert "its parts were removed when their export was verified" in refused.stderr
+    again = bpe("run", "gone.yaml", "--discard-ids", "--resume", cwd=work)
+    for stage in ("count", "encode", "export"):
+        assert re.search(rf"bpe: {stage}: done in .*all by an earlier run\n", again.stderr)
+    assert tree(rows) == made
+    next((rows / "data").iterdir()).unlink()
+    refused = bpe("run", "gone.yaml", "--resume", cwd=work, status=1)
+    assert "encode the corpus again, with bpe encode --overwrite" in refused.stderr
+    bpe("run", "gone.yaml", "--overwrite", "-q", cwd=work)
+    assert tree(rows) == made
+    assert "discarded" not in json.loads((ids / "manifest.json").read_text())
+    bpe("verify", ids, "-q", cwd=work)
+
+
+def test_ids_are_discarded_for_an_export_alone(work: Path) -> None:
+    (work / "gone.yaml").write_text("input: corpus/*.jsonl\noutput: gone\nvocab_size: 300\n")
+    refused = bpe("run", "gone.yaml", "--discard-ids", cwd=work, status=2)
+    assert "--discard-ids is of an export: give its format with --to" in refused.stderr
