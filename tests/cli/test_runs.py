@@ -93,7 +93,7 @@ def test_how_runs_are_found(
         cwd=work,
         status=1,
     )
-    assert "was begun as another job: settings runs was" in refused.stderr
+    assert "was begun as another job: settings runs." in refused.stderr
     manifest = tmp_path / "runs" / "manifest.json"
     if (value := json.loads(manifest.read_bytes())).get("cut"):
         value["cut"] = {"pairs": value["cut"]["pairs"], "max_pair": 1}
@@ -290,7 +290,7 @@ def test_runs_of_files_that_arrive(work: Path, tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "tokenizer.json").exists()
     words_of(TEXTS, merges=40).save(tmp_path / "other.json")
     other = bpe(*watch[:3], tmp_path / "other.json", *watch[4:], cwd=work, status=1)
-    assert "holds another watch (settings runs was" in other.stderr
+    assert "holds another watch (settings runs." in other.stderr
 
 
 def test_a_transform_counts_runs(work: Path, tmp_path: Path) -> None:
