@@ -51,9 +51,7 @@ def test_encoding_very_many_files(corpus: Path, model: Path, tmp_path: Path) -> 
     good, files = path.read_bytes(), tree(ids)
     for damaged in (good[:-1], good.replace(b"PAR1", b"PAR2")):
         path.write_bytes(damaged)
-        with pytest.raises(
-            InputError, match=r"damaged: the SHA-256 of inputs\.parquet"
-        ):
+        with pytest.raises(InputError, match=r"damaged: the SHA-256 of inputs\.parquet"):
             jobs.verify(directory=str(ids))
     path.unlink()
     with pytest.raises(InputError, match=r"inputs\.parquet"):
