@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipelines.settings import ParquetEncoding
 
 # A row group ends with the first block of rows that takes it past one of these, so it depends on
@@ -95,3 +97,11 @@ class RowWriter:
         if self._writer.is_open:
             with contextlib.suppress(Exception):
                 self._writer.close()
+
+
+def batches_of(
+    file: pq.ParquetFile, rows: int, *, columns: list[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in batches of so many; none of an empty one, which old pyarrow refuses."""
+    if file.num_row_groups:
+        yield from file.iter_batches(rows, columns=columns, use_threads=False)

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipelines.parquet_writer import batches_of
 from pipelines.report.encoded_facts import opened
 from pipelines.report.writing_systems import kind_of
 
@@ -98,7 +99,7 @@ def read_counted_facts(
     for done, part in enumerate(manifest.parts):
         advance(done, len(manifest.parts))
         with opened(directory, part) as file:
-            for batch in file.iter_batches(_ROWS, columns=["pretoken", "count"]):
+            for batch in batches_of(file, _ROWS, columns=["pretoken", "count"]):
                 facts.add(*(column.to_pylist() for column in batch.columns))
     advance(len(manifest.parts), len(manifest.parts))
     return facts

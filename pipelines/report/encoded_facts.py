@@ -13,6 +13,7 @@ from pipelines.encode.parts import open_part
 from pipelines.encode.rows import ID, INPUT_IDS, flat
 from pipelines.errors import InputError
 from pipelines.output.check_files import named_file
+from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def read_encoded_facts(
     for done, part in enumerate(parts):
         advance(done, len(parts))
         with opened(directory, part) as file:
-            for batch in file.iter_batches(_ROWS, columns=[INPUT_IDS]):
+            for batch in batches_of(file, _ROWS, columns=[INPUT_IDS]):
                 _add_rows(batch, tokens, lengths)
     advance(len(parts), len(parts))
     longest = int(np.flatnonzero(lengths).max(initial=0))

@@ -20,6 +20,7 @@ from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.names import RECORDS, RECORDS_FILE
+from pipelines.parquet_writer import batches_of
 from pipelines.storage import Written, join, replacing
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def iterate_records(directory: str, sha256: str | None) -> Iterator[Record]:
         )
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        for batch in file.iter_batches(_AT_ONCE):
+        for batch in batches_of(file, _AT_ONCE):
             for row in batch.to_pylist():
                 named = {"files": json.loads(row["files"]), "totals": json.loads(row["totals"])}
                 yield decode(Record, {**row, **named})
