@@ -15,6 +15,8 @@ import sysconfig
 from pathlib import Path
 
 import bpe
+from pipelines.encode.manifest import VERSION
+from pipelines.encode.steps import LAYOUT
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "demo"
@@ -59,6 +61,7 @@ def gather() -> None:
     ]
     size = sum(path.stat().st_size for path in sources)
     origin = f"{sys.version}\n{library}\n{len(sources)} files, {size} bytes\n"
+    origin += f"output of layout {LAYOUT}, version {VERSION}\n"  # of another: begin anew
     stamp = DEMO / "corpus.txt"
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != origin:
         shutil.rmtree(DEMO, ignore_errors=True)
