@@ -176,12 +176,12 @@ def discard(
 ) -> None:
     """Verify an export against its ids, and remove these, where they are there yet."""
     from pipelines.encode.discard import discard_parts
-    from pipelines.encode.manifest import read_encoded
+    from pipelines.encode.manifest import is_discarded
     from pipelines.failures import job_errors
     from pipelines.verify.job import verify
 
     with job_errors():
-        if not read_encoded(directory, discarded=True).discarded:
+        if not is_discarded(directory):
             inputs = InputSettings(patterns=(directory,))
             verify(directory=exported.output, inputs=inputs, execution=execution, progress=progress)
         discard_parts(directory, progress)

@@ -25,7 +25,7 @@ from pipelines.corpus.splits import (
 )
 from pipelines.elements import OncePerProcess
 from pipelines.encode.kept import find_kept
-from pipelines.encode.manifest import read_encoded, unit_name
+from pipelines.encode.manifest import is_discarded, read_encoded, unit_name
 from pipelines.encode.steps import (
     EncodeJob,
     check_tokens,
@@ -272,10 +272,10 @@ class EncodeRequest(CorpusRequest):
         if decide(self.output, planned.plan, reads=planned.reads) != "resume":
             return False
         try:
-            manifest = read_encoded(self.directory, discarded=True)
+            discarded = is_discarded(self.directory)
         except InputError:
             return False
-        return manifest.discarded and not changed_inputs(self.directory, planned.files)
+        return discarded and not changed_inputs(self.directory, planned.files)
 
     def before(self, planned: Planned) -> None:
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""

@@ -295,6 +295,15 @@ def read_kind(directory: str) -> tuple[str, bool]:
     return str(kind), has_checksum
 
 
+def is_discarded(directory: str) -> bool:
+    """Whether the parts of a corpus were removed; of its manifest, only the mark is looked at.
+
+    Raises:
+        InputError: there is no manifest, or it is damaged.
+    """
+    return bool(_read(directory).get("discarded"))
+
+
 def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     """The manifest of the encoded corpus in ``directory``, every value checked.
 
