@@ -19,6 +19,7 @@ from bpe._codec import decode, encode
 from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
+from pipelines.output import check_files
 from pipelines.output.names import RECORDS, RECORDS_FILE
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import Written, join, replacing
@@ -121,19 +122,10 @@ def check_file(directory: str, file: StoredFile) -> None:
     Raises:
         VerificationError: it is missing, or has another size or SHA-256.
     """
-    path = join(directory, file.file)
-    if not storage.exists(path):
-        raise VerificationError(f"{path} is missing: make it again with `resume`")
-    found = storage.digest(path)
-    for what, stated, now in (
-        ("bytes", file.bytes, found.bytes),
-        ("SHA-256", file.sha256, found.sha256),
-    ):
-        if stated != now:
-            raise VerificationError(
-                f"{path}: {what} {now}, its record says {stated}: the file was changed or damaged: "
-                "make it again with `resume`"
-            )
+    try:
+        check_files.check_file(join(directory, file.file), file.bytes, file.sha256)
+    except VerificationError as error:
+        raise VerificationError(f"{error}: make it again with `resume`") from error
 
 
 _AT_ONCE = 1024
