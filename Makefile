@@ -50,7 +50,7 @@ test-oldest: $(OLDEST)/.installed ## a short suite on the oldest release of Beam
 	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
 
 test-long: install ## every test, none on a sample, but those of test-runners and test-faults
-	BPE_LONG=1 $(PYTEST) -m "long or not long" --ignore=tests/cluster --ignore=tests/faults --ignore=tests/watch
+	BPE_LONG=1 $(PYTEST) -m "long or not long" --ignore=tests/cluster --ignore=tests/faults --ignore=tests/append
 
 SITE := build/site-venv
 
@@ -103,8 +103,8 @@ build/core-fuzz: $(CORE_SOURCES) $(NATIVE)
 	@mkdir -p $(@D)
 	$(CLANG) $(CORE_FLAGS) -DBPE_LIBFUZZER -fsanitize=fuzzer $(CORE_SOURCES) -o $@
 
-test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores, watches: the long form
-	$(PYTEST) -m "long or not long" tests/faults tests/watch
+test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores, files that arrive: the long form
+	$(PYTEST) -m "long or not long" tests/faults tests/append
 
 site: $(SITE)/.installed ## docs/ as a site in build/site; a broken link is an error
 	cd configs/site && PYTHONPATH=. $(CURDIR)/$(SITE)/bin/mkdocs build --strict

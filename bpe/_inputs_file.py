@@ -23,10 +23,10 @@ def beside(inputs: Collection[object]) -> set[str]:
     return {INPUTS} if len(inputs) > MOST_INPUTS else set()
 
 
-def take_out(manifest: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
+def take_out(manifest: dict[str, Any], file: str = INPUTS) -> tuple[dict[str, Any], bytes | None]:
     """A manifest without the inputs, and the file that holds them; None where they stay.
 
-    They stay where they are few. The file has a row for each.
+    They stay where they are few. The ``file`` has a row for each.
     """
     rows = manifest["inputs"]
     if not beside(rows):
@@ -35,7 +35,7 @@ def take_out(manifest: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
     pq.write_table(pa.Table.from_pylist(rows), sink, compression="zstd")
     data = sink.getvalue()
     inputs = {
-        "file": INPUTS,
+        "file": file,
         "rows": len(rows),
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
 from bpe.errors import EncodingError
 from pipelines import storage
-from pipelines.encode.manifest import read_encoded, watched_files
+from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import open_part, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, without_ends
 from pipelines.encode.steps import EncodeJob
@@ -20,7 +17,6 @@ from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.check_files import named_file
-from pipelines.output.entries import read_steadily
 from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
 from pipelines.run import use_storage_alone
@@ -64,31 +60,10 @@ def decode(
         use_storage_alone(execution)
         complete(directory, "encoded")
         root = storage.located(directory)
-        written = _Written()
-        read_steadily(
-            lambda: read_encoded(root),
-            watched_files,
-            lambda manifest: _decode(root, manifest, stream, written),
-        )
-    return written.documents
+        return _decode(root, read_encoded(root), stream)
 
 
-@dataclass
-class _Written:
-    """What was written so far.
-
-    Attributes:
-        documents: how many.
-        inputs: those of which everything was written.
-        begun: the one of which something was.
-    """
-
-    documents: int = 0
-    inputs: set[str] = field(default_factory=set)
-    begun: str | None = None
-
-
-def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Written) -> None:
+def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
     if not storage.exists(join(root, TOKENIZER)):
         raise InputError(f"{join(root, TOKENIZER)} is missing: {PUT_BACK}")
     tokenizer = load_tokenizer(join(root, TOKENIZER))
@@ -101,27 +76,14 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO, written: _Wr
         layout = job.layout(tokenizer)
     except ConfigError as error:
         raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
-    if written.begun is not None:
-        raise InputError(f"{root}: {written.begun} was replaced while it was decoded: try again")
-    for name, parts in itertools.groupby(
-        manifest.parts, lambda part: part.inputs[0].name if manifest.watched else part.file
-    ):
-        if name in written.inputs:
-            continue
-        with contextlib.ExitStack() as stack:
-            # All parts of an input, or none: it may be replaced at any time.
-            opened = [
-                (part, stack.enter_context(named_file(root, part.file, part.bytes, part.sha256)))
-                for part in parts
-            ]
-            written.begun = name
-            for part, source in opened:
-                path = join(root, part.file)
-                for batch, tokens in _documents(path, source, layout):
-                    stream.write(_lines(path, batch.column(ID), tokens, tokenizer))
-                    written.documents += len(batch)
-        written.inputs.add(name)
-        written.begun = None
+    documents = 0
+    for part in manifest.parts:
+        path = join(root, part.file)
+        with named_file(root, part.file, part.bytes, part.sha256) as source:
+            for batch, tokens in _documents(path, source, layout):
+                stream.write(_lines(path, batch.column(ID), tokens, tokenizer))
+                documents += len(batch)
+    return documents
 
 
 def _documents(

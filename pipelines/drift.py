@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import asdict
+import operator
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,7 @@ from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import load_counts
 from pipelines.errors import InputError
-from pipelines.output.entries import DRIFT, Measured, is_series
-from pipelines.output.names import TRAINING
+from pipelines.output.names import DRIFT, TRAINING, is_series
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -38,6 +38,38 @@ if TYPE_CHECKING:
     from pipelines.settings import DriftSettings
 
 _FLUSH_BYTES = 64 << 20  # of a counter in memory
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sums over texts: their bytes and tokens, tokens of one byte, pre-tokens, those unseen."""
+
+    text_bytes: int = 0
+    tokens: int = 0
+    single_byte_tokens: int = 0
+    pretokens: int = 0
+    unseen: int = 0
+
+    def __add__(self, other: Measured) -> Measured:
+        return Measured(*map(operator.add, vars(self).values(), vars(other).values()))
+
+    def __sub__(self, other: Measured) -> Measured:
+        return Measured(*map(operator.sub, vars(self).values(), vars(other).values()))
+
+    @property
+    def bytes_per_token(self) -> float | None:
+        """None where there are no tokens."""
+        return self.text_bytes / self.tokens if self.tokens else None
+
+    @property
+    def single_byte_share(self) -> float | None:
+        """Of all tokens, from 0 to 1; None where there are none."""
+        return self.single_byte_tokens / self.tokens if self.tokens else None
+
+    @property
+    def unseen_per_million(self) -> float | None:
+        """Of all pre-tokens; None where they were not looked at."""
+        return 1e6 * self.unseen / self.pretokens if self.pretokens else None
 
 
 class Gauge:
@@ -123,14 +155,14 @@ def trained_bytes_per_token(tokenizer_path: str) -> float | None:
 
 
 class Series:
-    """The rows of the series in a directory: what arrived since the row before.
+    """The rows of the series in a directory: what was appended since the row before.
 
     A row is the difference of two sums over all that was encoded, so that nothing is left out when
     a job is killed between two rows.
 
     Args:
         directory: of the encoded corpus.
-        settings: how often there is a row, and when to warn.
+        settings: when to warn.
         trained: bytes per token of the training; None: those of the first row take its place.
     """
 
@@ -139,7 +171,6 @@ class Series:
         self._settings = settings
         self._trained = trained
         self._last = Measured()
-        self._written = 0.0
         rows = self.rows()
         if not rows:
             return
@@ -160,20 +191,17 @@ class Series:
         """
         folder = join(self._directory, DRIFT)
         days = [one.name for one in storage.entries(folder) if one.kind == "file"]
-        return [row for day in days if is_series(day) for row in _read(join(folder, day))]
+        return [
+            row for day in days if is_series(f"{DRIFT}/{day}") for row in _read(join(folder, day))
+        ]
 
-    def update(
-        self, measured: Iterable[Measured | None], *, now: float, last: bool = False
-    ) -> list[str]:
-        """Write a row if it is time, or if it is the last; returns warnings.
+    def update(self, measured: Iterable[Measured | None], *, now: float) -> list[str]:
+        """Write a row of what is new, if there is any; returns warnings.
 
         Args:
             measured: all that was encoded so far.
             now: seconds since 1970.
-            last: whether the job ends.
         """
-        if not last and now - self._written < self._settings.every:
-            return []
         sums = sum((one for one in measured if one is not None), Measured())
         new = sums - self._last
         if min(vars(new).values()) < 0:  # an input was replaced by a smaller one
@@ -181,7 +209,7 @@ class Series:
             return []
         if not new.tokens:
             return []
-        self._last, self._written = sums, now
+        self._last = sums
         self._trained = self._trained or new.bytes_per_token
         said = warnings_of(new, trained=self._trained, settings=self._settings)
         time = dt.datetime.fromtimestamp(now, dt.timezone.utc)

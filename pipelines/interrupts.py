@@ -65,12 +65,15 @@ class Interrupts:
         self.first: int | None = None
         self._act = act
         self._before: dict[int, Any] = {}
+        self._outer = False
         if threading.current_thread() is not threading.main_thread():
             return
         interrupt, terminate = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
         if callable(interrupt):  # a shell may have us ignore it
             self._before[signal.SIGINT] = interrupt
-        if terminate is signal.SIG_DFL:  # else the program handles it
+        # Else the program handles it, unless that is a loop of jobs which this is one of.
+        self._outer = isinstance(getattr(terminate, "__self__", None), Interrupts)
+        if terminate is signal.SIG_DFL or self._outer:
             self._before[signal.SIGTERM] = terminate
 
     def take(self) -> None:
@@ -101,7 +104,7 @@ class Interrupts:
             KeyboardInterrupt: it was SIGINT, and nobody handles that otherwise.
             Interrupted: it was SIGTERM.
         """
-        if self.first == signal.SIGINT:
+        if self.first == signal.SIGINT and not self._outer:
             self._before[signal.SIGINT](signal.SIGINT, None)
         elif self.first is not None:
             raise self.error()

@@ -30,7 +30,7 @@ Group = Literal[
     "Documents",
     "Rows",
     "Output",
-    "Watching",
+    "Appending",
     "Where it runs",
     "Messages",
     "Options",

@@ -22,12 +22,15 @@ from pipelines.errors import OutputError
 from pipelines.formats import FILE_FORMATS
 from pipelines.output.directory import decide, plan_of_run, prepare, run_of, write_files
 from pipelines.progress import many, size_text
+from pipelines.settings import AppendSettings
 from pipelines.stage.beam import dealt
 from pipelines.stage.job import run_job
 from pipelines.stage.stage import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
 
     from pipelines.corpus.inputs import InputFile, PassedOver
     from pipelines.corpus.splits import Split
@@ -49,6 +52,8 @@ class Planned:
         passed_over: what else the patterns match.
         splits: the work.
         beside: more files that the workers need, by name.
+        earlier: what earlier jobs planned, where this one appends (`pipelines.append`).
+        outdated: names of files that changed and cannot be taken again.
         not_applied: what the tokenizer's file asks for that is left out.
     """
 
@@ -59,6 +64,8 @@ class Planned:
     passed_over: tuple[PassedOver, ...] = ()
     splits: tuple[Split, ...] = ()
     beside: Mapping[str, bytes] = field(default_factory=dict)
+    earlier: pa.Table | None = None
+    outdated: tuple[str, ...] = ()
     not_applied: tuple[str, ...] = ()
 
     @property
@@ -78,9 +85,11 @@ class CorpusRequest(Job):
 
     Attributes:
         inputs: the corpus.
+        appending: whether it takes only files that the directory has not.
     """
 
     inputs: InputSettings
+    appending: AppendSettings = field(default_factory=AppendSettings)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -109,11 +118,12 @@ class CorpusRequest(Job):
             return True
         planned = self.plan()
         self.before(planned)
-        if self.output.resume and self.is_complete(planned):
+        goes_on = self.output.resume or planned.plan.base is not None
+        if goes_on and self.is_complete(planned):
             return False
         prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
         write_files(directory, planned.beside)
-        write_splits(directory, self.run, planned.splits)
+        write_splits(directory, self.run, planned.splits, earlier=planned.earlier)
         return True
 
     def dealt_splits(self, begun: Any, failures: Failures) -> Any:

@@ -1096,71 +1096,103 @@ _OF_FORMATS = {
 _OF_PACK = {"packing": "concatenate", "pack_remainder": "keep", "pad_token": None, "add_column": ()}
 
 
-def _watching(default: Any, help_: str, **declaration: Any) -> Any:
-    """A number that goes with ``--watch``; seconds from 0 on, unless it is declared otherwise."""
-    said = {"minimum": 0, "metavar": "SECONDS", **declaration}
-    return option(default, advanced=True, help=f"With --watch: {help_}", **said)
-
-
 @dataclass(frozen=True, kw_only=True)
-class WatchSettings:
-    """How a job that watches goes about it; times in seconds."""
+class AppendSettings:
+    """Whether a job takes only the files that its directory has not yet; times in seconds."""
 
-    _GROUP: ClassVar[Group] = "Watching"
+    _GROUP: ClassVar[Group] = "Appending"
 
-    interval: float = _watching(10.0, "seconds between two scans for files.", minimum=0.1)
+    append: bool = option(
+        False,
+        help="Take only files that DIR does not have yet, or that changed; begin DIR if it is "
+        "empty. A file that cannot be read is set aside until it changes.",
+    )
+    prune: bool = option(
+        False,
+        advanced=True,
+        help="With --append: remove the parts of files that changed. An export that began with "
+        "them cannot be resumed then.",
+    )
+    watch: float | None = option(
+        None,
+        minimum=0.1,
+        metavar="SECONDS",
+        default_is="append once",
+        help="Append every so many seconds until a signal ends it; implies --append.",
+    )
+    stop_after: float | None = option(
+        None,
+        minimum=0,
+        advanced=True,
+        metavar="SECONDS",
+        default_is="never",
+        help="With --watch: stop after this many seconds.",
+    )
     complete_when: CompleteWhen = option(
         "settled",
         advanced=True,
         metavar="RULE",
-        help="With --watch: when a file is complete. settled: it has not changed for --settle "
+        help="With --append: when a file is complete. settled: it has not changed for --settle "
         "SECONDS; marker: a file NAME.done exists. Hidden files and names such as NAME.tmp and "
-        "NAME.part are never processed.",
+        "NAME.part are never taken.",
     )
-    settle: float = _watching(
-        5.0, "seconds a file must stay unchanged; 0 if files are renamed into place."
-    )
-    stop_after: float | None = _watching(None, "stop after this many seconds.", default_is="never")
-    stop_idle: float | None = _watching(
+    settle: float | None = option(
         None,
-        "stop when every file is processed and none has arrived for this many seconds.",
-        default_is="never",
+        minimum=0,
+        advanced=True,
+        metavar="SECONDS",
+        default_is="5 with --watch, else 0",
+        help="With --append: seconds that a file must stay unchanged.",
     )
 
     def __post_init__(self) -> None:
         check_declared(self)
+        for name in changed(self):
+            if name == "stop_after" and self.watch is None:
+                raise ConfigError("`stop_after` needs `watch` SECONDS")
+            if not self.appends:
+                raise ConfigError(f"`{name}` needs `append` or `watch` SECONDS")
+
+    @property
+    def appends(self) -> bool:
+        """Whether the job appends."""
+        return self.append or self.watch is not None
+
+    @property
+    def settled_after(self) -> float:
+        """Seconds that a file must stay unchanged."""
+        return self.settle if self.settle is not None else 0.0 if self.watch is None else 5.0
+
+
+def _drift(default: Any, help_: str, metavar: str) -> Any:
+    """A limit that goes with ``--append``."""
+    never = {} if default is not None else {"default_is": "never"}
+    help_ = f"With --append: {help_}"
+    return option(default, minimum=0, metavar=metavar, advanced=True, help=help_, **never)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriftSettings:
     """How the fit of the tokenizer is measured, and when to warn."""
 
-    _GROUP: ClassVar[Group] = "Watching"
+    _GROUP: ClassVar[Group] = "Appending"
 
-    every: float = _watching(
-        60.0, "minimum seconds between two rows of drift/DATE.jsonl.", name="drift_every"
-    )
     baseline: str | None = option(
         None,
         advanced=True,
         metavar="COUNTS",
         default_is="unseen pre-tokens are not measured",
-        help="With --watch: counts that the tokenizer was trained on, to detect unseen pre-tokens.",
+        help="With --append: counts that the tokenizer was trained on, to detect unseen "
+        "pre-tokens.",
     )
-    warn_bytes_per_token: float = _watching(
-        0.8, "warn below this share of the bytes per token in training.", metavar="SHARE"
+    warn_bytes_per_token: float = _drift(
+        0.8, "warn below this share of the bytes per token in training.", "SHARE"
     )
-    warn_single_bytes: float | None = _watching(
-        None,
-        "warn above this share of single-byte tokens.",
-        metavar="SHARE",
-        default_is="never",
+    warn_single_bytes: float | None = _drift(
+        None, "warn above this share of single-byte tokens.", "SHARE"
     )
-    warn_unseen: float | None = _watching(
-        None,
-        "warn above N unseen pre-tokens in a million (--baseline).",
-        metavar="N",
-        default_is="never",
+    warn_unseen: float | None = _drift(
+        None, "warn above N unseen pre-tokens in a million (--baseline).", "N"
     )
 
     def __post_init__(self) -> None:

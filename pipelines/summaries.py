@@ -56,10 +56,14 @@ class CountSummary(_Summary):
         output: their directory.
         unit: what was counted: ``pre-token`` or ``run``.
         pretokens: occurrences.
-        distinct_pretokens: different ones.
+        distinct_pretokens: different ones; of several sets, the sum over these.
         parts: Parquet files.
         output_bytes: their size.
         resumed: whether an earlier run had finished them.
+        inputs: files that they are of.
+        new_inputs: of these, those that this job took.
+        outdated: files that changed after their counts were added up with others.
+        set_aside: files that cannot be read, of a job that appends, and why.
     """
 
     output: str
@@ -69,6 +73,10 @@ class CountSummary(_Summary):
     parts: int
     output_bytes: int
     resumed: bool = False
+    inputs: int = 0
+    new_inputs: int = 0
+    outdated: tuple[str, ...] = ()
+    set_aside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +160,9 @@ class EncodeSummary(_Summary):
         output_bytes: the size of the Parquet files.
         id_type: ``uint16`` or ``uint32``.
         not_applied: what the tokenizer's file asks for that was left out (`bpe.Tokenizer`).
+        inputs: files that it is of.
+        new_inputs: of these, those that this job took.
+        set_aside: files that cannot be read, of a job that appends, and why.
     """
 
     output: str
@@ -164,6 +175,9 @@ class EncodeSummary(_Summary):
     output_bytes: int
     id_type: str
     not_applied: tuple[str, ...] = ()
+    inputs: int = 0
+    new_inputs: int = 0
+    set_aside: tuple[str, ...] = ()
 
     @property
     def bytes_per_token(self) -> float | None:
@@ -247,31 +261,3 @@ class VerifySummary(_Summary):
     compared: bool
     lossless: bool | None
     manifest_checksum: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchSummary(_Summary):
-    """What a watched directory holds when the job that watched has stopped.
-
-    Attributes:
-        output: the directory.
-        kind: ``encoded`` or ``counts``.
-        unit: what ``tokens`` are: ``token``, ``pre-token`` or ``run``.
-        tokens: token ids, or occurrences of pre-tokens or runs.
-        inputs: files that were taken, over all runs.
-        new_inputs: of this run.
-        failed_inputs: files that cannot be read.
-        outdated_inputs: files that changed after their counts were added up: the counts are of
-            what they held before.
-        stopped: ``signal``, or ``asked`` where the time that was given is over.
-    """
-
-    output: str
-    kind: str
-    unit: str
-    tokens: int
-    inputs: int
-    new_inputs: int
-    failed_inputs: int
-    outdated_inputs: int = 0
-    stopped: str

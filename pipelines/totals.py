@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
+class SetAside:
+    """A file that could not be read when files were appended, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limit:
     """The last document of a partial epoch: its hash, the number of its part, its row there."""
 

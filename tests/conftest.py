@@ -16,7 +16,7 @@ from tests.shared_data import LONG, shared_test
 
 _LONG_SECONDS = 3600
 # Their tests take and wait longest: first, so that no process is left with one in the end.
-_FIRST = ("cluster", "watch", "faults", "cli", "pipelines")
+_FIRST = ("cluster", "append", "faults", "cli", "pipelines")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)

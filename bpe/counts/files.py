@@ -137,10 +137,12 @@ def shard_bytes(run: CountRun) -> bytes:
     return sink.getvalue()
 
 
-def counts_part(data: bytes, *, rows: int, shard: int, shards: int, key: str = "") -> CountsPart:
-    """What the manifest says about the file of a shard; ``key`` as in `shard_file`."""
+def counts_part(
+    data: bytes, *, rows: int, shard: int, shards: int, generation: int = 0
+) -> CountsPart:
+    """What the manifest says about the file of a shard; ``generation`` as in `shard_file`."""
     digest = hashlib.sha256(data).hexdigest()
-    return CountsPart(shard_file(shard, shards, key), rows, len(data), digest)
+    return CountsPart(shard_file(shard, shards, generation), rows, len(data), digest)
 
 
 def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: str) -> CountRun:

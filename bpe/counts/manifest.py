@@ -28,17 +28,24 @@ VERSION = 2  # 1 had its parts beside the manifest
 RUNS_VERSION = 3  # of counts of runs, whose keys readers of version 2 would take for text
 DATA = "data"  # the folder of the parts
 
-_DEAD_LETTERS = re.compile(r"dead-letters/part-[0-9]{5}-of-[0-9]{5}(?:-[0-9a-f]{20})?\.jsonl")
-_PART = re.compile(r"part-(\d{5})-of-(\d{5})(?:-([0-9a-f]{20}))?\.parquet")
+_DEAD_LETTERS = re.compile(r"dead-letters/part-[0-9]{5}-of-[0-9]{5}(?:-g[0-9]{4,})?\.jsonl")
+_PART = re.compile(r"part-(\d{5})-of-(\d{5})(?:-g([0-9]{4,}))?\.parquet")
 
 
-def shard_file(shard: int, shards: int, key: str = "") -> str:
+def shard_file(shard: int, shards: int, generation: int = 0) -> str:
     """The file of a shard below its directory: ``data/part-00000-of-00016.parquet``.
 
-    Counts that share their directory with others have a ``key`` of 20 hexadecimal digits, which
-    stands behind the numbers.
+    Counts that were appended to others have a ``generation`` from 1, which follows the numbers.
+
+    >>> shard_file(0, 16, 2)
+    'data/part-00000-of-00016-g0002.parquet'
     """
-    return f"{DATA}/part-{shard:05d}-of-{shards:05d}{key and '-' + key}.parquet"
+    return f"{DATA}/part-{shard:05d}-of-{shards:05d}{generation_suffix(generation)}.parquet"
+
+
+def generation_suffix(generation: int) -> str:
+    """What follows the numbers in the names of files that were appended; empty for the first."""
+    return f"-g{generation:04d}" if generation else ""
 
 
 def is_part_name(name: str) -> bool:
@@ -314,9 +321,9 @@ def _check_files(manifest: CountsManifest, where: str) -> None:
     if not 1 <= len(parts) <= MAX_SHARDS:
         raise CountsError(f"{where} names {len(parts)} parts; there must be 1 to {MAX_SHARDS}")
     name = _PART.fullmatch(parts[0].file.removeprefix(f"{DATA}/"))
-    key = name[3] or "" if name else ""
+    generation = int(name[3] or 0) if name else 0
     for shard, part in enumerate(parts):
-        expected = shard_file(shard, len(parts), key)
+        expected = shard_file(shard, len(parts), generation)
         if part.file != expected:
             raise CountsError(f"{where}: part {shard} is {part.file!r}, it must be {expected!r}")
     for letters in manifest.dead_letters:

@@ -12,13 +12,13 @@ from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
 from pipelines.settings import (
+    AppendSettings,
     CountSettings,
     Execution,
     InputSettings,
     OutputSettings,
     PretokenSettings,
     RunSettings,
-    WatchSettings,
 )
 
 if TYPE_CHECKING:
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     short_help="Count the pre-tokens of a corpus.",
     example="""
 bpe count --input 'corpus/*.jsonl.gz' --output counts --pretokenizer cl100k
-bpe count --watch 'landing/*.jsonl' --output counts
+bpe count --append --input 'landing/*.jsonl' --output counts
 bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --output runs
 """,
 )
 @declared_options(
     *(InputSettings, PretokenSettings, RunSettings, CountSettings, OutputSettings),
-    *(WatchSettings, Execution),
-    optional=["input"],
+    *(AppendSettings, Execution),
 )
 @own_option(
     "runs",
@@ -55,7 +54,6 @@ bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --
     "split, instead of --pretokenizer and similar options.",
 )
 @options.vocabulary_path_option()
-@options.watch_option()
 @options.preset_option()
 @options.config_option()
 @options.report_options()
@@ -72,31 +70,13 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     pretoken are ids; DIR/tokenizer.json is the tokenizer. bpe train --counts DIR --superwords N
     learns tokens across word boundaries from them.
 
-    With --watch instead of --input, files are counted as they arrive, until you stop the job.
-    bpe train --counts DIR can use the counts at any time.
+    With --append, only files that DIR does not have yet are counted; --watch SECONDS does that
+    again and again. bpe train --counts DIR can use the counts at any time.
     """
-    watching = options.is_watching(ctx)
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     output, execution = options.output_settings(ctx), options.execution(ctx)
     settings = settings_of(ctx, CountSettings)
     _check_runs(ctx)
-    if watching:
-        watch = settings_of(ctx, WatchSettings)
-        with loading():
-            from pipelines.watch.job import watch_count
-
-        watched = watch_count(
-            inputs=inputs,
-            pretokens=pretokens,
-            output=output,
-            execution=execution,
-            settings=settings,
-            runs=_runs(ctx),
-            watch=watch,
-            progress=options.progress(ctx),
-        )
-        show_summary(ctx, watch=watched)
-        return
     with loading():
         from pipelines.count import job
 
@@ -107,6 +87,7 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         settings=settings,
         runs=_runs(ctx),
+        appending=settings_of(ctx, AppendSettings),
         progress=options.progress(ctx),
     )
     show_summary(ctx, count=summary)

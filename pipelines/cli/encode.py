@@ -13,12 +13,12 @@ from pipelines.cli.moved import instead
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
 from pipelines.settings import (
+    AppendSettings,
     DriftSettings,
     EncodeSettings,
     Execution,
     InputSettings,
     OutputSettings,
-    WatchSettings,
 )
 
 
@@ -39,14 +39,12 @@ class _Encode(JobCommand):
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
 bpe encode --input corpus --tokenizer model/tokenizer.json --output ids \\
     --append-token '<|endoftext|>'
-bpe encode --watch 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
+bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
 @declared_options(
-    *(InputSettings, EncodeSettings, OutputSettings, WatchSettings, DriftSettings, Execution),
-    optional=["input"],
+    *(InputSettings, EncodeSettings, OutputSettings, AppendSettings, DriftSettings, Execution)
 )
-@options.watch_option()
 @own_option(
     "tokenizer",
     group="Input",
@@ -69,38 +67,20 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     --allow-special names them. An empty document has a row with an empty list. bpe export makes
     training data of the ids: mixed, shuffled, packed.
 
-    With --watch instead of --input, files are encoded as they arrive, each into its own parts,
-    until you stop the job. Run the same command again to continue.
+    With --append, only files that DIR does not have yet are encoded, into parts of their own;
+    --watch SECONDS does that again and again.
     """
-    watching = options.is_watching(ctx)
-    inputs, output = settings_of(ctx, InputSettings), options.output_settings(ctx)
-    encoding, execution = settings_of(ctx, EncodeSettings), options.execution(ctx)
-    if watching:
-        watch, drift = settings_of(ctx, WatchSettings), settings_of(ctx, DriftSettings)
-        with loading():
-            from pipelines.watch.job import watch_encode
-
-        watched = watch_encode(
-            inputs=inputs,
-            tokenizer=options.tokenizer_path(ctx),
-            output=output,
-            encoding=encoding,
-            execution=execution,
-            watch=watch,
-            drift=drift,
-            progress=options.progress(ctx),
-        )
-        show_summary(ctx, watch=watched)
-        return
     with loading():
         from pipelines.encode.job import encode as encode_corpus
 
     encoded = encode_corpus(
-        inputs=inputs,
+        inputs=settings_of(ctx, InputSettings),
         tokenizer=options.tokenizer_path(ctx),
-        output=output,
-        encoding=encoding,
-        execution=execution,
+        output=options.output_settings(ctx),
+        encoding=settings_of(ctx, EncodeSettings),
+        execution=options.execution(ctx),
+        appending=settings_of(ctx, AppendSettings),
+        drift=options.drift_settings(ctx),
         progress=options.progress(ctx),
     )
     show_summary(ctx, encode=encoded)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pipelines.cli.command import (
-    EXAMPLE_PATTERN,
     Source,
     add_option,
     beam_args,
@@ -27,11 +26,11 @@ from pipelines.option import Option, declared
 from pipelines.settings import (
     NO_NORMALIZER,
     NORMALIZERS,
+    AppendSettings,
     DriftSettings,
     Execution,
     OutputSettings,
     PretokenSettings,
-    WatchSettings,
 )
 
 if TYPE_CHECKING:
@@ -328,36 +327,15 @@ def progress(ctx: click.Context) -> Progress:
     return shown
 
 
-def watch_option() -> Callable[[Any], Any]:
-    """Which files to wait for."""
-    return own_option(
-        "watch",
-        group="Watching",
-        several=True,
-        metavar="PATTERN",
-        help="Process existing files, then new ones as they arrive; replaces --input; repeatable.",
-    )
-
-
-def is_watching(ctx: click.Context) -> bool:
-    """Whether to watch; then the patterns stand where those of ``--input`` do.
+def drift_settings(ctx: click.Context) -> DriftSettings:
+    """How the fit of the tokenizer is measured.
 
     Raises:
-        click.UsageError: neither is given, or both are; or what goes with ``--watch`` alone was
-            typed without it.
+        click.UsageError: it was asked for of a job that does not append.
     """
-    choose(ctx, "watch", "input")
-    if ctx.params["watch"]:
-        ctx.params["input"] = ctx.params["watch"]
-        return True
-    if not ctx.params["input"]:
-        raise click.UsageError(
-            f"Missing option '--input': give {EXAMPLE_PATTERN}, or --watch for files that will "
-            "arrive",
-            ctx,
-        )
-    for spec in (*declared(WatchSettings).values(), *declared(DriftSettings).values()):
-        if spec.name in ctx.params and source(ctx, spec.name) is Source.COMMAND_LINE:
+    appends = settings_of(ctx, AppendSettings).appends
+    for spec in declared(DriftSettings).values():
+        if not appends and source(ctx, spec.name) is Source.COMMAND_LINE:
             option = f"--{spec.name}".replace("_", "-")
-            raise click.UsageError(f"{option} needs --watch", ctx)
-    return False
+            raise click.UsageError(f"{option} needs --append", ctx)
+    return settings_of(ctx, DriftSettings)

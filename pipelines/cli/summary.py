@@ -22,12 +22,9 @@ if TYPE_CHECKING:
         ExportSummary,
         TrainSummary,
         VerifySummary,
-        WatchSummary,
     )
 
-    Summary: TypeAlias = (
-        CountSummary | TrainSummary | EncodeSummary | ExportSummary | VerifySummary | WatchSummary
-    )
+    Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | ExportSummary | VerifySummary
 
 
 def show_summary(ctx: click.Context, **summaries: Summary) -> None:
@@ -230,20 +227,6 @@ def _exported(summary: ExportSummary) -> list[str]:
     return [*lines, f"{near(summary.output)}: {files}, {done}"]
 
 
-def _watched(summary: WatchSummary) -> list[str]:
-    units = many(summary.tokens, summary.unit)
-    files = f"{many(summary.inputs, 'file')}, {summary.new_inputs:,} of them new"
-    failed = f"; {summary.failed_inputs:,} cannot be read" if summary.failed_inputs else ""
-    if summary.outdated_inputs:
-        failed += (
-            f"; {summary.outdated_inputs:,} changed after they were counted (old text counted)"
-        )
-    return [
-        f"{_corpus(summary)}: {units}",
-        f"{near(summary.output)}: {files}{failed}; {duration(summary.seconds)}",
-    ]
-
-
 _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
     "count": ("counted", _counted),
     "words": ("words", _trained),
@@ -252,7 +235,6 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
     "encode": ("encoded", _encoded),
     "export": ("exported", _exported),
     "verify": ("verified", _verified),
-    "watch": ("watched", _watched),
 }
 
 
@@ -273,14 +255,18 @@ def _set_aside(summaries: Iterable[Any], asked: Mapping[str, Any]) -> Iterator[s
 
 
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
-    watched = getattr(summary, "inputs", None) is not None
-    if watched and not summary.documents and not summary.failures:
-        yield "no document has arrived yet"
-    elif summary.documents == 0 and summary.failures:
+    if summary.documents == 0 and summary.failures:
         yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
     elif summary.documents == 0:
         yield "the input holds no documents"
     yield from getattr(summary, "warnings", ())
+    if aside := getattr(summary, "set_aside", ()):
+        yield f"{many(len(aside), 'file')} set aside, such as {aside[0]}"
+    if outdated := getattr(summary, "outdated", ()):
+        yield (
+            f"{many(len(outdated), 'file')} changed after they were counted (old text counted), "
+            f"such as {outdated[0]}"
+        )
     duplicates = getattr(summary, "duplicate_ids", None)
     if duplicates is not None and duplicates.documents:
         yield (
@@ -322,7 +308,7 @@ def too_small(size: int, wanted: int) -> str:
     )
 
 
-def _corpus(summary: CountSummary | EncodeSummary | VerifySummary | WatchSummary) -> str:
+def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
     documents = many(summary.documents, "document")
     return f"{documents}{_formats(summary)}, {size_text(summary.bytes)} of text"
 

@@ -40,7 +40,7 @@ from pipelines.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pipelines.formats import FileFormat
     from pipelines.settings import Format, InputSettings
@@ -68,6 +68,11 @@ BY_NAME = "by their names"
 DANGLING = "links that lead nowhere"
 TO_FOLDER = "links to folders"
 NO_FILE = "neither files nor folders"
+TEXT = "text among files of records"
+UNREAD = "of a kind that is not read"
+MARKER = ".done"
+# What programs call a file while they write it, and what may say that it is complete.
+UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", "._COPYING_", "~")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,31 +112,10 @@ class Listed(NamedTuple):
     size: int
     version: Version
 
-    @property
-    def mtime(self) -> float:
-        """When it was changed, in seconds since 1970."""
-        return self.version.modified / 1e9
-
-    @property
-    def stamp(self) -> tuple[int, float]:
-        """Size and time of change, to be compared with those of another look at the file."""
-        return self.size, self.mtime
-
     @classmethod
     def of_status(cls, path: str, status: os.stat_result) -> Listed:
         """What is listed of a local file."""
         return cls(path, status.st_size, Version.of_status(status))
-
-    @classmethod
-    def at(cls, path: str) -> Listed | None:
-        """A file as it is now; None where it is gone."""
-        try:
-            if is_local(path):
-                return cls.of_status(path, os.stat(path))  # noqa: PTH116 - need not be text
-            found = object_at(path)
-        except OSError:
-            return None
-        return None if found is None else cls(path, *found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +134,14 @@ class PassedOver:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The files that patterns stand for, sorted by path, and what else they match."""
+    """The files that patterns stand for, sorted by path, and what else they match.
+
+    ``base`` is the folder below which the files are named.
+    """
 
     files: tuple[InputFile, ...]
     passed_over: tuple[PassedOver, ...]
+    base: str
 
 
 @dataclass
@@ -168,33 +156,50 @@ class Matches:
         self.files |= other.files
         self.passed_over |= other.passed_over
 
+    def leave_out(self, paths: Iterable[str], reason: str) -> None:
+        """Pass these files over."""
+        for path in list(paths):
+            del self.files[path]
+            self.passed_over[path] = reason
+
     def summary(self) -> tuple[PassedOver, ...]:
         """What was passed over, by reason."""
-        reasons: dict[str, list[str]] = {}
-        for path, reason in self.passed_over.items():
-            if path not in self.files:  # by another pattern
-                reasons.setdefault(reason, []).append(path)
-        return tuple(
-            PassedOver(reason=reason, files=len(paths), first=printable_name(min(paths)))
-            for reason, paths in sorted(reasons.items())
-        )
+        over = {path: why for path, why in self.passed_over.items() if path not in self.files}
+        return summary_of(over)
 
 
-def find_inputs(settings: InputSettings) -> Inputs:
+def summary_of(passed_over: Mapping[str, str]) -> tuple[PassedOver, ...]:
+    """Files that were passed over, given with their reasons, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for path, reason in passed_over.items():
+        reasons.setdefault(reason, []).append(path)
+    return tuple(
+        PassedOver(reason=reason, files=len(paths), first=printable_name(min(paths)))
+        for reason, paths in sorted(reasons.items())
+    )
+
+
+def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
     """List the files that the patterns of ``settings`` stand for, each once.
 
     They are sorted by source, in the order of the patterns, then by path.
 
+    Args:
+        settings: of the inputs.
+        below: where files come and go, the folder below which they are named, in whichever of them
+            are there; empty: that of the patterns. Then a pattern may match nothing, and files
+            that cannot be read, or are written, are passed over.
+
     Raises:
         InputError: a pattern matches nothing, or files of records and of text, a file or folder
             cannot be read, or a file is of a kind that cannot hold documents here (an archive, a
-            compressed Parquet file), or of two sources.
+            compressed Parquet file), or of two sources; or it is not ``below`` the folder.
     """
     found = Matches()
     sources: dict[str, str] = {}
     for name, pattern in settings.named_patterns:
-        matches = match(pattern, settings.format)
-        if not matches.files:
+        matches = match(pattern, settings.format, changing=below is not None)
+        if not matches.files and below is None:
             raise InputError(_nothing(pattern, matches, name))
         found.update(matches)
         for path in matches.files:
@@ -205,17 +210,25 @@ def find_inputs(settings: InputSettings) -> Inputs:
                 )
     names = [name for name, _ in settings.named_patterns]
     paths = sorted(found.files, key=lambda path: (names.index(sources[path]), os.fsencode(path)))
-    files = [
-        replace(
-            input_file(path, name, listed.size, settings.format, version=listed.version),
-            source=sources[path],
-        )
-        for path, name in zip(paths, _names(paths), strict=True)
-        for listed in [found.files[path]]
-    ]
+    if below is None:
+        base = _base(paths)
+    else:
+        base = below or _base([f"{_folder(one)}/" for _, one in settings.named_patterns])
+    files = []
+    for path in paths:
+        listed, name = found.files[path], _name(path, base)
+        try:
+            file = input_file(path, name, listed.size, settings.format, version=listed.version)
+        except InputError:
+            if below is None:
+                raise
+            found.leave_out([path], UNREAD)
+        else:
+            files.append(replace(file, source=sources[path]))
     return Inputs(
         files=tuple(_tagged(files, settings.split_size or MIN_SPLIT)),
         passed_over=found.summary(),
+        base=base,
     )
 
 
@@ -326,6 +339,10 @@ def _unread_records(name: str) -> str:
     return suffix if is_backup or suffix in RECORD_SUFFIXES else ""
 
 
+def _is_text(name: str) -> bool:
+    return SUFFIXES.get(_suffix(name)[0], "text") == "text"
+
+
 def check_formats(pattern: str, names: Iterable[str]) -> None:
     """Refuse a folder or glob in which some files hold records and others are text.
 
@@ -379,12 +396,38 @@ def digest_inputs(files: Iterable[_Named]) -> str:
     )
 
 
-def _names(paths: list[str]) -> list[str]:
-    """Each path below the deepest folder they share; whole paths where they share none."""
-    slashed = [path.replace(os.sep, "/") if "://" not in path else path for path in paths]
-    common = common_parts([path.split("/")[:-1] for path in slashed])
-    skipped = sum(len(folder) + 1 for folder in common)
-    return [printable_name(path[skipped:]) for path in slashed]
+def _base(paths: Sequence[str]) -> str:
+    """The deepest folder that these paths share, with a slash; empty where they share none."""
+    if not paths:
+        return ""
+    return "".join(f"{part}/" for part in common_parts([path.split("/")[:-1] for path in paths]))
+
+
+def _name(path: str, base: str) -> str:
+    """What a file is called: its path below a folder; its whole path where there is none.
+
+    Raises:
+        InputError: it is not below the folder.
+    """
+    if not path.startswith(base):
+        raise InputError(
+            f"{path} is not below {base}, the folder below which the files of this directory are "
+            "named since its first job: begin another one, with a pattern that matches all"
+        )
+    return printable_name(path.removeprefix(base))
+
+
+def _folder(pattern: str) -> str:
+    """The folder below which a pattern looks."""
+    if is_local(pattern):
+        literal = _absolute(pattern)
+        if literal.is_dir():
+            return str(literal)
+        head = cut(pattern)[0] if is_glob(pattern) and not literal.exists() else f"{literal.parent}"
+        return str(_absolute(head or "."))
+    is_object = object_at(pattern) is not None
+    head = cut(pattern)[0] if is_glob(pattern) and not is_object else pattern
+    return (posixpath.dirname(head) if is_object else head).rstrip("/")
 
 
 def common_parts(paths: Sequence[list[str]]) -> list[str]:
@@ -399,24 +442,29 @@ def printable_name(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def match(pattern: str, asked: str) -> Matches:
+def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
     """What ``pattern`` stands for, where formats are ``asked`` for or ``auto``.
+
+    Args:
+        pattern: of the command line.
+        asked: the format of all files, or ``auto``.
+        changing: whether files come and go meanwhile, as for `match_below`.
 
     Raises:
         InputError: it cannot be listed, or matches files of records and text files.
     """
     try:
         if re.match(r"[a-zA-Z][-a-zA-Z0-9+.]*://", pattern):
-            return _match_remote(pattern, asked)
-        return _match_local(pattern, asked)
+            return _match_remote(pattern, asked, changing=changing)
+        return _match_local(pattern, asked, changing=changing)
     except OSError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
 
 
-def _match_local(pattern: str, asked: str) -> Matches:
+def _match_local(pattern: str, asked: str, *, changing: bool) -> Matches:
     literal = _absolute(pattern)
     if literal.is_dir():
-        return match_below(str(literal), "**", asked, named=pattern)
+        return match_below(str(literal), "**", asked, named=pattern, changing=changing)
     if os.path.lexists(literal):
         status = literal.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -429,7 +477,7 @@ def _match_local(pattern: str, asked: str) -> Matches:
     folder, glob = cut(pattern)
     root = _absolute(folder or ".")
     if is_glob(pattern) and root.is_dir():
-        return match_below(str(root), glob, asked, named=pattern)
+        return match_below(str(root), glob, asked, named=pattern, changing=changing)
     return Matches()
 
 
@@ -444,9 +492,7 @@ def cut(pattern: str) -> tuple[str, str]:
     return folder + slash, pattern[len(folder + slash) :]
 
 
-def match_below(
-    root: str, glob: str, asked: str, *, named: str, unfinished: tuple[str, ...] | None = None
-) -> Matches:
+def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool = False) -> Matches:
     """The files below a folder that match; never silent about what cannot be read.
 
     Args:
@@ -454,20 +500,23 @@ def match_below(
         glob: matched with what follows ``root`` and a slash.
         asked: the format of all files, or ``auto``.
         named: the pattern, for messages.
-        unfinished: where files come and go meanwhile, how the names of those end that are not
-            complete; None where nothing changes.
+        changing: whether files come and go meanwhile: then what is named as unfinished is passed
+            over, and so is text among files of records.
 
     Raises:
         OSError, InputError: something cannot be listed, or what is there has formats that do not
             go together.
     """
-    below = _Below(root, glob, asked, unfinished)
+    below = _Below(root, glob, asked, changing=changing)
     if "://" in root:
         below.list_store()
     else:
         below.walk()
     if asked == "auto":
         skipped = len(root) + 1
+        texts = [path for path in below.matches.files if _is_text(path[skipped:])]
+        if changing and len(texts) < len(below.matches.files):
+            below.matches.leave_out(texts, TEXT)
         check_formats(named, (path[skipped:] for path in below.matches.files))
     return below.matches
 
@@ -475,15 +524,13 @@ def match_below(
 class _Below:
     """Collects what a glob matches below a folder."""
 
-    def __init__(
-        self, root: str, glob: str, asked: str, unfinished: tuple[str, ...] | None
-    ) -> None:
+    def __init__(self, root: str, glob: str, asked: str, *, changing: bool) -> None:
         self._root = root.rstrip("/")
         self._glob = glob
         self._asked = asked
         self._matches = matcher(glob)
-        self._changing = unfinished is not None
-        self._unfinished = unfinished or ()
+        self._changing = changing
+        self._unfinished = (MARKER, *UNFINISHED) if changing else ()
         self.matches = Matches()
 
     def walk(self) -> None:
@@ -562,13 +609,13 @@ class _Below:
         self.matches.passed_over[f"{self._root}/{relative}"] = reason
 
 
-def _match_remote(pattern: str, asked: str) -> Matches:
+def _match_remote(pattern: str, asked: str, *, changing: bool) -> Matches:
     check_filesystem(pattern)
     exact = object_at(pattern)
     if exact is not None:
         return Matches({pattern: Listed(pattern, *exact)})
-    found = match_below(pattern.rstrip("/"), "**", asked, named=pattern)
+    found = match_below(pattern.rstrip("/"), "**", asked, named=pattern, changing=changing)
     if not (found.files or found.passed_over) and is_glob(pattern):
         folder, glob = cut(pattern)
-        found = match_below(folder.rstrip("/"), glob, asked, named=pattern)
+        found = match_below(folder.rstrip("/"), glob, asked, named=pattern, changing=changing)
     return found

@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines import storage
 from pipelines.corpus.inputs import MIN_SPLIT
@@ -32,6 +33,7 @@ SPLITS_PER_CORPUS = 64
 SEVERAL = 4
 _SCHEMA = pa.schema(
     [
+        pa.field("generation", pa.int64()),
         pa.field("part", pa.int64()),
         pa.field("path", pa.binary()),  # a name need not be text
         pa.field("name", pa.string()),
@@ -46,7 +48,7 @@ _SCHEMA = pa.schema(
         pa.field("source", pa.string()),
     ]
 )
-_RUN, _PARTS = b"bpe.run", b"bpe.parts"
+_RUN, _PARTS, _GENERATION = b"bpe.run", b"bpe.parts", b"bpe.generation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,23 +98,23 @@ class Split:
         part: its number.
         parts: how many there are.
         pieces: what to read.
-        key: names the input of a watch in the names of its files; empty in a batch job.
+        generation: of the job: 0 where it began the directory, else it appends to it.
     """
 
     part: int
     parts: int
     pieces: tuple[FileRange, ...]
-    key: str = ""
+    generation: int = 0
 
     @property
     def file(self) -> str:
         """The part of an encoded corpus that is made of the split, below the output directory."""
-        return part_file(self.part, self.parts, self.key)
+        return part_file(self.part, self.parts, self.generation)
 
     @property
     def dead_letters_file(self) -> str:
         """The file of its bad records, below the output directory."""
-        return dead_letters_file(self.part, self.parts, self.key)
+        return dead_letters_file(self.part, self.parts, self.generation)
 
     @property
     def source(self) -> str:
@@ -130,7 +132,9 @@ def default_split_size(total: int) -> int:
     return min(max(total // SPLITS_PER_CORPUS, MIN_SPLIT), MAX_SPLIT)
 
 
-def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> list[Split]:
+def plan_splits(
+    files: Iterable[InputFile], split_size: int | None = None, *, generation: int = 0
+) -> list[Split]:
     """Cut large files and pack small ones, so that each split has about ``split_size`` bytes.
 
     Files larger than that are cut into equal ranges, except for compressed files and files that
@@ -141,6 +145,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
         files: the inputs in their sorted order.
         split_size: target bytes of a split; None follows the corpus (`default_split_size`), and
             grows until there are at most `MAX_PARTS` splits.
+        generation: of the job.
 
     Returns:
         The splits in the order of the files; their parts are numbered from 0.
@@ -176,7 +181,7 @@ def plan_splits(files: Iterable[InputFile], split_size: int | None = None) -> li
             groups.append([whole])
             room = split_size - file.size
     return [
-        Split(part=part, parts=len(groups), pieces=tuple(group))
+        Split(part=part, parts=len(groups), pieces=tuple(group), generation=generation)
         for part, group in enumerate(groups)
     ]
 
@@ -244,14 +249,24 @@ def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:
     )
 
 
-def write_splits(directory: str, run: str, splits: Sequence[Split]) -> None:
+def write_splits(
+    directory: str, run: str, splits: Sequence[Split], *, earlier: pa.Table | None = None
+) -> None:
     """Store the splits of a run; all of them, or none appears.
+
+    Args:
+        directory: of the output.
+        run: the id of the run.
+        splits: its work.
+        earlier: what `earlier_pieces` has read, where the run appends to it.
 
     Raises:
         OutputError: they cannot be written.
     """
     pieces = [(split.part, piece) for split in splits for piece in split.pieces]
+    generation = splits[0].generation if splits else 0
     columns = {
+        "generation": [generation] * len(pieces),
         "part": [part for part, _ in pieces],
         "path": [os.fsencode(piece.path) for _, piece in pieces],
         "modified": [piece.version and piece.version.modified for _, piece in pieces],
@@ -259,8 +274,15 @@ def write_splits(directory: str, run: str, splits: Sequence[Split]) -> None:
     }
     for name in set(_SCHEMA.names) - columns.keys():
         columns[name] = [getattr(piece, name) for _, piece in pieces]
-    metadata = {_RUN: run.encode(), _PARTS: str(splits[0].parts if splits else 0).encode()}
-    table = pa.table(columns, schema=_SCHEMA.with_metadata(metadata))
+    metadata = {
+        _RUN: run.encode(),
+        _PARTS: str(splits[0].parts if splits else 0).encode(),
+        _GENERATION: str(generation).encode(),
+    }
+    table = pa.table(columns, schema=_SCHEMA)
+    if earlier is not None:
+        table = pa.concat_tables([earlier, table])
+    table = table.replace_schema_metadata(metadata)
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:
@@ -273,15 +295,21 @@ def read_splits(directory: str, run: str) -> list[Split] | None:
     table = _stored(directory)
     if table is None or table.schema.metadata[_RUN] != run.encode():
         return None
-    parts = int(table.schema.metadata[_PARTS])
+    parts, generation = (int(table.schema.metadata[key]) for key in (_PARTS, _GENERATION))
+    table = table.filter(pc.equal(table["generation"], generation))
     return [
-        Split(part=part, parts=parts, pieces=tuple(_piece(row) for row in rows))
+        Split(
+            part=part,
+            parts=parts,
+            pieces=tuple(_piece(row) for row in rows),
+            generation=generation,
+        )
         for part, rows in groupby(table.to_pylist(), lambda row: int(row["part"]))
     ]
 
 
 def _piece(row: dict[str, Any]) -> FileRange:
-    del row["part"]
+    del row["part"], row["generation"]
     modified, tag = row.pop("modified"), row.pop("tag")
     path = os.fsdecode(row.pop("path"))
     version = None if modified is None else Version(modified, tag)
@@ -296,6 +324,21 @@ def _stored(directory: str) -> pa.Table | None:
         return None
     is_ours = table is not None and table.schema.equals(_SCHEMA) and _RUN in table.schema.metadata
     return table if is_ours else None
+
+
+def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
+    """What stands of the plans up to a generation, a row a piece; None: nobody can tell.
+
+    Of a file that was taken several times, the last stands.
+    """
+    table = _stored(directory)
+    if table is None:
+        return None
+    table = table.filter(pc.less_equal(table["generation"], generation))
+    names, generations = (table[name].to_pylist() for name in ("name", "generation"))
+    last = dict(zip(names, generations, strict=True))
+    stands = [last[name] == one for name, one in zip(names, generations, strict=True)]
+    return table.filter(pa.array(stands, pa.bool_()))
 
 
 def changed_inputs(directory: str, files: Sequence[InputFile]) -> list[int]:

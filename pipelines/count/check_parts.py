@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -252,7 +252,6 @@ def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[StoredLett
         VerificationError: there is such a file, or other bad records than the manifest says.
     """
     failures = sum(one.manifest.totals.failures for one in sets)
-    first, taken = sets[0].manifest, sets[0].taken is not None
     letters = [letters for one in sets for letters in one.manifest.dead_letters]
     dead = {one.file for one in letters}
     if failures and not letters and read_plan(directory):  # of a release that did not name them
@@ -261,9 +260,10 @@ def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[StoredLett
         for one in sets:
             names = {part.file for part in one.manifest.parts}
             check_names(one.directory, "counts", named=names)
-        first = replace(first, parts=())
-    expected = set() if taken else {part.file for part in first.parts} | beside(first.inputs)
-    check_names(directory, "counts", named=expected | dead, watched=taken)
+    expected = {
+        part.file for one in sets if one.group_by is None for part in one.manifest.parts
+    }.union(*(beside(one.manifest.inputs) for one in sets))
+    check_names(directory, "counts", named=expected | dead, appended=sets[0].appended)
     parts = sum(len(one.manifest.parts) for one in sets)
     return [
         StoredLetters(number=number, directory=directory, letters=one)

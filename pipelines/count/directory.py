@@ -1,49 +1,47 @@
 """Counts in a directory of any filesystem: what was counted, and the counts themselves.
 
-A directory into which files are counted as they arrive holds many sets of shards, each named by an
-entry of its log; here they are one.
+A directory that files were appended to holds several sets of shards; here they are one.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import operator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from bpe._inputs_file import INPUTS
 from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, check_agreement, combine
-from bpe.counts.files import read_part
 from bpe.counts.manifest import CountsManifest, Totals
 from bpe.errors import CountsError
 from pipelines import storage
+from pipelines.count.appended import AppendedManifest, appended_of, manifest_in
+from pipelines.count.load import load_set
 from pipelines.count.manifest import CountedGroup, GroupedManifest, is_grouped
 from pipelines.errors import InputError
-from pipelines.output.entries import COUNTS_KIND, LOG, read_log, read_steadily, standing
 from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pipelines.corpus.mix import MixSource
-    from pipelines.output.entries import Entry, Taken
-
-_Read = TypeVar("_Read")
+    from pipelines.count.appended import AppendedSet
+    from pipelines.totals import SetAside
 
 
 @dataclass(frozen=True)
 class CountsSet:
-    """Shards with a manifest: all of a counts directory, or one of several of a watch.
+    """Shards with a manifest: all of a counts directory, or what one job has appended to it.
 
     Attributes:
         directory: of the counts.
         manifest: what it says.
         path: of the manifest.
-        taken: of a watch, the files it is of; else None.
+        appended: whether it is one of several.
+        set_aside: files that could not be read when it was appended.
         group_by: of counts by group, the field; else None. The first set also has what is of no
             group: the inputs, and the bad records.
         sources: of a mix, where the groups are these, which no field of a record names.
@@ -52,7 +50,8 @@ class CountsSet:
     directory: str
     manifest: CountsManifest
     path: str
-    taken: tuple[Taken, ...] | None = None
+    appended: bool = False
+    set_aside: tuple[SetAside, ...] = ()
     group_by: str | None = None
     sources: tuple[MixSource, ...] = ()
 
@@ -68,28 +67,7 @@ class CountsSet:
             InputError: a file is missing.
             CountsError: a file is damaged or of another run.
         """
-        manifest, runs = self.manifest, []
-        for shard, part in enumerate(manifest.parts):
-            path = join(self.directory, part.file)
-            data = storage.read_if_there(path)
-            if data is None:
-                raise InputError(f"{path} is missing, the manifest names it: count again")
-            runs.append(read_part(data, part, shard=shard, shards=len(manifest.parts), where=path))
-        try:
-            return PretokenCounts(
-                run=merge_runs(runs),
-                pretokenizer=manifest.pretokenizer,
-                special_tokens=manifest.special_tokens,
-                totals=manifest.totals,
-                order_span=manifest.order_span,
-                inputs=manifest.inputs,
-                prune=manifest.prune,
-                scale=manifest.scale,
-                runs=manifest.runs,
-                cut=manifest.cut,
-            )
-        except (CountsError, ValueError) as error:
-            raise CountsError(f"{self.path}: {error}") from error
+        return load_set(self.directory, self.manifest, where=self.path)
 
 
 def read_counts_manifest(directory: str) -> CountsManifest:
@@ -113,12 +91,9 @@ def read_counts_sets(directory: str) -> list[CountsSet]:
     manifest = _read_manifest(root, directory)
     if isinstance(manifest, GroupedManifest):
         return _group_sets(root, manifest)
-    if manifest is not None:
-        return [CountsSet(root, manifest, join(root, MANIFEST))]
-    entries = standing((), read_log(root)).entries.values()
-    if all(one.failed is not None for entry in entries for one in entry.taken):
-        raise InputError(f"{root}: nothing was counted yet: no file has arrived")
-    return [set_of(root, entry) for entry in sorted(entries, key=lambda entry: entry.taken[0].name)]
+    if isinstance(manifest, AppendedManifest):
+        return [set_of(root, one) for one in manifest.sets]
+    return [CountsSet(root, manifest, join(root, MANIFEST))]
 
 
 def group_directories(directory: str) -> dict[str, str]:
@@ -162,15 +137,10 @@ def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
     return [replace(sets[0], manifest=first), *sets[1:]]
 
 
-def set_of(root: str, entry: Entry) -> CountsSet:
-    """The counts that an entry in the log of a directory is of.
-
-    Raises:
-        CountsError: its manifest is damaged.
-    """
-    path = join(root, LOG, f"{entry.id}.json")
-    manifest = CountsManifest.from_json(json.dumps(entry.manifest), where=path, inputs=bytes)
-    return CountsSet(root, manifest, path, entry.taken)
+def set_of(root: str, one: AppendedSet) -> CountsSet:
+    """A set of counts that were appended to; errors of `manifest_in`."""
+    manifest, path = manifest_in(root, one), join(root, one.manifest)
+    return CountsSet(root, manifest, path, appended=True, set_aside=one.set_aside)
 
 
 def load_counts(directory: str) -> PretokenCounts:
@@ -180,26 +150,20 @@ def load_counts(directory: str) -> PretokenCounts:
         InputError: a file is missing, or nothing was counted yet.
         CountsError: a file is damaged or of another run.
     """
-    return steadily(directory, added_up)
+    return added_up(read_counts_sets(directory))
 
 
-def load_watched_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]:
-    """The manifest and the counts, of the same files, where files are counted as they arrive.
+def load_several_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]:
+    """The manifest and the counts, of the same files, where there are several sets.
 
     The rows of the manifest's parts are more than those of the counts: each set has its own.
 
     Raises:
-        InputError: nothing was counted yet, or a file is missing.
+        InputError: a file is missing.
         CountsError: a file is damaged or of another run.
     """
-    return steadily(directory, lambda sets: (_manifest_of(sets), added_up(sets)))
-
-
-def steadily(directory: str, read: Callable[[Sequence[CountsSet]], _Read]) -> _Read:
-    """What is read of the sets of a directory; again, where they were added up meanwhile."""
-    return read_steadily(
-        lambda: read_counts_sets(directory), lambda sets: [one.path for one in sets], read
-    )
+    sets = read_counts_sets(directory)
+    return _manifest_of(sets), added_up(sets)
 
 
 def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
@@ -252,8 +216,10 @@ def _manifest_of(sets: Sequence[CountsSet]) -> CountsManifest:
     )
 
 
-def _read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest | None:
-    """The manifest of counts; None where it is that of a directory that is watched.
+def _read_manifest(
+    root: str, directory: str
+) -> CountsManifest | GroupedManifest | AppendedManifest:
+    """The manifest of counts.
 
     Args:
         root: the directory.
@@ -264,22 +230,12 @@ def _read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifes
     if data is None:
         complete(directory, "counts")
         raise InputError(f"{path} was removed while it was read: try again")
+    if (appended := appended_of(data, path)) is not None:
+        return appended
     if (grouped := is_grouped(data)) is not None:
         return GroupedManifest.read(
             grouped, where=path, inputs=lambda: storage.read(join(root, INPUTS))
         )
-    return (
-        None
-        if _is_watched(data)
-        else CountsManifest.from_json(
-            data, where=path, inputs=lambda: storage.read(join(root, INPUTS))
-        )
+    return CountsManifest.from_json(
+        data, where=path, inputs=lambda: storage.read(join(root, INPUTS))
     )
-
-
-def _is_watched(manifest: bytes) -> bool:
-    try:
-        value = json.loads(manifest)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and value.get("kind") == COUNTS_KIND

@@ -7,10 +7,13 @@ and written as one file. No element holds all counts, and text never leaves the 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import time
 import zlib
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import apache_beam as beam
@@ -19,14 +22,17 @@ from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput
 from bpe.errors import CountsError
+from pipelines.append import Arrived, append, find_arrived
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits
+from pipelines.count.appended import append_counts, fixed_files, read_appended
 from pipelines.count.check_parts import check_counts
-from pipelines.count.directory import read_counts_manifest
+from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.runs import RunsOf
 from pipelines.count.steps import (
     FILE_BITS,
+    count_arrived,
     count_job,
     count_plan,
     count_split,
@@ -40,14 +46,22 @@ from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pac
 from pipelines.errors import ConfigError, JobError
 from pipelines.failures import Failures, job_errors
 from pipelines.formats import WITH_COLUMNS
-from pipelines.option import split_arguments, takes
-from pipelines.output.directory import decide, plan_of_run, refuse_inputs_inside, run_of
-from pipelines.output.names import TOKENIZER, read_plan
+from pipelines.option import changed, split_arguments, takes
+from pipelines.output.directory import (
+    decide,
+    plan_of_run,
+    refuse_inputs_inside,
+    run_of,
+    write_files,
+)
+from pipelines.output.lock import locked
+from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, anywhere, planned_splits, run_planned
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
+    AppendSettings,
     CountSettings,
     InputSettings,
     OutputSettings,
@@ -63,12 +77,13 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.inputs import InputFile, Inputs
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import Counters, CountJob
     from pipelines.progress import Progress
     from pipelines.settings import Execution
 
+_LOGGER = logging.getLogger(__name__)
 _FEW_RUNS = 8
 
 
@@ -120,6 +135,7 @@ class CountRequest(CorpusRequest):
         settings: CountSettings,
         runs: RunsOf | None = None,
         sources: tuple[str, ...] = (),
+        appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
     ) -> CountRequest:
         """A request that means the same in every process, whatever its working directory.
 
@@ -130,14 +146,17 @@ class CountRequest(CorpusRequest):
             settings: what the counts hold.
             runs: whose runs are counted; None for pre-tokens.
             sources: of ``inputs``, which are counted apart; none: all together.
+            appending: whether it takes only files that the directory has not.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here, or a setting does not
-                work with runs.
+                work with runs, or with counts that are appended to.
             InputError: no tokenizer.json holds the tokenizer.
             bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
         """
         sent = b""
+        if appending.appends:
+            _check_appending(settings)
         if runs is not None:
             pretokens = runs.pretokens(pretokens)
             sent = zlib.compress(runs.json().encode())
@@ -147,7 +166,13 @@ class CountRequest(CorpusRequest):
             sources=sources,
         )
         output = replace(output, directory=job.directory)
-        return cls(inputs=anywhere(inputs), job=job, output=output, tokenizer_json=sent)
+        return cls(
+            inputs=anywhere(inputs),
+            job=job,
+            output=output,
+            tokenizer_json=sent,
+            appending=appending,
+        )
 
     def after_plan(self) -> CountRequest:
         """The request without the tokenizer, which then lies in the output directory."""
@@ -171,24 +196,49 @@ class CountRequest(CorpusRequest):
             InputError: there are no inputs.
             ConfigError: a setting is wrong.
         """
-        found = find_inputs(self.inputs)
+        found: Inputs | Arrived
+        generation, earlier, base = 0, None, None
+        if self.appending.appends:
+            found = self._arrived()
+            generation, earlier, base = found.generation, found.earlier, found.base
+        else:
+            found = find_inputs(self.inputs)
         files = found.files
         if self.job.group_field is not None:
             refuse_without_fields(files, self.job.group_field)
-        splits = plan_splits(files, self.inputs.split_size)
+        splits = plan_splits(files, self.inputs.split_size, generation=generation)
         if self.job.track_order and len(files) >> FILE_BITS:
             raise ConfigError(
                 f"{len(files)} files are too many to keep the order of documents (ties "
                 "first-seen): put them together, or use other ties"
             )
+        before = read_plan(self.directory).get("parts", ()) if generation else ()
         plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
         return Planned(
             files=files,
             passed_over=found.passed_over,
             splits=tuple(splits),
-            plan=replace(plan, run=self.run),
+            plan=replace(
+                plan,
+                run=self.run,
+                base=base,
+                generation=generation,
+                parts=(*plan.parts, *before),
+            ),
+            earlier=earlier,
+            outdated=found.outdated if isinstance(found, Arrived) else (),
             beside={TOKENIZER: zlib.decompress(sent)} if (sent := self.tokenizer_json) else {},
             reads=tuple(file.path for file in files),
+        )
+
+    def _arrived(self) -> Arrived:
+        """What a job that appends is to take; errors of `find_arrived`."""
+        before = None if self.output.overwrite else read_appended(self.directory)
+        generation = None if before is None else before.generation
+        return find_arrived(
+            *(self.directory, generation, self.inputs, self.appending),
+            fixed=() if before is None else fixed_files(self.directory, before),
+            by_job=True,
         )
 
     def before(self, planned: Planned) -> None:
@@ -202,7 +252,12 @@ class CountRequest(CorpusRequest):
             self.training.begin_with(planned)
 
     def is_complete(self, planned: Planned) -> bool:
-        """Whether an earlier run of this job finished, and left every file as it should be."""
+        """Whether an earlier run of this job finished, and left every file as it should be.
+
+        Of a job that appends, whether there is nothing to take.
+        """
+        if self.appending.appends:
+            return not planned.files
         then = read_plan(self.directory)
         if planned.plan.differences(then) or changed_inputs(self.directory, planned.files):
             return False
@@ -216,7 +271,7 @@ class CountRequest(CorpusRequest):
         """Count the splits, merge and write the shards, and write the manifest."""
         job = self.job
         splits = self.dealt_splits(begun, failures)
-        counted = count_splits(splits, job, self.reading, failures)
+        counted = count_splits(splits, job, self.reading, failures, appends=self.appending.appends)
         empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
         parts = merge_shards(runs, job, failures, run=self.run)
@@ -241,10 +296,19 @@ class CountRequest(CorpusRequest):
             write_group_manifests(results, self.job, files=pieces, **written)
             return
         files = [CountedInput(name=one.name, size=one.file_size) for one in pieces]
-        write_manifest(results, self.job, files=files, **written)
+        if not self.appending.appends:
+            write_manifest(results, self.job, files=files, **written)
+            return
+        generation = plan_of_run(self.directory, self.run).get(GENERATION, 0)
+        append_counts(
+            *(results, replace(self.job, generation=generation)),
+            files=files,
+            prune=self.appending.prune,
+            **written,
+        )
 
     def finish(self) -> dict[str, Any]:
-        """The manifest."""
+        """The manifest; of several sets, that which they have together."""
         manifest: dict[str, Any] = json.loads(read_counts_manifest(self.directory).to_json())
         return manifest
 
@@ -254,8 +318,11 @@ def _fold(results: Iterable[Any], request: CountRequest) -> None:
 
 
 class _CountSplits(StorageDoFn):
-    def __init__(self, job: CountJob, reading: Reading, failures: Failures) -> None:
+    def __init__(
+        self, job: CountJob, reading: Reading, failures: Failures, *, appends: bool
+    ) -> None:
         super().__init__()
+        self._appends = appends
         self._job = job
         self._reading = reading
         self._failures = failures
@@ -269,13 +336,15 @@ class _CountSplits(StorageDoFn):
             return
         split: Split = unpack(element)
         with self._failures.reported():
-            if self._counts is None:
-                job = self._job
-                tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
-                self._counts = job.counters(tokenizer)
-            for result in count_split(
-                split, self._job, self._reading, self._failures, self._counts
-            ):
+            job = self._job
+            tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
+            results: Iterable[Any]
+            if self._appends:
+                results = count_arrived(split, job, self._reading, self._failures, tokenizer)
+            else:
+                self._counts = self._counts or job.counters(tokenizer)
+                results = count_split(split, job, self._reading, self._failures, self._counts)
+            for result in results:
                 if isinstance(result, tuple):
                     yield result
                 else:
@@ -340,17 +409,23 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
 def _written(element: tuple[Any, bytes], job: CountJob, run: str) -> Iterator[bytes]:
     """The file of a shard, written, packed."""
     if run:
-        plan_of_run(job.directory, run)  # of another job by now: this one ends
+        plan = plan_of_run(job.directory, run)  # of another job by now: this one ends
+        job = replace(job, generation=plan.get(GENERATION, 0))
     return map(pack, write_shard_of(*element, job))
 
 
 def count_splits(
-    splits: beam.PCollection[bytes], job: CountJob, reading: Reading, failures: Failures
+    splits: beam.PCollection[bytes],
+    job: CountJob,
+    reading: Reading,
+    failures: Failures,
+    *,
+    appends: bool = False,
 ) -> Any:
     """Count splits: ``runs``, (shard, Arrow IPC), and ``totals``."""
-    return splits | "Count splits" >> beam.ParDo(_CountSplits(job, reading, failures)).with_outputs(
-        "totals", main="runs"
-    )
+    return splits | "Count splits" >> beam.ParDo(
+        _CountSplits(job, reading, failures, appends=appends)
+    ).with_outputs("totals", main="runs")
 
 
 def merge_shards(
@@ -379,6 +454,21 @@ def empty_runs(job: CountJob) -> list[tuple[int, bytes]]:
     if job.group_by is not None:
         return []
     return [(shard, run_to_ipc(run)) for shard, run in enumerate(job.empty())]
+
+
+def _check_appending(settings: CountSettings) -> None:
+    """Refuse what does not go with counts that are appended to.
+
+    Raises:
+        ConfigError: it was asked for.
+    """
+    reasons = {
+        "prune_below": "a rare pre-token may become frequent: give it to bpe train",
+        "group_by": "append the files of each group to a directory of its own",
+        "track_order": "a file may come between two that were counted: count them together",
+    }
+    for name in changed(settings).keys() & reasons.keys():
+        raise ConfigError(f"`{name}` does not go with `append`: {reasons[name]}")
 
 
 @takes(InputSettings, PretokenSettings, CountSettings, RunSettings)
@@ -446,6 +536,7 @@ def count(
     settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
     runs: RunsOf | None = None,
     sources: tuple[str, ...] = (),
+    appending: AppendSettings = AppendSettings(),  # noqa: B008
     progress: Progress | None = None,
     ready: Callable[[], object] | None = None,
 ) -> CountSummary:
@@ -459,6 +550,7 @@ def count(
         settings: what the counts hold.
         runs: count these, not pre-tokens.
         sources: of the inputs, which are counted apart; none: all together.
+        appending: whether only files are taken that the directory has not, and how often.
         progress: told how far it is.
         ready: as in `run_planned`.
 
@@ -475,6 +567,7 @@ def count(
             settings=settings,
             runs=runs,
             sources=sources,
+            appending=appending,
             progress=progress or NoProgress(),
             ready=ready,
         )
@@ -490,11 +583,11 @@ def count_in(
     settings: CountSettings = CountSettings(),  # noqa: B008
     runs: RunsOf | None = None,
     sources: tuple[str, ...] = (),
+    appending: AppendSettings = AppendSettings(),  # noqa: B008
     held: str | None = None,
     ready: Callable[[], object] | None = None,
 ) -> CountSummary:
     """The same inside another job, which has locked a directory; arguments of `count`."""
-    began = time.monotonic()
     request = CountRequest.of(
         inputs=inputs,
         pretokens=pretokens,
@@ -502,14 +595,44 @@ def count_in(
         settings=settings,
         runs=runs,
         sources=sources,
+        appending=appending,
     )
     if runs is not None:
         refuse_inputs_inside(request.directory, [runs.path])
-    planned = replace(request, inputs=inputs).plan()
-    resumed = run_count(
-        request, planned, execution=execution, progress=progress, held=held, ready=ready
-    )
+    given = replace(request, inputs=inputs)  # messages name inputs as they were given
+    once = partial(_count_once, execution=execution, progress=progress, ready=ready)
+    if appending.appends:
+        return append(once, request, given, execution=execution, progress=progress)
+    return once(request, given, given.plan(), held=held)
+
+
+def _count_once(
+    request: CountRequest,
+    _: CountRequest,
+    planned: Planned,
+    *,
+    execution: Execution,
+    progress: Progress,
+    held: str | None,
+    ready: Callable[[], object] | None,
+) -> CountSummary:
+    began, resumed = time.monotonic(), False
+    for name in planned.outdated:
+        _LOGGER.warning(
+            "count: %s changed after its counts were merged, which cannot be undone: the old "
+            "counts stay; to include the change, count into a new directory",
+            name,
+        )
+    if planned.files or not request.appending.appends:
+        resumed = run_count(
+            request, planned, execution=execution, progress=progress, held=held, ready=ready
+        )
+    else:
+        with locked(request.directory) if held is None else contextlib.nullcontext():
+            decide(request.output, planned.plan, reads=planned.reads)
+            write_files(request.directory, planned.beside)
     manifest = read_counts_manifest(request.directory)
+    sets = read_counts_sets(request.directory)
     return CountSummary(
         output=request.directory,
         documents=manifest.totals.documents,
@@ -524,6 +647,12 @@ def count_in(
         output_bytes=sum(part.bytes for part in manifest.parts),
         seconds=time.monotonic() - began,
         resumed=resumed,
+        inputs=len(manifest.inputs),
+        new_inputs=len(planned.files),
+        outdated=planned.outdated,
+        set_aside=tuple(
+            f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
+        ),
     )
 
 

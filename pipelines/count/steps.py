@@ -34,6 +34,7 @@ from bpe.counts.pruning import Losses, prune
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
 from pipelines import storage
+from pipelines.append import readable
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.groups import by_group, with_sources
 from pipelines.corpus.inputs import describe_inputs
@@ -80,7 +81,7 @@ class CountJob:
         runs: how runs are found, where these are counted, not pre-tokens; their tokenizer is in the
             directory.
         shards: files of counts.
-        key: in their names, as `bpe.counts.manifest.shard_file` takes it.
+        generation: in their names, as `bpe.counts.manifest.shard_file` takes it.
         flush_bytes: a counter that holds more is emptied.
         group_by: the field by whose values documents are counted apart; None: together.
         max_groups: values that it may have.
@@ -94,7 +95,7 @@ class CountJob:
     prune_below: int = 1
     runs: Runs | None = None
     shards: int = SHARDS
-    key: str = ""
+    generation: int = 0
     flush_bytes: int = FLUSH_BYTES
     group_by: str | None = None
     max_groups: int = 1000
@@ -306,6 +307,27 @@ def count_split(
         yield dead
 
 
+def count_arrived(
+    split: Split,
+    job: CountJob,
+    reading: Reading,
+    failures: Failures,
+    tokenizer: Tokenizer | None,
+) -> list[Any]:
+    """What `count_split` yields of what can be read of a split, and the files set aside."""
+
+    def counted(pieces: Sequence[FileRange]) -> list[Any]:
+        storage.remove(join(job.directory, split.dead_letters_file))
+        counts = job.counters(tokenizer)
+        some = replace(split, pieces=tuple(pieces))
+        if not pieces:
+            return [Totals()]
+        return [*count_split(some, job, reading, failures, counts), *drained(counts, job)]
+
+    results, aside = readable(split.pieces, counted, stopped=failures.stopped)
+    return [*results, *aside]
+
+
 def count_block(block: Block, job: CountJob, counts: Counters, set_aside: SetAside) -> Totals:
     """Count the documents of a block, but for those that cannot be counted.
 
@@ -400,11 +422,14 @@ def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | 
         counts, losses = job.pruned(counts)
         yield losses
     data = shard_bytes(counts)
-    storage.write(join(job.directory, shard_file(shard, job.shards, job.key)), data)
+    file = shard_file(shard, job.shards, job.generation)
+    storage.write(join(job.directory, file), data)
     counter("distinct_pretokens_written").inc(len(counts))
     counter("parquet_bytes_written").inc(len(data))
     counter("parts_written").inc()
-    yield counts_part(data, rows=len(counts), shard=shard, shards=job.shards, key=job.key)
+    yield counts_part(
+        data, rows=len(counts), shard=shard, shards=job.shards, generation=job.generation
+    )
 
 
 def manifest_of(
@@ -495,10 +520,11 @@ def write_manifest(
             documents=manifest.totals.documents,
         )
     check()
-    return _write_manifest(manifest, job)
+    return write_files_of(manifest, job)
 
 
-def _write_manifest(manifest: CountsManifest, job: CountJob) -> dict[str, Any]:
+def write_files_of(manifest: CountsManifest, job: CountJob) -> dict[str, Any]:
+    """Write a manifest, and what stands beside it; returns its values."""
     remove_temporaries(job.directory)
     for name, data in manifest.files().items():
         storage.write(join(job.directory, name), data)
@@ -552,11 +578,11 @@ def write_group_manifests(
         empty = [
             result
             for shard, run in enumerate(job.empty())
-            if shard == job.shards or shard_file(shard, job.shards, job.key) not in there
+            if shard == job.shards or shard_file(shard, job.shards) not in there
             for result in write_shard(shard, run_to_ipc(run), group_job)
         ]
         manifest = manifest_of([*found, *empty], group_job, files=inputs)
-        _write_manifest(replace(manifest, inputs=()), group_job)
+        write_files_of(replace(manifest, inputs=()), group_job)
         if job.runs is not None:  # whose ids these are: a group's directory stands by itself
             tokenizer = storage.read(join(job.directory, TOKENIZER))
             storage.write(join(group_job.directory, TOKENIZER), tokenizer)

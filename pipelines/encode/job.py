@@ -8,13 +8,16 @@ bundle that is run again writes the same file again.
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 import zlib
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bpe._codec import decode
 from pipelines import storage
+from pipelines.append import append, find_arrived
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading
@@ -24,6 +27,8 @@ from pipelines.corpus.splits import (
     splits_with,
 )
 from pipelines.elements import OncePerProcess
+from pipelines.encode.appended import tidy
+from pipelines.encode.arrived import encode_arrived, settled_columns
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import is_discarded, read_encoded, unit_name
 from pipelines.encode.steps import (
@@ -44,14 +49,18 @@ from pipelines.output.directory import (
     decide,
     plan_of_run,
     refuse_inputs_inside,
+    write_files,
 )
+from pipelines.output.lock import locked
 from pipelines.output.names import (
     MANIFEST,
     RECORDS,
     RECORDS_FILE,
     TOKENIZER,
     Plan,
+    of_generation,
     read_manifest_object,
+    read_plan,
 )
 from pipelines.output.timings import save_timing
 from pipelines.planned import (
@@ -64,7 +73,14 @@ from pipelines.planned import (
 )
 from pipelines.progress import NoProgress, many
 from pipelines.run import metric, options
-from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
+from pipelines.settings import (
+    AppendSettings,
+    DriftSettings,
+    EncodeSettings,
+    InputSettings,
+    OutputSettings,
+    RowSettings,
+)
 from pipelines.stage.beam import RunJob
 from pipelines.stage.record import read_records, record_path, write_record
 from pipelines.stage.stage import Made, Unit
@@ -76,10 +92,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
+    from pipelines.append import Arrived
+    from pipelines.corpus.inputs import Inputs
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.progress import Progress, SlotWriter
     from pipelines.settings import Execution
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage
+
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,14 +113,20 @@ class EncodeSplits:
         run: the id of the run, whose plan and splits lie there.
         max_failures: bad records the whole job may set aside.
         counters_path: the file of progress slots.
+        appends: whether files that cannot be read are set aside.
+        baseline: where that is so, the counts that tell unseen pre-tokens, or None.
         tokenizers: one a process.
+        gauges: likewise.
     """
 
     directory: str
     run: str
     max_failures: int
     counters_path: str | None
+    appends: bool = False
+    baseline: str | None = None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
+    gauges: OncePerProcess = field(default_factory=OncePerProcess)
     name: str = "encode"
 
     def job(self) -> EncodeJob:
@@ -126,7 +154,13 @@ class EncodeSplits:
         """Encode a split."""
         job = self.job()
         tokenizer = self.tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
-        record = encode_split(unit.work, job, tokenizer, stopped, slot=slot)
+        if self.appends:
+            from pipelines.drift import Gauge  # noqa: PLC0415 - of those that append alone
+
+            gauge = self.gauges.get(job.tokenizer_sha256, lambda: Gauge(tokenizer, self.baseline))
+            record = encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
+        else:
+            record = encode_split(unit.work, job, tokenizer, stopped, slot=slot)
         count_written(record)
         return Made(files=record.files, totals=dict(record.totals))
 
@@ -161,11 +195,13 @@ class EncodeRequest(CorpusRequest):
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
         tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
         encoding: what the rows hold.
+        baseline: where it appends, the counts that tell unseen pre-tokens.
     """
 
     encoding: EncodeSettings
     tokenizer: str
     tokenizer_files: Mapping[str, bytes] = field(default_factory=dict)
+    baseline: str | None = None
     name = "encode"
 
     @classmethod
@@ -176,6 +212,8 @@ class EncodeRequest(CorpusRequest):
         tokenizer: str | Tokenizer,
         output: OutputSettings,
         encoding: EncodeSettings,
+        appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
+        baseline: str | None = None,
     ) -> EncodeRequest:
         """A request that means the same in every process, whatever its working directory.
 
@@ -195,6 +233,8 @@ class EncodeRequest(CorpusRequest):
             tokenizer_files=sent,
             output=replace(output, directory=storage.located(output.directory)),
             encoding=encoding,
+            appending=appending,
+            baseline=None if baseline is None else storage.located(baseline),
         )
 
     def after_plan(self) -> EncodeRequest:
@@ -226,6 +266,8 @@ class EncodeRequest(CorpusRequest):
                 run=self.run,
                 max_failures=self.inputs.max_failures,
                 counters_path=self.counters_path,
+                appends=self.appending.appends,
+                baseline=self.baseline,
             ),
         )
 
@@ -241,13 +283,22 @@ class EncodeRequest(CorpusRequest):
         check_tokens(tokenizer, encoding)
         if self.tokenizer:
             refuse_inputs_inside(self.directory, [self.tokenizer])
-        found = find_inputs(inputs)
+        found: Inputs | Arrived
+        if self.appending.appends:
+            found = self._arrived()
+            generation, earlier, base = found.generation, found.earlier, found.base
+            keep = settled_columns(self.directory, found.files, encoding, begins=not generation)
+        else:
+            found = find_inputs(inputs)
+            generation, earlier, base = 0, None, None
+            keep = find_kept(found.files, encoding)
         files = found.files
-        splits = plan_splits(files, inputs.split_size)
+        splits = plan_splits(files, inputs.split_size, generation=generation)
+        before = read_plan(self.directory).get("parts", ()) if generation else ()
         beside = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
             *(tokenizer, beside[TOKENIZER].decode()),
-            reading=Reading.of(inputs, self.directory, keep=find_kept(files, encoding)),
+            reading=Reading.of(inputs, self.directory, keep=keep),
             encoding=encoding,
             parts=len(splits),
         )
@@ -257,18 +308,37 @@ class EncodeRequest(CorpusRequest):
             splits=tuple(splits),
             plan=Plan(
                 kind="encoded",
-                parts=(len(splits),),
+                parts=(len(splits), *before),
                 settings={**job.settings, "vocab_size": job.vocab_size},
                 inputs=describe_inputs(files),
                 run=self.run,
+                base=base,
+                generation=generation,
             ),
+            earlier=earlier,
             beside=beside,
             reads=tuple(file.path for file in files),
             not_applied=tokenizer.not_applied,
         )
 
+    def _arrived(self) -> Arrived:
+        """What a job that appends is to take.
+
+        Raises:
+            InputError: as `find_arrived`; or the corpus to append to cannot be read.
+        """
+        generation = None
+        if not self.output.overwrite and storage.exists(join(self.directory, MANIFEST)):
+            generation = read_encoded(self.directory).generation
+        return find_arrived(self.directory, generation, self.inputs, self.appending)
+
     def is_complete(self, planned: Planned) -> bool:
-        """Whether its parts were made, and removed because nobody needs them any more."""
+        """Whether its parts were made, and removed because nobody needs them any more.
+
+        Of a job that appends, whether there is nothing to take.
+        """
+        if self.appending.appends:
+            return not planned.files
         if decide(self.output, planned.plan, reads=planned.reads) != "resume":
             return False
         try:
@@ -281,7 +351,7 @@ class EncodeRequest(CorpusRequest):
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
         directory = self.directory
         resumed = decide(self.output, planned.plan, reads=planned.reads) == "resume"
-        if not resumed or self.is_complete(planned):
+        if self.appending.appends or not resumed or self.is_complete(planned):
             return
         changed = splits_with(planned.splits, changed_inputs(directory, planned.files))
         with contextlib.suppress(InputError):  # it was not complete
@@ -296,6 +366,8 @@ class EncodeRequest(CorpusRequest):
     def finish(self) -> dict[str, Any]:
         """Remove the records, which the manifest holds by now; return the manifest."""
         storage.remove_tree(join(self.directory, RECORDS))
+        if self.appending.appends:
+            tidy(self.directory, read_encoded(self.directory), prune=self.appending.prune)
         return read_manifest_object(join(self.directory, MANIFEST))
 
 
@@ -357,6 +429,8 @@ def encode(
     output: OutputSettings,
     execution: Execution,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    appending: AppendSettings = AppendSettings(),  # noqa: B008
+    drift: DriftSettings = DriftSettings(),  # noqa: B008
     progress: Progress | None = None,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
@@ -367,12 +441,13 @@ def encode(
         output: the directory.
         execution: where the work is done.
         encoding: what the rows hold.
+        appending: whether only files are taken that the directory has not, and how often.
+        drift: where that is so, how the fit of the tokenizer is measured, and when to warn.
         progress: told how far it is.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
-    began = time.monotonic()
     progress = progress or NoProgress()
     with job_errors():
         elsewhere = not workers_of(options(execution)).here and storage.is_local(tokenizer)
@@ -381,31 +456,64 @@ def encode(
             tokenizer=load_tokenizer(tokenizer) if elsewhere else tokenizer,
             output=output,
             encoding=encoding,
+            appending=appending,
+            baseline=drift.baseline,
         )
-        planned = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_files={}).plan()
-        for what in planned.not_applied:
-            progress.log(f"encode: {tokenizer}: not applied: {what}")
+        # Messages name inputs and the tokenizer as they were given.
+        given = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_files={})
+        if appending.appends:
+            return append(
+                partial(_encode_once, execution=execution, progress=progress, drift=drift),
+                *(request, given),
+                execution=execution,
+                progress=progress,
+            )
+        return _encode_once(request, given, given.plan(), execution=execution, progress=progress)
 
+
+def _encode_once(
+    request: EncodeRequest,
+    given: EncodeRequest,
+    planned: Planned,
+    *,
+    execution: Execution,
+    progress: Progress,
+    held: str | None = None,
+    drift: DriftSettings | None = None,
+) -> EncodeSummary:
+    began = time.monotonic()
+    resumed = written = 0
+    for what in planned.not_applied:
+        progress.log(f"encode: {given.tokenizer}: not applied: {what}")
+    if planned.files or not request.appending.appends:
         with run_planned(
             request.started(),
             planned,
             execution=execution,
             progress=progress,
+            held=held,
             ready=lambda: _tell_changes(request, planned, progress),
         ) as result:
             manifest = read_encoded(request.directory, discarded=True)
-            totals = manifest.totals
             resumed, written = metric(result, "units_resumed"), metric(result, "units_made")
-            if written and not resumed:  # else an earlier run did some of it
+            if drift is not None:
+                tell_drift(manifest, request.directory, given.tokenizer, drift)
+            elif written and not resumed:  # else an earlier run did some of it
                 save_timing(
                     request.directory,
                     "encode",
                     time.monotonic() - began,
-                    read=(totals.documents, totals.text_bytes),
-                    made=(totals.tokens, "tokens"),
+                    read=(manifest.totals.documents, manifest.totals.text_bytes),
+                    made=(manifest.totals.tokens, "tokens"),
                     execution=execution,
                     cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
                 )
+    else:
+        with locked(request.directory) if held is None else contextlib.nullcontext():
+            decide(request.output, planned.plan, reads=planned.reads)
+            write_files(request.directory, planned.beside)
+        manifest = read_encoded(request.directory)
+    totals = manifest.totals
     return EncodeSummary(
         output=request.directory,
         documents=totals.documents,
@@ -419,16 +527,42 @@ def encode(
         passed_over=planned.passed_over,
         parts=len(manifest.parts),
         # A runner that starts a job again finds the parts of its own first try, too.
-        resumed_parts=resumed if output.resume else 0,
+        resumed_parts=resumed if request.output.resume else 0,
         output_bytes=totals.bytes,
         id_type=manifest.id_type,
         not_applied=planned.not_applied,
+        inputs=len(manifest.inputs),
+        new_inputs=len(planned.files),
+        set_aside=tuple(f"{one.name}: {one.reason}" for one in manifest.set_aside),
         seconds=time.monotonic() - began,
     )
 
 
+def tell_drift(
+    manifest: EncodedManifest, directory: str, tokenizer: str, settings: DriftSettings
+) -> None:
+    """Note how well the tokenizer fits what was appended, and warn where it does not."""
+    from pipelines.drift import (  # noqa: PLC0415 - of jobs that append alone
+        Measured,
+        Series,
+        trained_bytes_per_token,
+    )
+
+    file = of_generation(RECORDS_FILE, manifest.generation)
+    records = read_records(directory, manifest.records_sha256, file)
+    measured = [
+        decode(Measured, record.totals["measured"])
+        for record in records
+        if "measured" in record.totals
+    ]
+    series = Series(directory, settings, trained_bytes_per_token(tokenizer))
+    for warning in series.update(measured, now=time.time()):
+        _LOGGER.warning("encode: the tokenizer fits new text less well: %s", warning)
+
+
 def _tell_changes(request: EncodeRequest, planned: Planned, progress: Progress) -> None:
-    if decide(request.output, planned.plan, reads=planned.reads) != "resume":
+    resumed = decide(request.output, planned.plan, reads=planned.reads) == "resume"
+    if request.appending.appends or not resumed:
         return
     if changed := changed_inputs(request.directory, planned.files):
         progress.log(

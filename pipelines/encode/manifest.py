@@ -13,23 +13,15 @@ from bpe.files import CHECKSUM, with_checksum
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
 from pipelines.errors import InputError
-from pipelines.output.entries import (
-    COUNTS_KIND,
-    LOG,
-    WATCH,
-    Entry,
-    Watch,
-    key_of,
-    read_folded,
-    read_log,
-    standing,
-)
 from pipelines.output.names import (
+    APPENDED_KIND,
     DATA,
     GROUPED_KIND,
     MANIFEST,
+    RECORDS_FILE,
     dead_letters_file,
     json_bytes,
+    of_generation,
     parse_part,
     part_file,
     read_manifest_object,
@@ -38,13 +30,12 @@ from pipelines.output.state import complete
 from pipelines.settings import RowSettings
 from pipelines.stage.record import Record, StoredFile, iterate_records
 from pipelines.storage import join
-from pipelines.totals import DuplicateIds, SourceTotals
+from pipelines.totals import DuplicateIds, SetAside, SourceTotals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pipelines.corpus.splits import Split
-    from pipelines.output.entries import Taken
 
 KIND = "encoded"
 VERSION = 7  # 6 held the parts itself, each with its own proof in its footer
@@ -155,8 +146,8 @@ class TokenizerFile:
 class EncodedManifest:
     """What an encoded corpus is made of: the fields of the file, in its order.
 
-    In the file, ``records`` stands for the dead letters and parts, which are in that file. Where
-    files are encoded as they arrive, it does not.
+    In the file, ``records`` stands for the dead letters, the parts and the files set aside, which
+    are in that file.
 
     Attributes:
         kind: `KIND`.
@@ -169,10 +160,11 @@ class EncodedManifest:
         inputs: every file that was read, in order.
         dead_letters: the files of bad records.
         parts: in order.
-        records: the file of the records of all parts; None where files are encoded as they arrive.
-        watch: where files are encoded as they arrive, what is known of each; else None.
-        duplicate_ids: None where files are encoded as they arrive, which nobody compares.
+        set_aside: files that could not be read, of a job that appends.
+        records: the file of the records of all parts.
+        duplicate_ids: None where files were appended, whose ids nobody compares.
         discarded: whether the parts were removed, after their export was verified.
+        generation: how many jobs have appended to it.
     """
 
     kind: str = KIND
@@ -185,22 +177,16 @@ class EncodedManifest:
     inputs: tuple[Source, ...]
     dead_letters: tuple[DeadLetters, ...]
     parts: tuple[Part, ...]
+    set_aside: tuple[SetAside, ...] = ()
     records: StoredFile | None = None
-    watch: Watch | None = None
     duplicate_ids: DuplicateIds | None = None
     discarded: bool = False
+    generation: int = 0
 
     @property
-    def watched(self) -> bool:
-        """Whether files are encoded as they arrive, each to parts of its own."""
-        return self.watch is not None
-
-    @property
-    def failed(self) -> tuple[str, ...] | None:
-        """Of a watch, the inputs that could not be read; else None."""
-        if self.watch is None:
-            return None
-        return tuple(one.name for one in self.watch.inputs if one.failed is not None)
+    def records_sha256(self) -> str:
+        """Of the file of records (hex)."""
+        return self.records.sha256 if self.records else ""
 
     @property
     def formats(self) -> dict[str, int]:
@@ -212,70 +198,19 @@ class EncodedManifest:
     def files(self) -> dict[str, bytes]:
         """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
         named = {**self.to_json()}
-        del named["parts"], named["dead_letters"]
-        value, inputs = take_out(with_checksum(named))
-        before = {} if inputs is None else {INPUTS: inputs}
+        del named["parts"], named["dead_letters"], named["set_aside"]
+        file = of_generation(INPUTS, self.generation)
+        value, inputs = take_out(with_checksum(named), file)
+        before = {} if inputs is None else {file: inputs}
         return {**before, MANIFEST: json_bytes(value)}
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
         value = encode(self)
-        for name in ("records", "watch", "duplicate_ids"):
-            if value[name] is None:
+        for name in ("records", "duplicate_ids", "discarded", "generation"):
+            if not value[name]:
                 del value[name]
-        if not self.discarded:
-            del value["discarded"]
         return with_checksum(value)
-
-
-def together(manifests: Sequence[EncodedManifest], taken: Iterable[Taken]) -> EncodedManifest:
-    """One manifest of all inputs that were ``taken``, in the order of their names.
-
-    Args:
-        manifests: of one input or of several each, and made by the same settings. Where several
-            are of one input, its parts are those that have its key.
-        taken: the inputs.
-    """
-    inputs = {one.key: one for one in taken}
-    failed = {one.name for one in inputs.values() if one.failed is not None}
-    parts = [part for one in manifests for part in one.parts if key_of(part.file) in inputs]
-    dead = [one for of in manifests for one in of.dead_letters if key_of(one.file) in inputs]
-    sources = {source.name: source for one in manifests for source in one.inputs}
-    names = {one.name for one in inputs.values()} - failed
-    ordered = tuple(sorted(parts, key=lambda part: inputs[key_of(part.file)].name))
-    return replace(
-        manifests[0],
-        totals=Totals.of(ordered, dead),
-        inputs=tuple(source for name, source in sorted(sources.items()) if name in names),
-        parts=ordered,
-        dead_letters=tuple(sorted(dead, key=lambda one: inputs[key_of(one.file)].name)),
-    )
-
-
-def read_watched(directory: str) -> Entry:
-    """What was made of all inputs that a watch has encoded so far, as one entry.
-
-    Raises:
-        InputError: something is damaged.
-    """
-    log = read_log(directory)
-    return folded(directory, read_folded(directory), log)
-
-
-def folded(directory: str, before: Entry, log: Mapping[str, Entry]) -> Entry:
-    """The entry that holds what an earlier one of ``manifest.json`` does, and what a log does.
-
-    Raises:
-        InputError: something is damaged.
-    """
-    holds = standing(before.taken, log)
-    taken = tuple(one for _, one in sorted(holds.taken.items()))
-    manifests = [encoded_of(before.to_json(), directory)]
-    manifests += [
-        encoded_of(one.to_json(), directory, file=f"{LOG}/{id_}.json")
-        for id_, one in holds.entries.items()
-    ]
-    return Entry(together(manifests, taken).to_json(), taken)
 
 
 def read_kind(directory: str) -> tuple[str, bool]:
@@ -288,7 +223,7 @@ def read_kind(directory: str) -> tuple[str, bool]:
     """
     value = _read(directory)
     kind, has_checksum = value.get("kind"), CHECKSUM in value
-    if kind in (COUNTS_KIND, GROUPED_KIND):
+    if kind in (APPENDED_KIND, GROUPED_KIND):
         return "counts", has_checksum
     if kind not in ("counts", KIND):
         raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
@@ -321,18 +256,22 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
             f"{directory}: its parts were removed when their export was verified (bpe run "
             "--discard-ids): encode the corpus again, with bpe encode --overwrite"
         )
-    if WATCH in value or (value.get("kind"), value.get("version")) != (KIND, VERSION):
-        return encoded_of(read_encoded_json(directory), directory)
+    if (value.get("kind"), value.get("version")) != (KIND, VERSION):
+        return encoded_of(value, directory)
     parts: list[Part] = []
     dead: list[DeadLetters] = []
+    aside: list[SetAside] = []
     try:
-        bare = {**_with_inputs(value, directory), "dead_letters": [], "parts": []}
+        bare = {**_with_inputs(value, directory), "dead_letters": [], "parts": [], "set_aside": []}
         manifest = encoded_of(bare, directory)
         for record in _records(value, directory):  # of very many parts, one as JSON at a time
             parts.append(decode(Part, record.totals["part"]))
             if record.totals["dead_letters"] is not None:
                 dead.append(decode(DeadLetters, record.totals["dead_letters"]))
-        manifest = replace(manifest, parts=tuple(parts), dead_letters=tuple(dead))
+            aside += set_aside_in([record])
+        manifest = replace(
+            manifest, parts=tuple(parts), dead_letters=tuple(dead), set_aside=tuple(aside)
+        )
         _check_names(manifest)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(
@@ -344,25 +283,20 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
 def read_encoded_json(directory: str) -> dict[str, Any]:
     """The manifest in ``directory`` as JSON values, of which none is checked.
 
-    Where files are encoded as they arrive, it has what the log holds beside it, and no checksum:
-    there is no such file.
-
     Raises:
         InputError: there is none, or it is damaged.
     """
     value = _read(directory)
-    if value.get("kind") == KIND and WATCH in value:
-        value = read_watched(storage.located(directory)).to_json()
-        del value[CHECKSUM]
-        return value
     if value.get("kind") != KIND or value.get("version") != VERSION:
         return value
     try:
         value = _with_inputs(value, directory)
-        parts, dead = named_in(_records(value, directory))
+        records = list(_records(value, directory))
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{_path(directory)}: {error}: encode the corpus again") from error
-    return {**value, "dead_letters": dead, "parts": parts}
+    parts, dead = named_in(records)
+    aside = encode(tuple(set_aside_in(records)))
+    return {**value, "dead_letters": dead, "parts": parts, "set_aside": aside}
 
 
 def named_in(records: Iterable[Record]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -372,31 +306,37 @@ def named_in(records: Iterable[Record]) -> tuple[list[dict[str, Any]], list[dict
     return [one["part"] for one in made], dead
 
 
+def set_aside_in(records: Iterable[Record]) -> list[SetAside]:
+    """The files that records say could not be read."""
+    return [
+        decode(SetAside, one) for record in records for one in record.totals.get("set_aside", ())
+    ]
+
+
 def _with_inputs(value: dict[str, Any], directory: str) -> dict[str, Any]:
-    return put_back(value, lambda: storage.read(join(storage.located(directory), INPUTS)))
+    path = join(storage.located(directory), of_generation(INPUTS, value.get("generation", 0)))
+    return put_back(value, lambda: storage.read(path))
 
 
 def _records(value: Mapping[str, Any], directory: str) -> Iterator[Record]:
     records = value.get("records")
     if not isinstance(records, dict):
         raise InputError(f"{_path(directory)}: names no records: encode the corpus again")
-    return iterate_records(storage.located(directory), str(records.get("sha256")))
+    file = of_generation(RECORDS_FILE, value.get("generation", 0))
+    return iterate_records(storage.located(directory), str(records.get("sha256")), file)
 
 
-def encoded_of(
-    value: Mapping[str, Any], directory: str, *, file: str = MANIFEST
-) -> EncodedManifest:
+def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
     """The manifest that was read in ``directory``, every value checked.
 
     Args:
-        value: what `read_encoded_json` has read, or an entry of a watch.
+        value: what `read_encoded_json` has read.
         directory: of the corpus.
-        file: that it was read from, for errors.
 
     Raises:
         InputError: something in it is missing or of the wrong type.
     """
-    path = storage.join(storage.located(directory), file)
+    path = _path(directory)
     kind, version = value.get("kind"), value.get("version")
     if kind != KIND:
         raise InputError(f"{path}: kind {kind!r}: not the manifest of an encoded corpus")
@@ -413,24 +353,19 @@ def encoded_of(
     return manifest
 
 
-def watched_files(manifest: EncodedManifest) -> set[str]:
-    """The files of a corpus that is watched, which may be taken away; none of any other."""
-    if not manifest.watched:
-        return set()
-    parts = {part.file for part in manifest.parts}
-    return parts | {letters.file for letters in manifest.dead_letters}
-
-
 def _check_names(manifest: EncodedManifest) -> None:
     """Refuse names that a job never gives: no manifest leads out of its directory."""
     if manifest.id_type not in ("uint16", "uint32"):
         raise ValueError(f"id_type {manifest.id_type!r}")
-    if manifest.watched:
+    if manifest.generation:
         files = [part.file for part in manifest.parts]
-        for file in (*files, *(letters.file for letters in manifest.dead_letters)):
+        files += [letters.file for letters in manifest.dead_letters]
+        for file in files:
             name = parse_part(file)
-            if name is None or not name.key:
+            if name is None or name.generation > manifest.generation:
                 raise ValueError(f"a part is {file!r}")
+        if len(set(files)) < len(files):
+            raise ValueError("a part is named twice")
         return
     parts = len(manifest.parts)
     for number, part in enumerate(manifest.parts):

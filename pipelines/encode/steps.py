@@ -14,6 +14,7 @@ from bpe.roles import ROLES
 from pipelines import storage
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
+from pipelines.encode.appended import appended
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.manifest import (
@@ -24,6 +25,7 @@ from pipelines.encode.manifest import (
     Totals,
     named_in,
     ranges_of,
+    set_aside_in,
     unit_name,
 )
 from pipelines.encode.parts import PartWriter, Sums
@@ -32,7 +34,14 @@ from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run, remove_temporaries
-from pipelines.output.names import MANIFEST, RECORDS_FILE, TOKENIZER, fingerprint, part_file
+from pipelines.output.names import (
+    MANIFEST,
+    RECORDS_FILE,
+    TOKENIZER,
+    fingerprint,
+    of_generation,
+    part_file,
+)
 from pipelines.stage.record import Record, StoredFile, write_records
 from pipelines.storage import join, replacing
 
@@ -138,7 +147,8 @@ class EncodeJob:
             splits: that they are of; none where the documents were no files.
             dead_letters: of no part.
         """
-        parts, letters = named_in(sorted(records, key=lambda record: record.unit))
+        made = sorted(records, key=lambda record: record.unit)
+        parts, letters = named_in(made)
         sources = {
             piece.file_index: Source(
                 name=piece.name,
@@ -151,6 +161,7 @@ class EncodeJob:
             for piece in split.pieces
         }
         named = decode(tuple[Part, ...], parts)
+        read = {one.name for part in named for one in part.inputs}
         dead = (*decode(tuple[DeadLetters, ...], letters), *dead_letters)
         return EncodedManifest(
             tokenizer=TokenizerFile(sha256=self.tokenizer_sha256, vocab_size=self.vocab_size),
@@ -158,7 +169,8 @@ class EncodeJob:
             settings=self.reading.options,
             rows=self.rows,
             totals=Totals.of(named, dead),
-            inputs=tuple(source for _, source in sorted(sources.items())),
+            inputs=tuple(one for _, one in sorted(sources.items()) if one.name in read),
+            set_aside=tuple(set_aside_in(made)),
             parts=named,
             dead_letters=dead,
         )
@@ -166,8 +178,8 @@ class EncodeJob:
     def fingerprint(self, split: Split) -> str:
         """SHA-256 (hex) of what the bytes of a split's part depend on."""
         pieces = [asdict(piece) for piece in split.pieces]
-        for piece in pieces:  # where it lies, and since when, is no matter
-            del piece["path"], piece["version"]
+        for piece in pieces:  # where it lies, since when, and among which others, is no matter
+            del piece["path"], piece["version"], piece["file_index"]
         return fingerprint([split.part, split.parts, pieces, self.settings])
 
 
@@ -316,26 +328,33 @@ def write_manifest(
         JobError: the runner lost a part.
     """
     ordered = sorted(records, key=lambda record: record.unit)
+    splits = list(splits)
     manifest = job.manifest(ordered, splits)
+    made, generation = manifest.parts, splits[0].generation if splits else 0
+    expected = [part_file(part, job.parts, generation) for part in range(job.parts)]
+    if [part.file for part in made] != expected:
+        raise JobError(
+            f"the runner returned {len(made)} parts of {len(expected)}: "
+            "use another runner; parts that are there can be kept with `resume`"
+        )
+    if generation:
+        manifest, ordered = appended(manifest, ordered, splits, job.directory)
     check_failures(
         manifest.totals.failures,
         job.reading,
         [letters.file for letters in manifest.dead_letters],
         documents=manifest.totals.documents,
     )
-    expected = [part_file(part, job.parts) for part in range(job.parts)]
-    if [part.file for part in manifest.parts] != expected:
-        raise JobError(
-            f"the runner returned {len(manifest.parts)} parts of {len(expected)}: "
-            "use another runner; parts that are there can be kept with `resume`"
-        )
     if job.run:
         plan_of_run(job.directory, job.run)  # of another job by now: this one ends
-    found = duplicate_ids(job.directory, [part.file for part in manifest.parts])
+    if not generation:
+        files_of = [part.file for part in manifest.parts]
+        manifest = replace(manifest, duplicate_ids=duplicate_ids(job.directory, files_of))
     remove_temporaries(job.directory)
-    written = write_records(job.directory, ordered)
-    named = StoredFile(file=RECORDS_FILE, bytes=written.bytes, sha256=written.sha256)
-    files = replace(manifest, duplicate_ids=found, records=named).files()
+    file = of_generation(RECORDS_FILE, generation)
+    written = write_records(job.directory, ordered, file)
+    named = StoredFile(file=file, bytes=written.bytes, sha256=written.sha256)
+    files = replace(manifest, generation=generation, records=named).files()
     for name, data in files.items():
         storage.write(join(job.directory, name), data)
     value: dict[str, Any] = json.loads(files[MANIFEST])

@@ -301,12 +301,14 @@ def plan_again(
 def _still_there(
     pinned: Sequence[Pin], pins: Sequence[Pin], directories: Sequence[str]
 ) -> list[Pin]:
-    """The pinned parts, which the sources must still have; they may have more."""
+    """The pinned parts, which must still be there; the sources may have others by now."""
     now = {(pin.source, pin.file): pin for pin in pins}
     for pin in pinned:
-        if now.get((pin.source, pin.file)) != pin:
+        path = join(directories[pin.source], pin.file)
+        superseded = (pin.source, pin.file) not in now and storage.exists(path)
+        if not superseded and now.get((pin.source, pin.file)) != pin:
             raise InputError(
-                f"{join(directories[pin.source], pin.file)}: this export was begun with this part, "
+                f"{path}: this export was begun with this part, "
                 "which the ids no longer have as it was: export again with `overwrite`"
             )
     return list(pinned)

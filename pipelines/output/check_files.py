@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines import storage
 from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.directory import contents, final_name, is_rows
-from pipelines.output.names import DATA, DEAD_LETTERS, VALIDATION, parse_part
+from pipelines.output.names import DATA, DEAD_LETTERS, VALIDATION, generation_of, parse_part
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 def check_names(
-    directory: str, kind: Kind, *, named: Collection[str], watched: bool = False
+    directory: str, kind: Kind, *, named: Collection[str], appended: bool = False
 ) -> None:
     """Refuse files of rows or of bad records that are not ``named``, and half-written files.
 
-    Where files are taken as they arrive (``watched``), those of the next ones may be there already.
+    What a job that appends has begun to write may be there, and where files were ``appended``, what
+    they superseded.
 
     Raises:
         VerificationError: there is one.
@@ -32,14 +33,16 @@ def check_names(
     for name in (entry.name for entry in contents(directory, kind)):
         final = final_name(name)
         part = parse_part(final)
-        if watched and ((part and part.key) or final != name):
-            continue  # of a file that is taken at the moment
+        if (part and (part.generation or appended)) or (appended and final != name):
+            continue
         if final != name:
             raise VerificationError(
                 f"{join(directory, name)} is half written: a job is at work here, or was killed"
             )
         of_rows = name.startswith((f"{DATA}/", f"{DEAD_LETTERS}/", f"{VALIDATION}/"))
-        if (of_rows or name.endswith(".parquet") or is_rows(name)) and name not in named:
+        if (
+            of_rows or (name.endswith(".parquet") and not generation_of(name)) or is_rows(name)
+        ) and name not in named:
             raise VerificationError(
                 f"{join(directory, name)} is not named in the manifest: it is of another run, or "
                 "none of ours: move it away"

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from bpe._inputs_file import INPUTS
 from pipelines import storage
 from pipelines.errors import OutputError
-from pipelines.output.entries import DRIFT, FOLDERS, LOG, is_entry, is_series, is_watched
 from pipelines.output.names import (
+    BASE,
     COUNTS,
     DATA,
     DEAD_LETTERS,
+    DRIFT,
     ENCODED,
     EXPORT_INDEX,
     EXPORTED,
@@ -43,7 +44,9 @@ from pipelines.output.names import (
     TRAINING,
     VALIDATION,
     WORK,
+    generation_of,
     group_folder,
+    is_series,
     json_bytes,
     parse_part,
     read_plan,
@@ -108,10 +111,8 @@ def final_name(name: str) -> str:
 
 
 def _is_part(name: str) -> bool:
-    """Whether a batch or a watch gives this name to a part, bad records, or what it notes."""
-    folder, _, base = name.partition("/")
-    notes = (folder == LOG and is_entry(base)) or (folder == DRIFT and is_series(base))
-    return notes or parse_part(name) is not None
+    """Whether a job gives this name to a part, bad records, or what a generation writes."""
+    return is_series(name) or generation_of(name, -1) >= 0 or parse_part(name) is not None
 
 
 def is_rows(name: str) -> bool:
@@ -119,6 +120,7 @@ def is_rows(name: str) -> bool:
     return _EXPORTED.fullmatch(name) is not None
 
 
+FOLDERS = (DRIFT, DATA, DEAD_LETTERS)
 _OF_EVERY_JOB = frozenset({PLAN, MANIFEST, TIMINGS, REPORT})
 _EXPORTED = re.compile(
     rf"(({DATA}|{VALIDATION})/)?(train|{VALIDATION})-[0-9]{{5}}-of-[0-9]{{5}}(\.[0-9]{{5}})?"
@@ -205,15 +207,19 @@ def decide(
     alone = all(entry.kind == "file" and "/" not in entry.name for entry in found)
     if not complete and (alone or kind == "counts"):  # of no use: counts are counted again
         return "begin"
-    if not (output.resume or output.overwrite):
+    appends = plan is not None and plan.base is not None
+    if not (output.resume or output.overwrite or appends):
         raise _occupied(directory, earlier, complete=complete)
     if output.overwrite:
         return "begin"
+    if appends and plan is not None and not complete:
+        same = earlier.get("inputs") == plan.inputs and not plan.differences(earlier)
+        return "resume" if same else "begin"
     if plan is not None and (different := plan.differences(earlier)):
         more = "" if len(different) <= 3 else f" (and {len(different) - 3} more)"
         raise OutputError(
-            f"{directory}: cannot resume: it was begun as another job: "
-            f"{'; '.join(different[:3])}{more}: use `overwrite`, or another directory"
+            f"{directory}: cannot {'append' if appends else 'resume'}: it was begun as another "
+            f"job: {'; '.join(different[:3])}{more}: use `overwrite`, or another directory"
         )
     return "resume"
 
@@ -242,10 +248,13 @@ def prepare(
     remove_temporaries(directory)
     if action == "begin":
         remove_ours(directory)
-    if plan.kind != "tokenizer":
+    appended = plan.base is not None and action == "resume"
+    if plan.kind != "tokenizer" and not appended:
         for name in (MANIFEST, INPUTS):
             storage.remove(join(directory, name))
-    if plan.kind == "counts":  # everything is counted again, and bad records found again
+    if (
+        plan.kind == "counts" and not appended
+    ):  # everything is counted again, and bad records found again
         for entry in storage.entries(join(directory, DEAD_LETTERS)):
             storage.remove(join(directory, DEAD_LETTERS, entry.name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
@@ -308,7 +317,8 @@ def _refuse_foreign(
     foreign = []
     for entry in found:
         of = parse_part(final_name(entry.name)) if parts else None
-        if not names.hold(entry, group) or (of is not None and of.parts not in parts):
+        strange = of is not None and not of.generation and of.parts not in parts
+        if not names.hold(entry, group) or strange:
             foreign.append(entry.name)
     if foreign:
         raise OutputError(
@@ -321,9 +331,9 @@ def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> Out
     """The error that the output of an earlier job is: what is there, and what helps."""
     command, then = NAMES[plan["kind"]].command, plan.get(THEN)
     replace_it = "replace it with `overwrite`, or choose another directory"
-    if is_watched(directory):
+    if BASE in plan:
         return OutputError(
-            f"{directory} holds the output of {command} --watch: repeat its command to go on "
+            f"{directory} holds the output of {command} --append: repeat its command to go on "
             f"with it, {replace_it}"
         )
     if then is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from bpe.counts import manifest as counts_manifest
+from bpe.counts.manifest import generation_suffix
 from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
@@ -40,6 +41,7 @@ RECORDS_FILE = "records.parquet"  # all of it, when a job is complete
 WORK = ".work"  # what stages leave for later ones, until all is done
 REPORT = "report.html"
 DEAD_LETTERS = "dead-letters"
+DRIFT = "drift"  # the folder of how well the tokenizer fits what was appended
 DATA = counts_manifest.DATA  # where the parts are, of token ids as of counts
 COUNTS = "counts"
 ENCODED = "encoded"  # where bpe run puts it
@@ -49,38 +51,65 @@ RUNS = "runs"  # counts of runs, and the setting that says how these are found
 OF_WORDS = "words"  # the tokenizer that superwords are added to
 PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
+BASE = "base"  # likewise
+GENERATION = "generation"  # likewise
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
+APPENDED_KIND = "appended-counts"  # of the manifest above counts of several generations
 # Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts beside the manifest.
 PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 3, "comparison": 2, "export": 3}
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
-_NUMBERS = r"[0-9]{5}-of-(?P<parts>[0-9]{5})(?:-(?P<key>[0-9a-f]{20}))?"
+_NUMBERS = r"(?P<part>[0-9]{5})-of-(?P<parts>[0-9]{5})(?:-g(?P<generation>[0-9]{4,}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
+_SERIES = re.compile(rf"{DRIFT}/[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}\.jsonl")
+_OF_GENERATION = re.compile(r"(records|inputs|manifest)-g(?P<generation>[0-9]{4,})\.(parquet|json)")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
 
 
-def part_file(part: int, parts: int, key: str = "") -> str:
+def part_file(part: int, parts: int, generation: int = 0) -> str:
     """The file of a part of an encoded corpus, below the output directory.
 
     Args:
         part: its number.
         parts: how many there are.
-        key: 20 hexadecimal digits that name the input of a watch; empty in a batch job.
+        generation: from 1 where it was appended to others. Its number comes last, because what
+            reads datasets takes names that begin ``train-00000-of-00042`` and no others.
 
-    >>> part_file(3, 42)
-    'data/train-00003-of-00042.parquet'
+    >>> part_file(3, 42), part_file(0, 3, 1)
+    ('data/train-00003-of-00042.parquet', 'data/train-00000-of-00003-g0001.parquet')
     """
-    return f"{DATA}/{TRAIN}-{_numbers(part, parts, key)}.parquet"
+    return f"{DATA}/{TRAIN}-{_numbers(part, parts, generation)}.parquet"
 
 
-def dead_letters_file(part: int, parts: int, key: str = "") -> str:
+def dead_letters_file(part: int, parts: int, generation: int = 0) -> str:
     """The file of a split's bad records, below the output directory.
 
     >>> dead_letters_file(3, 42)
     'dead-letters/part-00003-of-00042.jsonl'
     """
-    return f"{DEAD_LETTERS}/part-{_numbers(part, parts, key)}.jsonl"
+    return f"{DEAD_LETTERS}/part-{_numbers(part, parts, generation)}.jsonl"
+
+
+def of_generation(name: str, generation: int) -> str:
+    """The name of a file of which each generation has its own.
+
+    >>> of_generation("records.parquet", 2)
+    'records-g0002.parquet'
+    """
+    stem, dot, suffix = name.partition(".")
+    return f"{stem}{generation_suffix(generation)}{dot}{suffix}"
+
+
+def is_series(file: str) -> bool:
+    """Whether a file below the output directory holds rows of a series of drift."""
+    return _SERIES.fullmatch(file) is not None
+
+
+def generation_of(name: str, default: int = 0) -> int:
+    """The generation in a name that `of_generation` gives after the first one."""
+    match = _OF_GENERATION.fullmatch(name)
+    return int(match["generation"]) if match else default
 
 
 def group_folder(field: str, value: str) -> str:
@@ -88,26 +117,29 @@ def group_folder(field: str, value: str) -> str:
     return f"{quote(field, safe='')}={quote(value, safe='')}"
 
 
-def _numbers(part: int, parts: int, key: str) -> str:
-    return f"{part:05d}-of-{parts:05d}" + (f"-{key}" if key else "")
+def _numbers(part: int, parts: int, generation: int) -> str:
+    return f"{part:05d}-of-{parts:05d}{generation_suffix(generation)}"
 
 
 @dataclass(frozen=True)
 class PartName:
-    """What the name of a part, or of dead letters, says: how many parts, and the key of a watch."""
+    """What the name of a part, or of dead letters, says: its numbers, as `part_file` takes them."""
 
+    part: int
     parts: int
-    key: str
+    generation: int
 
 
 def parse_part(file: str) -> PartName | None:
     """What the name of a file below the output directory says; None if no job gives such a name.
 
     >>> parse_part("data/train-00003-of-00042.parquet")
-    PartName(parts=42, key='')
+    PartName(part=3, parts=42, generation=0)
     """
     match = _DATA_FILE.fullmatch(file) or _DEAD_FILE.fullmatch(file)
-    return PartName(int(match["parts"]), match["key"] or "") if match else None
+    if match is None:
+        return None
+    return PartName(int(match["part"]), int(match["parts"]), int(match["generation"] or 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +153,8 @@ class Plan:
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
         run: the id of one run of the job, which all its steps know; empty where only one process
             plans.
+        base: of a job that appends, the folder below which its files are named; else None.
+        generation: of a job that appends; 0 where it begins the directory.
         then: what the same command makes next in folders of the directory of a tokenizer: an
             encoded corpus, or an export after that. It makes no other job of this one.
     """
@@ -130,6 +164,8 @@ class Plan:
     settings: Mapping[str, Any]
     inputs: Mapping[str, Any] = field(default_factory=dict)
     run: str = ""
+    base: str | None = None
+    generation: int = 0
     then: Kind | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -143,6 +179,7 @@ class Plan:
             "inputs": dict(self.inputs),
             "settings": dict(self.settings),
             **({RUN: self.run} if self.run else {}),
+            **({} if self.base is None else {BASE: self.base, GENERATION: self.generation}),
             **then,
         }
 
@@ -154,9 +191,9 @@ class Plan:
             for key in ("program", "version", "kind")
             if other.get(key) != mine[key]
         ]
-        for group in ("settings", "inputs"):
+        for group in ("settings", "inputs") if self.base is None else ("settings",):
             found += _differences(other.get(group), mine[group], f"{group} ")
-        if not found and other.get("parts") != mine["parts"]:
+        if not found and self.base is None and other.get("parts") != mine["parts"]:
             found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
         return found
 
@@ -208,7 +245,7 @@ def read_manifest_object(path: str) -> dict[str, Any]:
     if not is_intact(value):
         raise InputError(
             f"{path}: checksum mismatch: the file is corrupt or was edited: make it again by "
-            "running its job with `resume` (a watch with `overwrite`)"
+            "running its job with `resume`"
         )
     return value
 

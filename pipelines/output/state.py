@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bpe.formats import USUAL_NAMES
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output.entries import COUNTS_KIND, WATCH
 from pipelines.output.names import (
+    APPENDED_KIND,
     COUNTS,
     DATA,
     DEAD_LETTERS,
@@ -43,7 +43,6 @@ _FOLDERS: dict[str, Kind] = {
     EXPORTED: "export",
 }
 _RESUME = "(an interrupted one can be finished with `resume`)"
-_REPEAT = "(a watch goes on when its command is repeated)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,24 +134,23 @@ def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str
     path = join(root, MANIFEST)
     if not storage.exists(path):
         if planned in ("counts", "encoded", "export"):
-            return planned, _unfinished(name, watched=_watches(plan))
+            return planned, _unfinished(name)
         return _tokenizer_state(root, name, planned)
     try:
         manifest = read_manifest_object(path)
     except InputError as error:
         return planned, str(error)
-    kind, watched = _kind_of(manifest)
+    kind = _kind_of(manifest)
     if kind is None and not _parts(root):
         kind, problem = _tokenizer_state(root, name, planned)
         if kind == "tokenizer":  # whose manifest it is, is not ours to know
             return kind, problem
     if kind is None:
         return planned, f"{path}: not a manifest of counts, of an encoded corpus or of an export"
-    if planned is not None and (planned, _watches(plan)) != (kind, watched):
-        begun = f"{planned}{' by a watch' if _watches(plan) else ''}"
+    if planned not in (None, kind):
         return planned, (
-            f"{path} is of {kind}{' by a watch' if watched else ''}, and {join(root, PLAN)} says "
-            f"that {begun} were begun here: it is the manifest of another directory: remove it"
+            f"{path} is of {kind}, and {join(root, PLAN)} says that {planned} were begun here: it "
+            "is the manifest of another directory: remove it"
         )
     return kind, None
 
@@ -199,9 +197,8 @@ def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
     return tuple(found)
 
 
-def _unfinished(name: str, *, watched: bool = False) -> str:
-    help_ = _REPEAT if watched else _RESUME
-    return f"{name}: no {MANIFEST}: no finished job left its output here {help_}"
+def _unfinished(name: str) -> str:
+    return f"{name}: no {MANIFEST}: no finished job left its output here {_RESUME}"
 
 
 def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
@@ -226,19 +223,12 @@ def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
     return f"{name} holds {wanted[kind]}: name a directory of {named}"
 
 
-def _kind_of(manifest: dict[str, Any]) -> tuple[Kind | None, bool]:
-    """What a manifest is of, and whether files are taken as they arrive."""
+def _kind_of(manifest: dict[str, Any]) -> Kind | None:
+    """What a manifest is of."""
     kind = manifest.get("kind")
-    if kind in ("counts", COUNTS_KIND, GROUPED_KIND):
-        return "counts", kind == COUNTS_KIND
-    if kind == "export":
-        return "export", False
-    return ("encoded", WATCH in manifest) if kind == "encoded" else (None, False)
-
-
-def _watches(plan: dict[str, Any]) -> bool:
-    settings = plan.get("settings")
-    return isinstance(settings, dict) and WATCH in settings
+    if kind in ("counts", APPENDED_KIND, GROUPED_KIND):
+        return "counts"
+    return kind if kind in ("encoded", "export") else None
 
 
 def _parts(root: str) -> bool:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bpe.files import CHECKSUM
-from pipelines.output.entries import WATCH
 from pipelines.output.timings import read_timing
 from pipelines.report.bad_records import MOST_READ, read_reasons
 from pipelines.report.page import Section, section
@@ -32,9 +31,9 @@ def dead_letters(material: Material) -> Section | None:
 def throughput(material: Material) -> Section | None:
     """How fast each step was."""
     counts, encoded = material.counts, material.encoded
-    watched = [
-        *(["count"] if counts and counts.is_watched else []),
-        *(["encode"] if encoded and encoded.manifest.watched else []),
+    appended = [
+        *(["count"] if counts and counts.is_appended else []),
+        *(["encode"] if encoded and encoded.manifest.generation else []),
     ]
     places = {
         "count": counts and counts.directory,
@@ -48,8 +47,8 @@ def throughput(material: Material) -> Section | None:
         "throughput",
         "Throughput",
         timings=[one for one in timings.values() if one is not None],
-        unknown=[one for one in timings if timings[one] is None and one not in watched],
-        watched=watched,
+        unknown=[one for one in timings if timings[one] is None and one not in appended],
+        appended=appended,
     )
 
 
@@ -61,27 +60,25 @@ def counts_manifest(material: Material) -> Section | None:
     if counts.are_many:
         del value[CHECKSUM]  # no file holds all of it
         value["totals"]["distinct_pretokens"] = counts.facts.distinct
-    return _manifest("counts", "the counts", value, watched=counts.is_watched)
+    return _manifest("counts", "the counts", value, appended=counts.is_appended)
 
 
 def corpus_manifest(material: Material) -> Section | None:
     """What the manifest of the encoded corpus says."""
     if (encoded := material.encoded) is None:
         return None
-    watched = encoded.manifest.watched
-    return _manifest("corpus", "the encoded corpus", encoded.manifest_json, watched=watched)
+    appended = encoded.manifest.generation > 0
+    return _manifest("corpus", "the encoded corpus", encoded.manifest_json, appended=appended)
 
 
 def export_manifest(material: Material) -> Section | None:
     """What the manifest of the export says."""
     if material.export is None:
         return None
-    return _manifest("export", "the export", material.export.to_json(), watched=False)
+    return _manifest("export", "the export", material.export.to_json(), appended=False)
 
 
-def _manifest(key: str, of: str, value: Mapping[str, Any], *, watched: bool) -> Section:
-    if isinstance(watch := value.get(WATCH), dict):
-        value = {**value, WATCH: watch["inputs"]}
+def _manifest(key: str, of: str, value: Mapping[str, Any], *, appended: bool) -> Section:
     lists = {
         name: items
         for name, items in value.items()
@@ -91,7 +88,7 @@ def _manifest(key: str, of: str, value: Mapping[str, Any], *, watched: bool) -> 
         "manifest",
         f"Manifest of {of}",
         key=f"manifest-{key}",
-        watched=watched,
+        appended=appended,
         simple=_flat({name: one for name, one in value.items() if name not in lists}),
         lists=[(name, len(items), *_table(items[:_LISTED])) for name, items in lists.items()],
     )

@@ -9,15 +9,14 @@ from bpe.errors import BpeError
 from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import (
-    group_directories,
-    load_watched_counts,
+    load_several_counts,
     read_counts_manifest,
+    read_counts_sets,
 )
-from pipelines.encode.manifest import encoded_of, read_encoded_json, watched_files
+from pipelines.encode.manifest import encoded_of, read_encoded_json
 from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
-from pipelines.output.entries import is_watched_counts, read_steadily
 from pipelines.output.names import TOKENIZER
 from pipelines.report.counted_facts import counted_facts, read_counted_facts
 from pipelines.report.encoded_facts import read_encoded_facts, read_sample_rows
@@ -43,7 +42,7 @@ class Counts:
     directory: str
     manifest: CountsManifest
     facts: CountedFacts
-    is_watched: bool
+    is_appended: bool
     are_many: bool
 
 
@@ -125,10 +124,10 @@ def _training(path: str) -> Training:
 
 def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> Counts:
     with progress.stage("counts", None, unit="parts") as stage:
-        is_watched = is_watched_counts(directory)
-        are_many = is_watched or bool(group_directories(directory))
+        sets = read_counts_sets(directory)
+        is_appended, are_many = sets[0].appended, len(sets) > 1 or sets[0].group_by is not None
         if are_many:
-            manifest, counts = load_watched_counts(directory)
+            manifest, counts = load_several_counts(directory)
             facts = counted_facts(counts)
         else:
             manifest = read_counts_manifest(directory)
@@ -143,7 +142,7 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
         directory=directory,
         manifest=manifest,
         facts=facts,
-        is_watched=is_watched,
+        is_appended=is_appended,
         are_many=are_many,
     )
 
@@ -151,17 +150,14 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
 def _encoded(
     directory: str, tokenizer: Tokenizer, sample_parts: int | None, progress: Progress
 ) -> Encoded:
-    def state() -> tuple[dict[str, Any], EncodedManifest]:
-        value = read_encoded_json(directory)
-        return value, encoded_of(value, directory)
-
-    def read(state: tuple[dict[str, Any], EncodedManifest]) -> Encoded:
-        value, manifest = state
-        if tokenizer.sha256 != manifest.tokenizer.sha256:
-            raise InputError(
-                f"{directory} was encoded with another tokenizer than that of the report: report "
-                "on it alone, or encode again"
-            )
+    value = read_encoded_json(directory)
+    manifest = encoded_of(value, directory)
+    if tokenizer.sha256 != manifest.tokenizer.sha256:
+        raise InputError(
+            f"{directory} was encoded with another tokenizer than that of the report: report "
+            "on it alone, or encode again"
+        )
+    with progress.stage("token ids", None, unit="parts") as stage:
         return Encoded(
             directory=directory,
             manifest=manifest,
@@ -171,6 +167,3 @@ def _encoded(
             ),
             samples=read_sample_rows(directory, manifest, sample_parts=sample_parts),
         )
-
-    with progress.stage("token ids", None, unit="parts") as stage:
-        return read_steadily(state, lambda state: watched_files(state[1]), read)

@@ -139,8 +139,8 @@ _SCHEMA = pa.schema(
 )
 
 
-def write_records(directory: str, records: Sequence[Record]) -> Written:
-    """Write ``records.parquet``: a row a record, files and totals as JSON.
+def write_records(directory: str, records: Sequence[Record], file: str = RECORDS_FILE) -> Written:
+    """Write ``records.parquet``, or another file: a row a record, files and totals as JSON.
 
     Raises:
         OutputError: it cannot be written.
@@ -154,29 +154,32 @@ def write_records(directory: str, records: Sequence[Record]) -> Written:
         }
         for record in records
     ]
-    with replacing(join(directory, RECORDS_FILE)) as sink:
+    with replacing(join(directory, file)) as sink:
         table = pa.Table.from_pylist(rows, _SCHEMA)
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     return sink.written()
 
 
-def read_records(directory: str, sha256: str | None) -> list[Record]:
+def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -> list[Record]:
     """The records in ``records.parquet``; arguments and errors of `iterate_records`."""
-    return list(iterate_records(directory, sha256))
+    return list(iterate_records(directory, sha256, file))
 
 
-def iterate_records(directory: str, sha256: str | None) -> Iterator[Record]:
+def iterate_records(
+    directory: str, sha256: str | None, file: str = RECORDS_FILE
+) -> Iterator[Record]:
     """The records in ``records.parquet``, some at a time.
 
     Args:
         directory: that holds it.
         sha256: that the manifest states of it; None where there is no manifest: the checksums of
             its pages are compared alone.
+        file: that holds them.
 
     Raises:
         InputError: it cannot be read, or is another file.
     """
-    path = join(directory, RECORDS_FILE)
+    path = join(directory, file)
     data = storage.read(path)
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise InputError(
@@ -184,8 +187,8 @@ def iterate_records(directory: str, sha256: str | None) -> Iterator[Record]:
             "make it again with `resume`"
         )
     try:
-        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        for batch in batches_of(file, _AT_ONCE):
+        records = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        for batch in batches_of(records, _AT_ONCE):
             for row in batch.to_pylist():
                 named = {"files": json.loads(row["files"]), "totals": json.loads(row["totals"])}
                 yield decode(Record, {**row, **named})

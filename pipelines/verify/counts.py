@@ -7,6 +7,7 @@ Given the inputs, they are counted again, and each shard is compared with what i
 from __future__ import annotations
 
 import functools
+import json
 import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,9 +22,9 @@ from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import shifted
 from bpe.counts.pruning import Losses, Pruned, prune
 from pipelines import storage
+from pipelines.append import base_of
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import find_inputs
-from pipelines.corpus.places import watched_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import plan_splits
 from pipelines.count.check_parts import (
@@ -40,7 +41,7 @@ from pipelines.count.check_parts import (
 from pipelines.count.steps import CountJob, counted_inputs, merged
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import Finding, raise_first
-from pipelines.output.names import fingerprint
+from pipelines.output.names import BASE, fingerprint, read_plan
 from pipelines.progress import SlotWriter
 
 if TYPE_CHECKING:
@@ -89,7 +90,6 @@ class StatedCounts:
         splits: of the inputs, where they are counted again.
         sets: what the parts of each set add up to.
         totals: of all sets.
-        failed: files of a watch that cannot be read, each of which is a bad record.
         pruned: what was dropped.
         cuts: what each set says of the runs that were cut, where it has any.
     """
@@ -100,7 +100,6 @@ class StatedCounts:
     splits: int
     sets: tuple[SetTotals, ...]
     totals: Totals
-    failed: int
     pruned: Pruned | None
     cuts: tuple[CutRuns, ...]
 
@@ -124,7 +123,7 @@ class VerifyingCounts:
 
     Attributes:
         job: for the workers.
-        manifest: its fingerprint; empty where files are still counted as they arrive.
+        manifest: the fingerprint of the manifests of all sets.
         parts: files to check, dead letters after the parts.
         splits: to count again.
         files: that they are of.
@@ -187,8 +186,6 @@ def plan_counts(
     check_tokenizers(root, sets)
     first, parts, letters = sets[0].manifest, stored_parts(sets), stored_letters(root, sets)
     totals = sum((one.manifest.totals for one in sets), Totals())
-    taken = [file for one in sets for file in one.taken or ()]
-    failed = {file.name for file in taken if file.failed is not None}
     files: tuple[InputFile, ...] = ()
     if inputs:
         if pruned_groups(sets):
@@ -196,10 +193,10 @@ def plan_counts(
                 f"{root}: rare pre-tokens of each group were dropped, so the sum of all groups is "
                 "not what its input gives: verify without `input`"
             )
-        files = watched_inputs(root, inputs, failed) if taken else find_inputs(inputs).files
+        files = _files(root, sets, inputs)
         _check_inputs(root, sets, files)
     splits = tuple(plan_splits(files, inputs.split_size)) if inputs else ()
-    pruned = first.prune  # those of a watch have none
+    pruned = first.prune  # counts that were appended to have none
     job = VerifyCountsJob(
         count=CountJob(
             directory=root,
@@ -220,7 +217,7 @@ def plan_counts(
     )
     return VerifyingCounts(
         job=job,
-        manifest="" if taken else fingerprint(first.to_json()),
+        manifest=fingerprint([json.loads(one.manifest.to_json()) for one in sets]),
         parts=(*parts, *letters),
         splits=splits,
         files=files,
@@ -231,11 +228,21 @@ def plan_counts(
             splits=len(splits),
             sets=stored_totals(sets),
             totals=totals,
-            failed=len(failed),
             pruned=pruned,
             cuts=tuple(one.manifest.cut for one in sets if one.manifest.cut is not None),
         ),
     )
+
+
+def _files(
+    directory: str, sets: Sequence[CountsSet], inputs: InputSettings
+) -> tuple[InputFile, ...]:
+    """The files that the sets must be of, as the jobs called them."""
+    if BASE not in read_plan(directory):
+        return find_inputs(inputs).files
+    aside = {aside.name for one in sets for aside in one.set_aside}
+    found = find_inputs(inputs, below=base_of(directory)).files
+    return tuple(file for file in found if file.name not in aside)
 
 
 def pruned_groups(sets: Sequence[CountsSet]) -> bool:
@@ -377,7 +384,7 @@ def conclude_counts(
     again = sum(splits, Totals())
     for name, before, now in (
         ("documents", stated.totals.documents, again.documents),
-        ("bad records", stated.totals.failures - stated.failed, again.failures),
+        ("bad records", stated.totals.failures, again.failures),
     ):
         if before != now:
             raise VerificationError(

@@ -7,7 +7,6 @@ check goes beside it: ids must decode to the text.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,8 +17,8 @@ import pyarrow.compute as pc
 from bpe._inputs_file import beside
 from bpe.errors import BpeError
 from pipelines import storage
+from pipelines.append import base_of
 from pipelines.corpus.inputs import find_inputs
-from pipelines.corpus.places import watched_inputs
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Totals
@@ -29,7 +28,15 @@ from pipelines.encode.steps import EncodeJob, make, unknown_id
 from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
 from pipelines.output.check_files import Finding, check_file, check_names, checked_file, raise_first
-from pipelines.output.names import RECORDS_FILE, TOKENIZER, fingerprint, parse_part, part_file
+from pipelines.output.names import (
+    BASE,
+    RECORDS_FILE,
+    TOKENIZER,
+    fingerprint,
+    parse_part,
+    part_file,
+    read_plan,
+)
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
 
@@ -115,7 +122,7 @@ class VerifyingEncoded:
 
     Attributes:
         job: for the workers.
-        manifest: its fingerprint; empty where files are still encoded as they arrive.
+        manifest: its fingerprint.
         parts: to check.
         stated: what they are to add up to.
         tokenizer: of the corpus.
@@ -153,7 +160,7 @@ def plan_encoded(
         | {letters.file for letters in manifest.dead_letters}
         | beside(manifest.inputs)
         | {RECORDS_FILE},
-        watched=manifest.watched,
+        appended=manifest.generation > 0,
     )
     path = join(root, TOKENIZER)
     if not storage.exists(path):
@@ -189,11 +196,11 @@ def plan_encoded(
             zip(manifest.parts, _splits(manifest, files), strict=True)
         )
     )
-    for letters in dead.values():  # of an input of a watch without a part
-        check_file(join(root, letters.file), letters.bytes, letters.sha256)
+    for letters in dead.values():
+        raise VerificationError(f"the manifest names {letters.file}, which is of no part")
     return VerifyingEncoded(
         job=VerifyEncodedJob(encode=job, compare=inputs is not None),
-        manifest="" if manifest.watched else fingerprint(manifest.to_json()),
+        manifest=fingerprint(manifest.to_json()),
         parts=parts,
         stated=StatedParts(
             directory=root,
@@ -209,9 +216,11 @@ def _files(
     directory: str, manifest: EncodedManifest, inputs: InputSettings
 ) -> tuple[InputFile, ...]:
     """The files that the manifest must be of, as the job called them."""
-    if manifest.failed is None:
+    if BASE not in read_plan(directory):
         return find_inputs(inputs).files
-    return watched_inputs(directory, inputs, manifest.failed)
+    aside = {one.name for one in manifest.set_aside}
+    found = find_inputs(inputs, below=base_of(directory)).files
+    return tuple(file for file in found if file.name not in aside)
 
 
 def _numbers(manifest: EncodedManifest) -> dict[str, int]:
@@ -530,8 +539,7 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
     """The splits of the parts, over ``files``, which may lie elsewhere by now."""
     index = -1
     splits = []
-    seen: Counter[str] = Counter()
-    for number, part in enumerate(manifest.parts):
+    for part in manifest.parts:
         pieces = []
         for piece in part.inputs:
             index += piece.start == 0  # another file begins; not by name, two may look the same
@@ -545,7 +553,7 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
                 FileRange(
                     path=files[index].path if files is not None else "",
                     name=piece.name,
-                    file_index=0 if manifest.watched else index,
+                    file_index=index,
                     format=source.format,  # type: ignore[arg-type]  # what the manifest says
                     compression=source.compression,  # type: ignore[arg-type]
                     start=piece.start,
@@ -559,13 +567,12 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
             raise VerificationError(f"the manifest names a part {part.file!r}")
         splits.append(
             Split(
-                part=seen[name.key] if manifest.watched else number,
+                part=name.part,
                 parts=name.parts,
                 pieces=tuple(pieces),
-                key=name.key,
+                generation=name.generation,
             )
         )
-        seen[name.key] += 1
         if splits[-1].source != part.source:
             raise VerificationError(
                 f"the manifest says that {part.file} is of the source {part.source!r}, and its "

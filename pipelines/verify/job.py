@@ -18,12 +18,11 @@ from pipelines.corpus.splits import Split
 from pipelines.count.check_parts import stored_sets
 from pipelines.count.job import MergeRuns, count_splits, empty_runs
 from pipelines.elements import OncePerProcess, Step, pack, unpack
-from pipelines.encode.manifest import read_encoded, read_kind, watched_files
+from pipelines.encode.manifest import read_encoded, read_kind
 from pipelines.encode.steps import tokenizer_of
 from pipelines.errors import JobError, VerificationError
 from pipelines.failures import Failures, job_errors
 from pipelines.metrics import counter
-from pipelines.output.entries import read_steadily
 from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete, complete_outputs
 from pipelines.planned import anywhere
@@ -56,9 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.count.directory import CountsSet
     from pipelines.count.steps import CountJob
-    from pipelines.encode.manifest import EncodedManifest
     from pipelines.output.state import Output
     from pipelines.progress import Progress
     from pipelines.settings import InputSettings
@@ -287,32 +284,22 @@ def verify(
 def _verify_encoded(
     directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
 ) -> tuple[VerifyingEncoded, Mapping[str, int]]:
-    def verified(manifest: EncodedManifest) -> tuple[VerifyingEncoded, Mapping[str, int]]:
-        planned = plan_encoded(directory, manifest, inputs=inputs)
-        if not planned.parts:  # a watch has taken nothing yet
-            return planned, conclude_encoded([planned.stated])
-        splits = [part.split for part in planned.parts]
-        reads = [piece.path for one in splits for piece in one.pieces] if inputs else []
-        size = sum(part.size(compare=inputs is not None) for part in planned.parts)
-        return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
-
-    return read_steadily(lambda: read_encoded(directory), watched_files, verified)
+    planned = plan_encoded(directory, read_encoded(directory), inputs=inputs)
+    splits = [part.split for part in planned.parts]
+    reads = [piece.path for one in splits for piece in one.pieces] if inputs else []
+    size = sum(part.size(compare=inputs is not None) for part in planned.parts)
+    return planned, _run(planned, inputs, execution, progress, reads=reads, size=size)
 
 
 def _verify_counts(
     directory: str, inputs: InputSettings | None, execution: Execution, progress: Progress
 ) -> tuple[str, Mapping[str, int]]:
-    def verified(sets: list[CountsSet]) -> tuple[str, Mapping[str, int]]:
-        planned = plan_counts(directory, sets, inputs=inputs)
-        reads = [file.path for file in planned.files]
-        sizes = (file.size for file in planned.files)
-        size = sum(sizes) if inputs else sum(stored.size for stored in planned.parts)
-        numbers = _run(planned, inputs, execution, progress, reads=reads, size=size)
-        return planned.job.count.unit, numbers
-
-    return read_steadily(
-        lambda: stored_sets(directory), lambda sets: [one.path for one in sets], verified
-    )
+    planned = plan_counts(directory, stored_sets(directory), inputs=inputs)
+    reads = [file.path for file in planned.files]
+    sizes = (file.size for file in planned.files)
+    size = sum(sizes) if inputs else sum(stored.size for stored in planned.parts)
+    numbers = _run(planned, inputs, execution, progress, reads=reads, size=size)
+    return planned.job.count.unit, numbers
 
 
 def _run(

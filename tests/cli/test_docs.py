@@ -36,7 +36,7 @@ RUN = [page for page in PAGES if page.name not in NOT_RUN]
 # The slowest; what they speak of has tests of its own.
 SLOW = {
     *("coming-from.md", "compare.md", "counts.md", "files.md", "metrics.md", "models.md"),
-    *("pretraining.md", "report.md", "rows.md", "superwords.md", "systems.md", "watching.md"),
+    *("pretraining.md", "report.md", "rows.md", "superwords.md", "systems.md", "appending.md"),
 }
 
 

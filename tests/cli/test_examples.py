@@ -115,6 +115,4 @@ def test_an_example_runs(
     words = shlex.split(re.split(r" [|>]+ ", example)[0])
     if "--output" in words:  # what another example made
         shutil.rmtree(words[words.index("--output") + 1], ignore_errors=True)
-    if "--watch" in words:
-        words += AT_ONCE
     invoke(*words[1:])

@@ -52,13 +52,15 @@ def test_the_reference_config_names_every_option() -> None:
     assert sorted(named) == sorted(keys)
 
 
-def test_the_reference_config_tells_how_to_watch(tmp_path: Path) -> None:
+def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    section = re.split(r"^# --- (?=.*docs/watching)", text, flags=re.MULTILINE)[1].split("# ---")[0]
+    section = re.split(r"^# --- (?=.*docs/appending)", text, flags=re.MULTILINE)[1].split("# ---")[
+        0
+    ]
     lines = "".join(f"{line}\n" for line in re.findall(r"^# ([a-z_]+: .*)$", section, re.MULTILINE))
-    (tmp_path / "watch.yaml").write_text(lines)
+    (tmp_path / "append.yaml").write_text(lines)
     keys = option_keys(encode) | option_keys(count)
-    values = read_config(str(tmp_path / "watch.yaml"), keys)
+    values = read_config(str(tmp_path / "append.yaml"), keys)
     assert values.keys() == {
         *(param.name for param in encode.params),
         *(param.name for param in count.params),

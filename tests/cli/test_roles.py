@@ -70,12 +70,8 @@ def test_roles_from_training_to_rows(folder: Path) -> None:
     assert library.Tokenizer.load(folder / "ids").roles == library.Roles()
 
 
-def test_a_watch_and_a_transform_write_the_roles(folder: Path) -> None:
+def test_a_transform_writes_the_roles(folder: Path) -> None:
     bpe(*TRAIN, *ROLES, "--output", "model", cwd=folder)
-    (folder / "in").mkdir()
-    (folder / "in" / "corpus.jsonl").write_bytes((folder / "corpus.jsonl").read_bytes())
-    watch = ("encode", "--watch", "in/*", "--tokenizer", "model/tokenizer.json")
-    bpe(*watch, "--settle", "0", "--stop-idle", "0.1", "--output", "watched", cwd=folder)
     tokenizer = library.Tokenizer.load(folder / "model")
     with beam.Pipeline() as pipeline:
         _ = (
@@ -84,8 +80,7 @@ def test_a_watch_and_a_transform_write_the_roles(folder: Path) -> None:
             | EncodeDocuments(tokenizer=tokenizer)
             | WriteTokenIds(str(folder / "written"), tokenizer=tokenizer)
         )
-    for name in ("watched", "written"):
-        assert library.Tokenizer.load(folder / name).roles == tokenizer.roles
+    assert library.Tokenizer.load(folder / "written").roles == tokenizer.roles
 
 
 def test_a_job_with_roles(folder: Path) -> None:

@@ -208,8 +208,8 @@ def test_what_needs_pretokens_refuses_runs_by_name(work: Path, tmp_path: Path) -
         (("compare", "words.json", "same=words.json", "--counts", "runs"), "not of pre-tokens"),
         (
             (
-                *("encode", "--watch", "corpus/*.jsonl", "--tokenizer", "words.json"),
-                *("--output", tmp_path / "ids", "--baseline", "runs", "--stop-idle", "0"),
+                *("encode", "--append", "--input", "corpus/*", "--tokenizer", "words.json"),
+                *("--output", tmp_path / "ids", "--baseline", "runs"),
             ),
             "not of pre-tokens: give the counts that it was trained on",
         ),
@@ -276,21 +276,22 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
 
 
 def test_runs_of_files_that_arrive(work: Path, tmp_path: Path) -> None:
-    """A watch counts them file by file, and adds them up."""
-    watch = (
-        *(*COUNT, "--watch", "corpus/*", "--output", tmp_path / "runs"),
-        *("--interval", "0.1", "--settle", "0", "--stop-idle", "0.1", "--json"),
-    )
-    summary = json.loads(bpe(*watch, cwd=work).stdout)
+    append = (*COUNT, "--append", "--input", "in/*", "--output", tmp_path / "runs", "--json")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "words.json").write_bytes((work / "words.json").read_bytes())
+    for path in sorted((work / "corpus").iterdir()):
+        (tmp_path / "in" / path.name).write_bytes(path.read_bytes())
+        summary = json.loads(bpe(*append, cwd=tmp_path).stdout)
     assert (summary["unit"], summary["inputs"]) == ("run", 3)
-    assert summary["tokens"] == expected(work).totals.pretokens
-    assert "runs in" in bpe("verify", tmp_path / "runs", "--input", "corpus/*", cwd=work).stdout
+    assert summary["pretokens"] == expected(work).totals.pretokens
+    verify = ("verify", tmp_path / "runs", "--input", "in/*")
+    assert "runs in" in bpe(*verify, cwd=tmp_path).stdout
     (tmp_path / "runs" / "tokenizer.json").unlink()
-    assert json.loads(bpe(*watch, cwd=work).stdout)["new_inputs"] == 0
+    assert json.loads(bpe(*append, cwd=tmp_path).stdout)["new_inputs"] == 0
     assert (tmp_path / "runs" / "tokenizer.json").exists()
-    words_of(TEXTS, merges=40).save(tmp_path / "other.json")
-    other = bpe(*watch[:3], tmp_path / "other.json", *watch[4:], cwd=work, status=1)
-    assert "holds another watch (settings runs." in other.stderr
+    words_of(TEXTS, merges=40).save(tmp_path / "words.json")
+    other = bpe(*append, cwd=tmp_path, status=1)
+    assert "cannot append: it was begun as another job: settings runs." in other.stderr
 
 
 def test_a_transform_counts_runs(work: Path, tmp_path: Path) -> None:

@@ -107,9 +107,7 @@ def read(sources: Mapping[str, Path]) -> list[Document]:
 
 def part_names(directory: Path) -> list[str]:
     manifest = json.loads((directory / "manifest.json").read_bytes())
-    if "watch" in manifest:
-        return [part["file"] for part in manifest["parts"]]
-    records = pq.read_table(directory / "records.parquet")["totals"].to_pylist()
+    records = pq.read_table(directory / manifest["records"]["file"])["totals"].to_pylist()
     return [json.loads(record)["part"]["file"] for record in records]
 
 

@@ -160,7 +160,7 @@ def test_parts_added_afterwards_change_nothing(
     """An export that was stopped goes on with the parts that it began with."""
     model = ids("web") / "tokenizer.json"
     sources["late"] = tmp_path / "late"
-    watched(sources["late"], model, tmp_path / "landing", "first")
+    appended(sources["late"], model, tmp_path / "landing", "first")
     whole, output = tmp_path / "whole", tmp_path / "out"
     export(sources, whole, PLAIN)
     before = tree(whole)
@@ -169,7 +169,7 @@ def test_parts_added_afterwards_change_nothing(
     with pytest.raises(InputError, match=path.name):
         export(sources, output, PLAIN)
     away.rename(path)
-    watched(sources["late"], model, tmp_path / "landing", "second")
+    appended(sources["late"], model, tmp_path / "landing", "second")
     export(sources, output, PLAIN, resume=True)
     assert tree(output) == before
     again = export(sources, whole, PLAIN, resume=True)
@@ -179,11 +179,10 @@ def test_parts_added_afterwards_change_nothing(
     assert tree(tmp_path / "new") != before
 
 
-def watched(output: Path, model: Path, folder: Path, name: str) -> None:
-    """Add the ids of one file more, as a watch does."""
+def appended(output: Path, model: Path, folder: Path, name: str) -> None:
+    """Append the ids of one file."""
     write_jsonl(folder / f"{name}.jsonl", [f"{name} {sentence(i)}" for i in range(20)])
-    stop = ("--settle", "0", "--interval", "0.1", "--stop-idle", "0.5", "--resume", "-q")
-    bpe("encode", "--watch", folder, "--tokenizer", model, "--output", output, *stop)
+    bpe("encode", "--append", "--input", folder, "--tokenizer", model, "--output", output, "-q")
 
 
 STOPPED: dict[str, tuple[ExportFormat, Options]] = {

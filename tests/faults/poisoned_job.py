@@ -37,8 +37,10 @@ def struck(corpus: Poisoned) -> Iterator[None]:
     write = planned.write_splits  # type: ignore[attr-defined]
     left = [corpus.strike]
 
-    def write_and_strike(directory: str, run: str, splits: Sequence[Split]) -> None:
-        write(directory, run, splits)
+    def write_and_strike(
+        directory: str, run: str, splits: Sequence[Split], *, earlier: Any = None
+    ) -> None:
+        write(directory, run, splits, earlier=earlier)
         if left:
             left.pop()()
 

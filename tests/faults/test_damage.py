@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.errors import InputError, VerificationError
-from pipelines.settings import EncodeSettings, OutputSettings, PretokenSettings, WatchSettings
-from pipelines.watch.job import watch_count, watch_encode
+from pipelines.settings import (
+    AppendSettings,
+    EncodeSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
 from tests import jobs
 from tests.cli.process import bpe
 from tests.faults.running import outcome
@@ -136,24 +141,32 @@ def test_nothing_is_made_of_a_damaged_part(
     assert not (out / "report.html").exists()
 
 
-def watched(small: Undisturbed, out: Path) -> None:
-    """Encode and count the corpus as it arrives, into folders of ``out``."""
-    inputs = replace(small.inputs, patterns=(f"{small.corpus}/*.jsonl",))
-    once = WatchSettings(interval=0.1, settle=0, stop_idle=0.1)
-    watch_encode(
+def appended(small: Undisturbed, out: Path) -> None:
+    """Encode and count the corpus, and append a file to both, in folders of ``out``."""
+    shutil.copytree(small.corpus, out / "in")
+    inputs = replace(small.inputs, patterns=(f"{out}/in/*.jsonl",))
+    for name in ("", "new.jsonl"):
+        if name:
+            (out / "in" / name).write_text('{"text": "one more"}\n')
+        append(small, out, inputs)
+
+
+def append(small: Undisturbed, out: Path, inputs: InputSettings) -> None:
+    """Take what is there."""
+    jobs.encode(
         inputs=inputs,
         tokenizer=str(small.folder / "t.json"),
         output=OutputSettings(directory=str(out / "ids")),
         execution=ONE,
         encoding=EncodeSettings(),
-        watch=once,
+        appending=AppendSettings(append=True),
     )
-    watch_count(
+    jobs.count(
         inputs=inputs,
         pretokens=PretokenSettings(),
         output=OutputSettings(directory=str(out / "counts")),
         execution=ONE,
-        watch=once,
+        appending=AppendSettings(append=True),
     )
 
 
@@ -166,12 +179,11 @@ def digits(path: Path) -> list[int]:
 def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path: Path) -> None:
     shutil.copytree(small.folder / "ids", tmp_path / "ids")
     shutil.copytree(small.folder / "model" / "counts", tmp_path / "counts")
-    watched(small, tmp_path / "watched")
-    manifests = sorted(tmp_path.rglob("manifest.json"))
-    entries = sorted(tmp_path.rglob("log/*.json"))
-    assert (len(manifests), len(entries)) == (4, 1)  # that of the input that was counted
-    for path in (*manifests, *entries):
-        out = path.parent if path in manifests else path.parent.parent
+    appended(small, tmp_path / "appended")
+    manifests = sorted(tmp_path.rglob("manifest*.json"))
+    assert len(manifests) == 6  # two of counts, of the jobs that made them
+    for path in manifests:
+        out = path.parent
         data = bytearray(path.read_bytes())
         places = digits(path)
         assert len(places) > 1

@@ -230,14 +230,3 @@ def test_what_a_tokenizer_lies_beside_does_not_matter(small: Undisturbed, tmp_pa
     (tmp_path / "counts" / "notes.txt").write_text("mine")
     assert "verified" in bpe("verify", tmp_path).stdout
     bpe("show", tmp_path, "word")
-
-
-def test_a_watch_is_read_by_its_log(small: Undisturbed, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    where = ("--watch", f"{small.corpus}/*", "--output", out, "--stop-after", "0", "-q")
-    how = ("--settle", "0", "--tokenizer", small.folder / "t.json")
-    bpe("encode", *where, *how)
-    bpe("verify", out, "-q")
-    (out / "manifest.json").unlink()
-    for command in ("verify", "decode", "report"):
-        refused("a watch goes on when its command is repeated", command, out)

@@ -18,7 +18,6 @@ from pipelines.count.job import count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings, OutputSettings, PretokenSettings
 from pipelines.verify.job import verify
-from pipelines.watch.job import watch_count
 from tests.pipelines.corpora import FOUR, ONE, TWO, sentence, tree
 
 if TYPE_CHECKING:
@@ -252,11 +251,3 @@ def test_what_does_not_go_with_groups_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("some text")
     with pytest.raises(ConfigError, match=r"a\.txt is read as text, which has no fields"):
         grouped(tmp_path / "a.txt", tmp_path / "text")
-    with pytest.raises(ConfigError, match="does not work with a watch"):
-        watch_count(
-            inputs=InputSettings(patterns=(f"{source}/*.jsonl",)),
-            pretokens=PretokenSettings(),
-            output=OutputSettings(directory=str(tmp_path / "watched")),
-            execution=ONE,
-            settings=CountSettings(group_by="lang"),
-        )

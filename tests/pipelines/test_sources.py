@@ -146,13 +146,3 @@ def test_the_command_line_and_files_name_sources(folder: Path, model: Path, tmp_
     (tmp_path / "job.yaml").write_text("\n".join(config))
     bpe(*("encode", "--config", "job.yaml", "--tokenizer", model, "--output", "ids"), cwd=tmp_path)
     assert pq.read_table(tmp_path / "ids" / "data")["id"][0].as_py() == "u00"
-
-
-def test_a_watch_has_no_sources(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    said = bpe(
-        *("encode", "--watch", "a=b", "--tokenizer", model, "--output", "ids", "--stop-idle", "1"),
-        cwd=tmp_path,
-        status=2,
-    )
-    assert "inputs that are watched have no names: for a path, write ./a=b" in said.stderr

@@ -452,7 +452,7 @@ def test_counting_again_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [False, True])
 def test_sets_with_other_numbers_of_shards_are_compared(tmp_path: Path, order: bool) -> None:
-    """A watch counts small files into one shard, and adds sets up into more."""
+    """As a library that saves counts may leave them."""
     texts, runs = ["low lower low", "low new newer"], dict[int, list[bytes]]()
     settings: dict[str, Any] = {"pretokenizer": "words", "track_order": order}
     place = 0

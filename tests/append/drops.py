@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import zstandard
 from typing_extensions import Self
 
-from pipelines.output.entries import read_folded, read_log, standing
+from pipelines.count.directory import read_counts_manifest
+from pipelines.encode.manifest import read_encoded, read_kind
 from tests.cli.process import BPE, environment
 from tests.pipelines.corpora import sentence
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 WAIT = 600.0  # seconds for what takes a moment on a quiet machine
 SETTLE = 1.0  # seconds
-FAST = ("--interval", "0.3", "--settle", str(SETTLE))
+FAST = ("--watch", "0.3", "--settle", str(SETTLE))
 MANY = ("--max-failures", "1000")
 
 
@@ -247,7 +248,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | Non
 
 
 def taken(output: Path) -> int:
-    """How many inputs a watched directory tells of."""
+    """How many inputs the manifest of a directory names."""
     return len(taken_names(output))
 
 
@@ -255,5 +256,6 @@ def taken_names(output: Path) -> list[str]:
     """What they are called."""
     if not (output / "manifest.json").exists():
         return []
-    log = read_log(str(output))
-    return list(standing(read_folded(str(output)).taken, log).taken)
+    counts = read_kind(str(output))[0] == "counts"
+    manifest = read_counts_manifest(str(output)) if counts else read_encoded(str(output))
+    return [one.name for one in manifest.inputs]

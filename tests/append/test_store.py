@@ -1,29 +1,27 @@
-"""A watch on an S3 server of this machine: its input, its output, or both."""
+"""Appending on an S3 server of this machine: the input, the output, or both."""
 
 from __future__ import annotations
 
 import json
 import signal
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pipelines.settings import (
+    AppendSettings,
     EncodeSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
     TrainSettings,
-    WatchSettings,
 )
-from pipelines.watch.job import watch_count, watch_encode
 from tests import jobs
+from tests.append.drops import make_drops, running, wait_for
 from tests.cli.process import bpe
 from tests.faults import test_object_store
 from tests.faults.store import BUCKET, Store
 from tests.pipelines.corpora import sentence, small_tokenizer
-from tests.watch.drops import make_drops, running, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 # Beam makes a client of the store for each request, which takes a tenth of a second.
 pytestmark = pytest.mark.long
 store = test_object_store.store
-SOON = WatchSettings(interval=0.2, settle=0.0, stop_idle=0.6)
+APPEND = AppendSettings(append=True)
 
 
 def put(store: Store, prefix: str, name: str, documents: int) -> None:
@@ -52,31 +50,30 @@ def test_encoding(store: Store, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
     inputs = InputSettings(patterns=(f"{at}/in/*.jsonl",))
 
-    def watch() -> tuple[int, int]:
-        summary = watch_encode(
+    def append() -> tuple[int, int]:
+        summary = jobs.encode(
             inputs=inputs,
             tokenizer=str(tmp_path / "t.json"),
             output=OutputSettings(directory=f"{at}/out"),
             execution=store.execution(),
             encoding=EncodeSettings(),
-            watch=SOON,
+            appending=APPEND,
         )
         return summary.inputs, summary.new_inputs
 
     put(store, "encoded", "a", 3)
     put(store, "encoded", "odd [1]", 2)
-    assert watch() == (2, 2)
+    assert append() == (2, 2)
     put(store, "encoded", "a", 4)  # in place of what it was
     put(store, "encoded", "b", 1)
-    assert watch() == (3, 2)
-    assert watch() == (3, 0)
+    assert append() == (3, 3)  # "odd [1]" shares its unit of work
+    assert append() == (3, 0)
     verified = jobs.verify(directory=f"{at}/out", inputs=inputs, execution=store.execution())
     assert verified.documents == 7
     ids = ["a0", "a1", "a2", "a3", "b0", "odd [1]0", "odd [1]1"]
     assert decoded(f"{at}/out", store, tmp_path / "decoded") == ids
     names = store.tree("encoded/out/")
-    assert sum(name.startswith("data/train-") for name in names) == 3
-    assert not [name for name in names if name.startswith("log/")]
+    assert sum(name.startswith("data/train-") for name in names) == 2  # one is superseded
 
 
 def test_counting(store: Store, tmp_path: Path) -> None:
@@ -85,12 +82,12 @@ def test_counting(store: Store, tmp_path: Path) -> None:
     for first in (0, 12):
         for number in range(first, first + 12):
             put(store, "counted", f"{number:02}", number % 3)
-        summary = watch_count(
+        summary = jobs.count(
             inputs=inputs,
             pretokens=PretokenSettings(),
             output=OutputSettings(directory=f"{at}/out"),
             execution=store.execution(),
-            watch=SOON,
+            appending=APPEND,
         )
         assert (summary.inputs, summary.new_inputs) == (first + 12, 12)
     jobs.verify(directory=f"{at}/out", inputs=inputs, execution=store.execution())
@@ -106,7 +103,7 @@ def test_counting(store: Store, tmp_path: Path) -> None:
             execution=store.execution(),
         ).sha256
         for name, counts in (
-            ("watched", (jobs.CountsInput(directory=f"{at}/out"),)),
+            ("appended", (jobs.CountsInput(directory=f"{at}/out"),)),
             ("batch", ()),
         )
     ]
@@ -115,14 +112,13 @@ def test_counting(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["encode", "count"])
-def test_a_watch_that_is_killed_and_started_again(store: Store, tmp_path: Path, what: str) -> None:
+def test_a_loop_that_is_killed_and_started_again(store: Store, tmp_path: Path, what: str) -> None:
     """60 files, of which half are there when it is killed."""
     drops = make_drops(60)
     prefix, at = f"killed-{what}", f"s3://{BUCKET}/killed-{what}"
     small_tokenizer(tmp_path / "t.json")
-    command = [what, "--watch", f"{at}/in/*", "--output", f"{at}/out", "--max-failures", "1000"]
+    command = [what, "--input", f"{at}/in/*", "--output", f"{at}/out", "--max-failures", "1000"]
     command += ["--tokenizer", str(tmp_path / "t.json")] if what == "encode" else []
-    command += ["--interval", "0.3", "--settle", "0"]
     names = sorted(drops.contents)
 
     def send(some: list[str]) -> None:
@@ -131,16 +127,18 @@ def test_a_watch_that_is_killed_and_started_again(store: Store, tmp_path: Path, 
                 Bucket=BUCKET, Key=f"{prefix}/in/{name}", Body=drops.contents[name]
             )
 
-    def has_entries(least: int) -> bool:
-        listed = store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/out/log/")
-        return int(listed["KeyCount"]) >= least
+    def has_begun() -> bool:
+        listed = store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/out/data/")
+        return int(listed["KeyCount"]) > 0
 
     send(names[:30])
-    with running(*command, *store.flags, cwd=tmp_path) as process:
-        wait_for(partial(has_entries, 8), process)
+    with running(
+        *command, "--watch", "0.3", "--settle", "0", *store.flags, cwd=tmp_path
+    ) as process:
+        wait_for(has_begun, process)
         process.send_signal(signal.SIGKILL)
     send(names[30:])
-    ended = bpe(*command, "--stop-idle", "2", "--json", *store.flags, cwd=tmp_path, seconds=600)
+    ended = bpe(*command, "--append", "--json", *store.flags, cwd=tmp_path, seconds=600)
     summary = json.loads(ended.stdout)
     assert summary["documents"] == len(drops.documents)
     assert summary["failures"] == drops.bad

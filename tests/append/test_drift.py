@@ -1,4 +1,4 @@
-"""How well a tokenizer fits what arrives: the figures, the rows, the warnings."""
+"""How well a tokenizer fits what is appended: the figures, the rows, the warnings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from pipelines.drift import Series, trained_bytes_per_token, warnings_of
+from pipelines.drift import Measured, Series, trained_bytes_per_token, warnings_of
 from pipelines.errors import InputError
-from pipelines.output.entries import Measured
 from pipelines.settings import DriftSettings
 from tests.cli.process import bpe as run
 
@@ -21,19 +20,19 @@ NOW = 1_795_000_000.0  # 2026-11-18
 
 
 def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
-    settings = DriftSettings(every=60)
+    settings = DriftSettings()
     series = Series(str(tmp_path), settings, trained=4.0)
     first = Measured(text_bytes=400, tokens=100, single_byte_tokens=20)
     assert series.update([first], now=NOW) == []
     more = first + Measured(text_bytes=100, tokens=100, single_byte_tokens=90)
-    assert series.update([more], now=NOW + 30) == []  # too early for a row
+    assert series.update([first], now=NOW + 30) == []  # nothing new
     (warning,) = series.update([more], now=NOW + 61)
     assert (
         warning == "1.00 bytes per token, below 0.8 of the 4.00 that the tokenizer was trained to"
     )
     again = Series(str(tmp_path), settings, trained=4.0)  # as after a kill
     last = more + Measured(text_bytes=8, tokens=2)
-    assert again.update([last], now=NOW + 86_400, last=True) == []
+    assert again.update([last], now=NOW + 86_400) == []
     rows = again.rows()
     assert [row["text_bytes"] for row in rows] == [400, 100, 8]
     assert [row["single_byte_share"] for row in rows] == [0.2, 0.9, 0.0]
@@ -45,10 +44,10 @@ def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
 
 
 def test_without_a_training_the_first_row_is_the_measure(tmp_path: Path) -> None:
-    series = Series(str(tmp_path), DriftSettings(every=0), trained=None)
+    series = Series(str(tmp_path), DriftSettings(), trained=None)
     first = Measured(text_bytes=300, tokens=100)
     assert series.update([first], now=NOW) == []
-    again = Series(str(tmp_path), DriftSettings(every=0), trained=None)
+    again = Series(str(tmp_path), DriftSettings(), trained=None)
     assert again.update([first + Measured(text_bytes=100, tokens=100)], now=NOW + 1)
 
 
@@ -62,7 +61,7 @@ def test_each_limit_warns() -> None:
     assert warnings_of(Measured(), trained=3.0, settings=settings) == []
 
 
-def test_a_watch_measures_and_warns(tmp_path: Path) -> None:
+def test_appending_measures_and_warns(tmp_path: Path) -> None:
     texts = ["low lower lowest new newer newest " * 30] * 20
     counts = bpe.count_pretokens(texts)
     counts.save(tmp_path / "counts")
@@ -76,12 +75,11 @@ def test_a_watch_measures_and_warns(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     text = "low lower" + " ξένο" * 3
     (tmp_path / "in" / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
-    (tmp_path / "watch.yaml").write_text(
-        "watch: in\nwarn_single_bytes: 0.5\nbaseline: counts\nwarn_unseen: 100000\n"
-        "interval: 0.2\nsettle: 0\nstop_idle: 0.5\n"
+    (tmp_path / "append.yaml").write_text(
+        "append: true\ninput: in\nwarn_single_bytes: 0.5\nbaseline: counts\nwarn_unseen: 100000\n"
     )
     done = run(
-        *("encode", "--config", "watch.yaml", "--tokenizer", "model/tokenizer.json"),
+        *("encode", "--config", "append.yaml", "--tokenizer", "model/tokenizer.json"),
         *("--output", "ids", "--quiet"),
         cwd=tmp_path,
     )
@@ -107,7 +105,7 @@ def test_a_row_that_was_edited_is_named(tmp_path: Path, row: str) -> None:
         Series(str(tmp_path), DriftSettings(), None)
 
 
-def test_a_watch_measures_superwords(tmp_path: Path) -> None:
+def test_appending_measures_superwords(tmp_path: Path) -> None:
     texts = ["low lower lowest new newer newest " * 30] * 20
     counts = bpe.count_pretokens(texts)
     counts.save(tmp_path / "counts")
@@ -128,9 +126,8 @@ def test_a_watch_measures_superwords(tmp_path: Path) -> None:
     text = "low lower lowest ξένο"
     (tmp_path / "in" / "a.jsonl").write_text(json.dumps({"text": text}) + "\n")
     run(
-        *("encode", "--watch", "in/*", "--tokenizer", "model/tokenizer.json", "--quiet"),
-        *("--baseline", "counts", "--interval", "0.2", "--settle", "0", "--stop-idle", "0.5"),
-        *("--output", "ids"),
+        *("encode", "--append", "--input", "in/*", "--tokenizer", "model/tokenizer.json"),
+        *("--baseline", "counts", "--output", "ids", "--quiet"),
         cwd=tmp_path,
     )
     (path,) = (tmp_path / "ids" / "drift").iterdir()

@@ -1,4 +1,4 @@
-"""A watch that is killed twice while files arrive, on any runner, beside a job over all of them."""
+"""A loop that appends, killed twice while files arrive, beside a job over all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import random
 import signal
 import time
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,7 @@ import pyarrow.parquet as pq
 
 from pipelines.settings import CountsInput, EncodeSettings, InputSettings
 from tests import jobs
-from tests.cli.process import bpe
-from tests.pipelines.corpora import encode, small_tokenizer, train
-from tests.watch.drops import (
+from tests.append.drops import (
     FAST,
     MANY,
     SETTLE,
@@ -31,11 +28,13 @@ from tests.watch.drops import (
     taken_names,
     wait_for,
 )
+from tests.cli.process import bpe
+from tests.pipelines.corpora import encode, small_tokenizer, train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.watch.drops import Drops
+    from tests.append.drops import Drops
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,13 @@ class Batch:
         train(folder / "model", inputs=inputs)
         return cls(drops, folder)
 
-    def check_encoding(self, folder: Path, *runner: str, seconds: float) -> None:
-        """Encode the files while they arrive; what comes out is what the batch made."""
+    def check_encoding(self, folder: Path, *, seconds: float) -> None:
+        """Append the files while they arrive; what comes out is what the batch made."""
         command = (
-            *("encode", "--watch", "in/*", "--tokenizer", str(self.folder / "tokenizer.json")),
-            *("--output", "out", "--keep", "n:int64", *FAST, *MANY),
+            *("encode", "--input", "in/*", "--tokenizer", str(self.folder / "tokenizer.json")),
+            *("--output", "out", "--keep", "n:int64", *MANY),
         )
-        summary = self._watch(folder, command, runner, seconds)
+        summary = self._watch(folder, command, seconds)
         out, batch = folder / "out", self.folder / "ids"
         assert summary["failures"] == self.drops.bad
         assert table(out).equals(table(batch))
@@ -77,17 +76,16 @@ class Batch:
         own, of_batch = (json.loads((path / "manifest.json").read_text()) for path in (out, batch))
         assert {**own["totals"], "bytes": 0} == {**of_batch["totals"], "bytes": 0}
         assert sorted_inputs(own) == sorted_inputs(of_batch)
-        assert self._by_input(out) == made_of(own)
         verify(folder)
         stream = io.BytesIO()
         jobs.decode(directory=str(out), stream=stream)
         decoded = map(json.loads, stream.getvalue().splitlines())
         assert {one["id"]: one["text"] for one in decoded} == self.drops.texts
 
-    def check_counting(self, folder: Path, *runner: str, seconds: float) -> None:
-        """Count the files while they arrive; the tokenizer is that of the batch."""
-        command = ("count", "--watch", "in/*", "--output", "out", *FAST, *MANY)
-        summary = self._watch(folder, command, runner, seconds)
+    def check_counting(self, folder: Path, *, seconds: float) -> None:
+        """Append their counts while they arrive; the tokenizer is that of the batch."""
+        command = ("count", "--input", "in/*", "--output", "out", *MANY)
+        summary = self._watch(folder, command, seconds)
         assert summary["documents"] == len(self.drops.documents)
         assert summary["failures"] == self.drops.bad
         train(folder / "model", counts=(CountsInput(directory=str(folder / "out")),))
@@ -98,20 +96,8 @@ class Batch:
         counts = self.folder / "model" / "counts"
         assert dead_letters(folder / "out") == dead_letters(counts)
 
-    def _by_input(self, folder: Path) -> dict[str, Counter[str]]:
-        """Documents, bytes of text and tokens of each file that has any, by its first name."""
-        found: dict[str, Counter[str]] = {}
-        for row in table(folder).to_pylist():
-            text = self.drops.texts[row["id"]].encode()
-            sums = {"documents": 1, "text_bytes": len(text), "tokens": row["num_tokens"]}
-            number = int(row["id"].split("-")[0])
-            found.setdefault(f"f{number:03}", Counter()).update(sums)
-        return found
-
-    def _watch(
-        self, folder: Path, command: tuple[str, ...], runner: tuple[str, ...], seconds: float
-    ) -> dict[str, Any]:
-        """Watch while files are dropped, be killed twice, and start again; the last summary."""
+    def _watch(self, folder: Path, command: tuple[str, ...], seconds: float) -> dict[str, Any]:
+        """Append while files are dropped, be killed twice, and start again; the last summary."""
         dice = random.Random(5)
         files = self.drops.contents.keys()
         out = folder / "out"
@@ -119,7 +105,7 @@ class Batch:
             self.drops.contents, folder / "in", seconds=seconds, settle=SETTLE
         ) as dropping:
             for portion, share in ((1, 0.2), (2, 0.6)):
-                with running(*command, *runner, cwd=folder) as process:
+                with running(*command, *FAST, cwd=folder) as process:
                     wait_for(partial(_has_taken, out, share * len(files)), process)
                     time.sleep(dice.random() * 0.5)
                     missing, found = dropping.missing(), set(taken_names(out))
@@ -131,8 +117,7 @@ class Batch:
                 assert half not in found
                 assert growing not in found or not dropping.grew()
                 dropping.go_on(portion)
-        ending = ("--stop-idle", "2", "--json")
-        done = bpe(*command, *ending, *runner, cwd=folder, seconds=WAIT)
+        done = bpe(*command, "--append", "--prune", "--json", cwd=folder, seconds=WAIT)
         summary = json.loads(done.stdout)
         return dict(summary)
 
@@ -145,16 +130,6 @@ def verify(folder: Path) -> None:
 def sorted_inputs(manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """The inputs as a manifest describes them."""
     return sorted(manifest["inputs"], key=lambda one: str(one["name"]))
-
-
-def made_of(manifest: dict[str, Any]) -> dict[str, Counter[str]]:
-    """What the parts of each input hold, by the first name of the file, where there is any."""
-    found: dict[str, Counter[str]] = {}
-    for part in manifest["parts"]:
-        (source,) = part["inputs"]
-        sums = {name: part[name] for name in ("documents", "text_bytes", "tokens")}
-        found.setdefault(source["name"].split(".")[0], Counter()).update(sums)
-    return {name: sums for name, sums in found.items() if sums["documents"]}
 
 
 def _has_taken(output: Path, files: float) -> bool:

@@ -1,0 +1,277 @@
+"""Counts that files were appended to: a set of shards for each job, named by one manifest.
+
+Sets of as many jobs are added up when there are `FAN_IN` of them, so that there are never many, and
+each count is copied a number of times that grows with the logarithm of all. The first job's counts
+stay as they are: they may be large.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bpe._codec import decode, encode
+from bpe._inputs_file import INPUTS
+from bpe.counts import combine
+from bpe.counts.files import run_to_ipc
+from bpe.counts.manifest import CountsManifest, CountsPart
+from bpe.files import is_intact
+from pipelines import storage
+from pipelines.corpus.reading import check_failures
+from pipelines.count.load import load_set
+from pipelines.count.steps import manifest_of, write_files_of, write_shard
+from pipelines.errors import InputError
+from pipelines.output.directory import remove_temporaries
+from pipelines.output.names import (
+    APPENDED_KIND,
+    DATA,
+    MANIFEST,
+    generation_of,
+    manifest_bytes,
+    of_generation,
+    parse_part,
+)
+from pipelines.storage import join
+from pipelines.totals import SetAside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from bpe.counts.manifest import CountedInput
+    from pipelines.corpus.reading import Reading
+    from pipelines.count.steps import CountJob
+
+FAN_IN = 16
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendedSet:
+    """A set of shards.
+
+    Attributes:
+        generation: in the names of its files.
+        jobs: how many appended what it holds; 0 of the first job.
+        set_aside: files that could not be read.
+    """
+
+    generation: int
+    jobs: int
+    set_aside: tuple[SetAside, ...] = ()
+
+    @property
+    def manifest(self) -> str:
+        """The file of its manifest, below the directory."""
+        return f"manifest-g{self.generation:04d}.json"
+
+    @property
+    def inputs(self) -> str:
+        """The file of its inputs, where they are very many."""
+        return of_generation(INPUTS, self.generation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendedManifest:
+    """What ``manifest.json`` says: the sets, and those that this generation has superseded."""
+
+    generation: int
+    sets: tuple[AppendedSet, ...]
+    superseded: tuple[int, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return manifest_bytes({"kind": APPENDED_KIND, "version": VERSION, **encode(self)})
+
+
+def appended_of(data: bytes, path: str) -> AppendedManifest | None:
+    """The manifest in a file, if it is one of counts that were appended to.
+
+    Raises:
+        InputError: it is damaged, or of another release.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or value.get("kind") != APPENDED_KIND:
+        return None
+    if value.get("version") != VERSION or not is_intact(value):
+        raise InputError(f"{path}: damaged, or of another release: count again")
+    try:
+        return decode(AppendedManifest, value)
+    except ValueError as error:
+        raise InputError(f"{path}: damaged: {error}: count again") from error
+
+
+def read_appended(directory: str) -> AppendedManifest | None:
+    """The sets in a directory, also where nothing was appended yet; None where none is complete.
+
+    Raises:
+        InputError: its manifest is damaged.
+    """
+    path = join(directory, MANIFEST)
+    data = storage.read_if_there(path)
+    if data is None:
+        return None
+    if (found := appended_of(data, path)) is not None:
+        return found
+    CountsManifest.from_json(data, where=path, inputs=lambda: storage.read(join(directory, INPUTS)))
+    return AppendedManifest(generation=0, sets=(AppendedSet(generation=0, jobs=0),))
+
+
+def append_counts(
+    results: Iterable[Any],
+    job: CountJob,
+    *,
+    files: Sequence[CountedInput],
+    reading: Reading,
+    splits: int,
+    check: Callable[[], object],
+    prune: bool,
+) -> None:
+    """Write the manifest of what a job has counted, and that of all sets.
+
+    A set that one of its files was in is superseded. What is superseded stays until the next job
+    appends: somebody may be reading it.
+
+    Args:
+        results: as `manifest_of` takes them, and the files that were set aside.
+        job: that made them.
+        files: of the job.
+        reading: where files were read: says how many bad records there may be.
+        splits: how many totals there must be.
+        check: called before anything is written or removed.
+        prune: whether what is superseded goes at once.
+
+    Raises:
+        RecordError: over all sets, more bad records than the job may set aside.
+        JobError: the runner lost something, or a file cannot be written or read.
+    """
+    found = list(results)
+    aside = tuple(one for one in found if isinstance(one, SetAside))
+    counted = [file for file in files if file.name not in {one.name for one in aside}]
+    left = [one for one in found if not isinstance(one, SetAside)]
+    made = manifest_of(left, job, files=counted, splits=splits)
+    directory, taken = job.directory, {file.name for file in files}
+    before = read_appended(directory) if job.generation else None
+    stands: list[AppendedSet] = []
+    gone: list[AppendedSet] = []
+    for one in () if before is None else before.sets:
+        superseded = one.jobs == 1 and not taken.isdisjoint(_files(directory, one))
+        still = tuple(file for file in one.set_aside if file.name not in taken)
+        (gone if superseded else stands).append(replace(one, set_aside=still))
+    totals = sum((manifest_in(directory, one).totals for one in stands), made.totals)
+    letters = [one.file for one in made.dead_letters]
+    check_failures(totals.failures, reading, letters, documents=totals.documents)
+    check()
+    remove_temporaries(directory)
+    if not (job.generation or aside):  # as a job that does not append
+        write_files_of(made, job)
+        return
+    if before is not None and not before.generation:
+        data = storage.read(join(directory, MANIFEST))
+        if appended_of(data, MANIFEST) is None:
+            storage.write(join(directory, before.sets[0].manifest), data)
+    added = AppendedSet(generation=job.generation, jobs=1 if job.generation else 0, set_aside=aside)
+    _write_set(directory, added, made)
+    now = AppendedManifest(
+        generation=job.generation,
+        sets=(*stands, added),
+        superseded=tuple(one.generation for one in gone),
+    )
+    storage.write(join(directory, MANIFEST), now.to_bytes())
+    now = _merge_sets(directory, job, now)
+    _remove(directory, () if before is None else before.superseded)
+    if prune:
+        _remove(directory, now.superseded)
+
+
+def _write_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> None:
+    """Write the manifest of a set, whose shards are complete."""
+    for name, data in manifest.files().items():
+        storage.write(join(directory, one.inputs if name == INPUTS else one.manifest), data)
+
+
+def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> AppendedManifest:
+    """Add up sets where there are enough; returns the manifest then."""
+    while True:
+        levels: dict[int, list[AppendedSet]] = {}
+        for one in now.sets:
+            levels.setdefault(one.jobs, []).append(one)
+        full = [sets for jobs, sets in sorted(levels.items()) if jobs and len(sets) >= FAN_IN]
+        if not full:
+            return now
+        merged, job = full[0][:FAN_IN], replace(job, generation=now.generation + 1)
+        manifests = [manifest_in(directory, one) for one in merged]
+        counts = combine(
+            [
+                (load_set(directory, manifest, where=one.manifest), 1)
+                for one, manifest in zip(merged, manifests, strict=True)
+            ],
+            names=[one.manifest for one in merged],
+        )
+        runs = [run_to_ipc(run) for run in counts.run.split(job.shards)]
+        parts = [part for shard, run in enumerate(runs) for part in write_shard(shard, run, job)]
+        added = AppendedSet(
+            generation=job.generation,
+            jobs=sum(one.jobs for one in merged),
+            set_aside=tuple(aside for one in merged for aside in one.set_aside),
+        )
+        dead = tuple(letters for one in manifests for letters in one.dead_letters)
+        manifest = replace(
+            manifests[0],
+            totals=counts.totals,
+            inputs=counts.inputs,
+            dead_letters=dead,
+            parts=tuple(part for part in parts if isinstance(part, CountsPart)),
+            cut=counts.cut,
+        )
+        _write_set(directory, added, manifest)
+        now = AppendedManifest(
+            generation=job.generation,
+            sets=(*(one for one in now.sets if one not in merged), added),
+            superseded=(*now.superseded, *(one.generation for one in merged)),
+        )
+        storage.write(join(directory, MANIFEST), now.to_bytes())
+
+
+def _remove(directory: str, generations: Collection[int]) -> None:
+    """Remove the shards and manifests of these generations; bad records stay."""
+    for folder, entries in (
+        ("", storage.entries(directory)),
+        (f"{DATA}/", storage.entries(join(directory, DATA))),
+    ):
+        for name in (f"{folder}{entry.name}" for entry in entries):
+            part = parse_part(name)
+            if (part.generation if part else generation_of(name, -1)) in generations:
+                storage.remove(join(directory, name))
+
+
+def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:
+    """Names of files whose counts were added up with others, and cannot be taken apart."""
+    fixed = [one for one in manifest.sets if one.jobs != 1]
+    return {name for one in fixed for name in _files(directory, one)} - {
+        aside.name for one in fixed for aside in one.set_aside
+    }
+
+
+def manifest_in(directory: str, one: AppendedSet) -> CountsManifest:
+    """The manifest of a set.
+
+    Raises:
+        InputError: it is missing.
+        CountsError: it is damaged.
+    """
+    path = join(directory, one.manifest)
+    if not one.generation and not storage.exists(path):
+        path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet
+    return CountsManifest.from_json(
+        storage.read(path), where=path, inputs=lambda: storage.read(join(directory, one.inputs))
+    )
+
+
+def _files(directory: str, one: AppendedSet) -> set[str]:
+    """The names of the files that a set is of, those set aside included."""
+    inputs = {file.name for file in manifest_in(directory, one).inputs}
+    return inputs | {file.name for file in one.set_aside}

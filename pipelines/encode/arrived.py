@@ -1,0 +1,99 @@
+"""Encoding files that arrive: those that cannot be read are set aside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bpe._codec import decode, encode
+from pipelines import storage
+from pipelines.append import readable
+from pipelines.corpus.documents import KeptColumn
+from pipelines.encode.kept import find_kept, name_and_type
+from pipelines.encode.steps import encode_split
+from pipelines.errors import InputError
+from pipelines.formats import WITH_COLUMNS
+from pipelines.output.names import read_plan
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from bpe import Tokenizer
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.splits import FileRange, Split
+    from pipelines.drift import Gauge
+    from pipelines.encode.steps import EncodeJob
+    from pipelines.progress import SlotWriter
+    from pipelines.settings import EncodeSettings
+    from pipelines.stage.record import Record
+
+
+def encode_arrived(
+    split: Split,
+    job: EncodeJob,
+    tokenizer: Tokenizer,
+    stopped: Callable[[], bool],
+    *,
+    gauge: Gauge,
+    slot: SlotWriter | None = None,
+) -> Record:
+    """Encode what can be read of a split; its record says what cannot, and how the tokenizer fits.
+
+    Arguments and errors as those of `encode_split`.
+    """
+
+    def made(pieces: Sequence[FileRange]) -> Record:
+        _check_columns(pieces, job)
+        storage.remove(join(job.directory, split.dead_letters_file))
+        measure = gauge.measure()
+        record = encode_split(
+            *(replace(split, pieces=tuple(pieces)), job, tokenizer, stopped),
+            observe=measure.add,
+            slot=slot,
+        )
+        return _with(record, measured=encode(measure.finish()))
+
+    record, aside = readable(split.pieces, made, stopped=stopped)
+    return _with(record, set_aside=encode(aside)) if aside else record
+
+
+def _with(record: Record, **totals: Any) -> Record:
+    return replace(record, totals={**record.totals, **totals})
+
+
+def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:
+    """Refuse files that have no columns, where some pass through."""
+    for piece in pieces:
+        if job.reading.options.keep and piece.format not in WITH_COLUMNS:
+            raise InputError(
+                f"{piece.path} is read as {piece.format}, which has no columns to `keep`"
+            )
+
+
+def settled_columns(
+    directory: str, files: Sequence[InputFile], encoding: EncodeSettings, *, begins: bool
+) -> tuple[KeptColumn, ...]:
+    """The columns that pass through, with the types that they have for good.
+
+    Args:
+        directory: of the output.
+        files: that are there when the first job begins.
+        encoding: names the columns.
+        begins: whether this is the first job.
+
+    Raises:
+        ConfigError, InputError: as `find_kept`.
+    """
+    given = dict(map(name_and_type, encoding.keep))
+    if not begins:
+        then = decode(
+            tuple[KeptColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
+        )
+        if [column.name for column in then] == list(given) and all(
+            given[column.name] in (None, column.field.type) for column in then
+        ):
+            return then
+    if all(kind is not None for kind in given.values()):  # whatever files there are
+        return find_kept((), encoding)
+    return find_kept(files, encoding)

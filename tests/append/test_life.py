@@ -1,0 +1,404 @@
+"""A directory that is appended to, over its life: begun, gone on with, changed, begun afresh."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.count.appended import FAN_IN
+from pipelines.count.directory import load_counts
+from pipelines.encode.manifest import read_encoded
+from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.report import report
+from pipelines.settings import (
+    AppendSettings,
+    CountSettings,
+    CountsInput,
+    EncodeSettings,
+    Execution,
+    ExportSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+)
+from tests import jobs
+from tests.append.drops import WAIT, running, taken, wait_for
+from tests.cli.process import bpe
+from tests.pipelines.corpora import small_tokenizer, train
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.summaries import CountSummary, EncodeSummary
+
+HERE = Execution(workers=1)
+COMMANDS = {
+    "encode": ("encode", "--tokenizer", "tokenizer.json", "--input", "in/*.jsonl"),
+    "count": ("count", "--input", "in/*.jsonl"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    small_tokenizer(tmp_path / "tokenizer.json")
+    write(tmp_path, "a", ["the quick", "brown fox"])
+    return tmp_path
+
+
+def inputs_of(folder: Path, pattern: str = "*.jsonl", **reading: Any) -> InputSettings:
+    return InputSettings(patterns=(str(folder / "in" / pattern),), **reading)
+
+
+def encode(
+    folder: Path,
+    pattern: str = "*.jsonl",
+    *,
+    overwrite: bool = False,
+    max_failures: int = 0,
+    prune: bool = False,
+    out: str = "out",
+    **encoding: Any,
+) -> EncodeSummary:
+    return jobs.encode(
+        inputs=inputs_of(folder, pattern, max_failures=max_failures),
+        tokenizer=str(folder / "tokenizer.json"),
+        output=OutputSettings(directory=str(folder / out), overwrite=overwrite),
+        execution=HERE,
+        encoding=EncodeSettings(**encoding),
+        appending=AppendSettings(append=True, prune=prune),
+    )
+
+
+def count(folder: Path, pattern: str = "*.jsonl", **settings: Any) -> CountSummary:
+    return jobs.count(
+        inputs=inputs_of(folder, pattern),
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(folder / "out")),
+        execution=HERE,
+        settings=CountSettings(**settings),
+        appending=AppendSettings(append=True),
+    )
+
+
+def verify(folder: Path, pattern: str = "*.jsonl") -> None:
+    jobs.verify(directory=str(folder / "out"))
+    jobs.verify(directory=str(folder / "out"), inputs=inputs_of(folder, pattern))
+
+
+def write(folder: Path, name: str, texts: list[str], **more: object) -> None:
+    lines = [
+        json.dumps({"id": f"{name}{i}", "text": text, **more}) + "\n"
+        for i, text in enumerate(texts)
+    ]
+    (folder / "in" / f"{name}.jsonl").write_text("".join(lines))
+
+
+def ids(folder: Path) -> list[str]:
+    """Those of the documents, in the order of the manifest."""
+    root = folder / "out"
+    parts = [part.file for part in read_encoded(str(root)).parts]
+    return [one for part in parts for one in pq.read_table(root / part)["id"].to_pylist()]
+
+
+def decoded(folder: Path) -> list[str]:
+    stream = io.BytesIO()
+    jobs.decode(directory=str(folder / "out"), stream=stream)
+    return [json.loads(line)["id"] for line in stream.getvalue().splitlines()]
+
+
+def test_new_files_have_parts_of_their_own(folder: Path) -> None:
+    write(folder, "c", ["lazy dog"])
+    first = encode(folder)
+    assert (first.inputs, first.new_inputs, first.parts) == (2, 2, 1)
+    write(folder, "b", ["over"])
+    second = encode(folder)
+    assert (second.inputs, second.new_inputs, second.documents) == (3, 1, 4)
+    names = sorted(path.name for path in (folder / "out" / "data").iterdir())
+    assert names == ["train-00000-of-00001-g0001.parquet", "train-00000-of-00001.parquet"]
+    # In the order of the files, whenever they came: a, c make one part, before b.
+    assert ids(folder) == decoded(folder) == ["a0", "a1", "c0", "b0"]
+    verify(folder)
+    third = encode(folder)
+    assert (third.inputs, third.new_inputs) == (3, 0)
+    assert json.loads((folder / "out" / "manifest.json").read_text())["generation"] == 1
+
+
+def test_a_directory_of_a_job_that_did_not_append(folder: Path) -> None:
+    jobs.encode(
+        inputs=inputs_of(folder),
+        tokenizer=str(folder / "tokenizer.json"),
+        output=OutputSettings(directory=str(folder / "out")),
+        execution=HERE,
+    )
+    write(folder, "b", ["lazy dog"])
+    assert encode(folder).new_inputs == 1
+    assert ids(folder) == ["a0", "a1", "b0"]
+    verify(folder)
+
+
+def test_the_first_job_is_as_one_that_does_not_append(folder: Path) -> None:
+    encode(folder)
+    jobs.encode(
+        inputs=inputs_of(folder),
+        tokenizer=str(folder / "tokenizer.json"),
+        output=OutputSettings(directory=str(folder / "batch")),
+        execution=HERE,
+    )
+    names = [path.name for path in (folder / "batch" / "data").iterdir()]
+    for name in names:
+        own, batch = (folder / one / "data" / name for one in ("out", "batch"))
+        assert own.read_bytes() == batch.read_bytes()
+
+
+def test_a_file_that_changes_is_encoded_in_place_of_what_it_was(folder: Path) -> None:
+    write(folder, "b", ["lazy dog"])
+    encode(folder)
+    write(folder, "c", ["fox"])
+    encode(folder)
+    write(folder, "a", ["over", "the", "lazy dog"])
+    summary = encode(folder)  # and b, which shares its unit of work
+    assert (summary.inputs, summary.new_inputs) == (3, 2)
+    assert ids(folder) == ["a0", "a1", "a2", "b0", "c0"]
+    verify(folder)
+    old = folder / "out" / "data" / "train-00000-of-00001.parquet"
+    assert old.exists(), "an export may have pinned it"
+    write(folder, "d", ["dog"])
+    encode(folder, prune=True)
+    assert not old.exists()
+    verify(folder)
+    (folder / "in" / "b.jsonl").unlink()
+    write(folder, "a", ["over"])
+    with pytest.raises(InputError, match=r"b\.jsonl is gone, and shares a unit of work with a\."):
+        encode(folder)
+
+
+def test_an_export_of_what_was_superseded_goes_on(folder: Path) -> None:
+    encode(folder)
+
+    def exported(*, resume: bool) -> int:
+        output = OutputSettings(directory=str(folder / "rows"), resume=resume)
+        settings = ExportSettings(to="parquet")
+        sources = [str(folder / "out")]
+        return jobs.export(
+            sources=sources, output=output, settings=settings, execution=HERE
+        ).documents
+
+    assert exported(resume=False) == 2
+    write(folder, "b", ["lazy dog"])
+    encode(folder)
+    assert exported(resume=True) == 2, "parts that are added later are no change"
+    write(folder, "a", ["over", "the", "lazy dog"])
+    encode(folder)
+    assert exported(resume=True) == 2, "it has pinned the part of what the file was"
+
+
+def test_counts_are_those_of_all_files(folder: Path) -> None:
+    first = count(folder)
+    assert json.loads((folder / "out" / "manifest.json").read_text())["kind"] == "counts"
+    for number in range(FAN_IN + 2):
+        write(folder, f"b{number:02}", ["lazy dog", f"number {number}"])
+        summary = count(folder)
+    assert (first.new_inputs, summary.new_inputs, summary.inputs) == (1, 1, FAN_IN + 3)
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    assert [one["jobs"] for one in manifest["sets"]] == [0, 1, 1, FAN_IN] or [
+        one["jobs"] for one in manifest["sets"]
+    ] == [0, FAN_IN, 1, 1]
+    verify(folder)
+    train(folder / "model", counts=(CountsInput(directory=str(folder / "out")),))
+    train(folder / "batch", inputs=inputs_of(folder))
+    for name in ("tokenizer.json", "training.json"):
+        assert (folder / "model" / name).read_bytes() == (folder / "batch" / name).read_bytes()
+    report(str(folder / "out"))
+    assert '<section id="pre-tokens">' in (folder / "out" / "report.html").read_text("utf-8")
+
+
+def test_counts_of_a_file_that_changes(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    count(folder)
+    write(folder, "b", ["lazy dog"])
+    count(folder)
+    write(folder, "b", ["over the lazy dog", "again"])  # of a job of its own: counted again
+    assert count(folder).documents == 4
+    verify(folder)
+    assert not caplog.records
+    write(folder, "a", ["something else"])  # of the first job, whose counts are one
+    summary = count(folder)
+    assert (summary.documents, summary.outdated) == (4, ("a.jsonl",))
+    assert "a.jsonl changed after its counts were merged" in caplog.text
+    counts = dict(load_counts(str(folder / "out")).items())
+    assert counts[b" quick"] == 1
+    assert b" else" not in counts
+
+
+@pytest.mark.parametrize("what", ["encode", "count"])
+def test_bad_files_are_set_aside_until_they_change(folder: Path, what: str) -> None:
+    do = encode if what == "encode" else count
+    (folder / "in" / "half.jsonl").write_text('{"id": "half", "text": "the la')
+    (folder / "in" / "no.jsonl.gz").write_bytes(b"no gzip")
+    (folder / "in" / "stray.txt").write_text("a note")
+    (folder / "in" / "archive.zip").write_bytes(b"PK")
+    pq.write_table(pa.table({"words": ["no text"]}), folder / "in" / "other.parquet")
+    summary = do(folder, "*")
+    assert (summary.documents, summary.failures) == (2, 0)
+    assert sorted(one.split(":")[0] for one in summary.set_aside) == [
+        *("half.jsonl", "no.jsonl.gz", "other.parquet")
+    ]
+    assert sum(one.files for one in summary.passed_over) == 2
+    verify(folder, "*")
+    assert do(folder, "*").new_inputs == 0
+    write(folder, "half", ["the lazy dog"])
+    (folder / "in" / "no.jsonl.gz").write_bytes(
+        gzip.compress(b'{"id": "z", "text": "over the lazy dog"}\n')
+    )
+    summary = do(folder, "*")
+    assert (summary.documents, len(summary.set_aside)) == (4, 1)
+    verify(folder, "*")
+
+
+def test_columns_are_compared_by_name_and_type(folder: Path) -> None:
+    rows: dict[str, Any] = {"keep": ("n",), "append_token": "<|end|>"}
+    write(folder, "a", ["the quick brown fox jumps over the lazy dog"] * 3, n=1)
+    encode(folder, "*", **rows)
+    write(folder, "c", ["over the lazy dog"], n=3)
+    for name, values in (("d", ["1"]), ("e", [2])):
+        table = pa.table({"text": ["over the fox"], "n": values, "id": [name]})
+        pq.write_table(table, folder / "in" / f"{name}.parquet")
+    pq.write_table(pa.table({"text": ["dog"]}), folder / "in" / "f.parquet")
+    summary = encode(folder, "*", **rows)
+    reasons = " ".join(summary.set_aside)
+    assert "column 'n' holds string" in reasons
+    assert "f.parquet has no column 'n'" in reasons
+    assert sorted(ids(folder)) == ["a0", "a1", "a2", "c0", "e"]
+    verify(folder, "*")
+
+
+def test_bad_records_may_be_set_aside_over_the_life_of_a_directory(folder: Path) -> None:
+    (folder / "in" / "bad.jsonl").write_text('{"text": 1}\n{"text": "fox", "id": "good"}\n')
+    assert encode(folder, max_failures=1).failures == 1
+    verify(folder)
+    (folder / "in" / "worse.jsonl").write_text('{"text": 1}\n')
+    with pytest.raises(RecordError, match="more than the 1 bad record"):
+        encode(folder, max_failures=1)
+    assert encode(folder, max_failures=2).failures == 2
+    assert ids(folder) == ["a0", "a1", "good"]
+
+
+def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
+    encode(folder)
+    write(folder, "b", ["lazy dog"])
+    for files in (1, 0):  # whether there is something to take, or not
+        with pytest.raises(OutputError, match=r"cannot append: it was .* \(?settings dropout was"):
+            encode(folder, dropout=0.5)
+        if files:
+            encode(folder)
+    assert encode(folder, dropout=0.5, overwrite=True).new_inputs == 2
+    for overwrite in (False, True):
+        output = OutputSettings(directory=str(folder / "out"), overwrite=overwrite)
+        refused = pytest.raises(OutputError, match="encode --append: repeat its command to go on")
+        with contextlib.nullcontext() if overwrite else refused:
+            jobs.encode(
+                inputs=inputs_of(folder),
+                tokenizer=str(folder / "tokenizer.json"),
+                output=output,
+                execution=HERE,
+            )
+    assert not (folder / "out" / "drift").exists()
+
+
+def test_files_are_named_below_one_folder_for_good(folder: Path) -> None:
+    for day in ("monday", "tuesday"):
+        (folder / "in" / day).mkdir()
+        (folder / "in" / day / "x.jsonl").write_text(json.dumps({"text": day}) + "\n")
+    encode(folder, "monday/*.jsonl")
+    with pytest.raises(InputError, match=r"is not below .*monday/, the folder below which"):
+        encode(folder, "tuesday/*.jsonl")
+    assert encode(folder, "*/*.jsonl", out="all").inputs == 2
+    names = {one.name for one in read_encoded(str(folder / "all")).inputs}
+    assert names == {"monday/x.jsonl", "tuesday/x.jsonl"}
+
+
+def test_a_file_must_be_complete(folder: Path) -> None:
+    (folder / "in" / "b.jsonl.tmp").write_text("half")
+    os.utime(folder / "in" / "a.jsonl", (0, 0))
+    write(folder, "b", ["over"])
+
+    def appended(**settings: Any) -> EncodeSummary:
+        return jobs.encode(
+            inputs=inputs_of(folder, "*"),
+            tokenizer=str(folder / "tokenizer.json"),
+            output=OutputSettings(directory=str(folder / "out")),
+            execution=HERE,
+            appending=AppendSettings(append=True, **settings),
+        )
+
+    summary = appended(settle=600.0)
+    assert summary.documents == 2
+    assert "changed less than 600 s ago" in {one.reason for one in summary.passed_over}
+    assert appended(complete_when="marker").documents == 2
+    (folder / "in" / "b.jsonl.done").touch()
+    assert appended(complete_when="marker").documents == 3
+
+
+@pytest.mark.parametrize("what", ["encode", "count"])
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_loop_cleanly(folder: Path, what: str, which: signal.Signals) -> None:
+    command = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
+    with running(*command, cwd=folder) as process:
+        wait_for(lambda: taken(folder / "out") == 1, process)
+        write(folder, "b", ["lazy dog"])
+        wait_for(lambda: taken(folder / "out") == 2, process)
+        process.send_signal(which)
+        out, err = process.communicate(timeout=WAIT)
+    assert process.returncode == 0, err
+    assert "3 documents (jsonl)" in out
+    assert "Traceback" not in err
+    verify(folder)
+
+
+def test_the_loop_stops_when_it_is_told_to(folder: Path) -> None:
+    for path in (folder / "in").iterdir():
+        path.unlink()
+    command = (*COMMANDS["encode"], "--output", "out", "--watch", "0.2", "--stop-after", "1")
+    done = bpe(*command, "--settle", "0", cwd=folder, status=1)
+    assert "no file has arrived" in done.stderr
+    write(folder, "a", ["fox"])
+    done = bpe(*command, "--settle", "0", cwd=folder)
+    assert "1 document (jsonl)" in done.stdout
+
+
+def test_two_writers_are_refused(folder: Path) -> None:
+    command = (*COMMANDS["encode"], "--output", "out")
+    with running(*command, "--watch", "0.2", "--settle", "0", cwd=folder) as process:
+        wait_for(lambda: taken(folder / "out") == 1, process)
+        said = bpe(*command, "--append", cwd=folder, status=1)
+        assert "another job is writing to it" in said.stderr
+    verify(folder)
+
+
+def test_what_does_not_go_with_it_is_refused(folder: Path) -> None:
+    def said(*arguments: str) -> str:
+        command = ("count", "--input", "in", "--output", "o")
+        return bpe(*command, *arguments, cwd=folder, status=2).stderr
+
+    assert "--settle needs --append or --watch" in said("--settle", "1")
+    assert "--stop-after needs --watch" in said("--append", "--stop-after", "1")
+    assert "'--watch': 'in/*' is not a number" in said("--watch", "in/*")
+    for settings in ({"prune_below": 2}, {"group_by": "n"}, {"track_order": True}):
+        with pytest.raises(ConfigError, match="does not go with `append`"):
+            count(folder, **settings)
+    runner = bpe(
+        *(*COMMANDS["encode"], "--output", "out", "--watch", "1", "--runner", "PrismRunner"),
+        cwd=folder,
+        status=2,
+    )
+    assert "is a loop in this process" in runner.stderr
+    assert "docs/beam.md, Streams" in runner.stderr
