@@ -13,7 +13,6 @@ from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import open_part, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, without_ends
 from pipelines.encode.steps import EncodeJob
-from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.check_files import named_file
@@ -22,6 +21,7 @@ from pipelines.output.state import complete
 from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.storage import join
+from pipelines.tokenizer_files import PUT_BACK, load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

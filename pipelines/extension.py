@@ -11,13 +11,13 @@ from bpe.extension import cut_tokens
 from bpe.formats import published
 from bpe.training_report import Training
 from pipelines import storage
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.names import TRAINING
 from pipelines.planned import absolute
 from pipelines.settings import PretokenSettings
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from bpe import Tokenizer

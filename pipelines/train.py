@@ -34,7 +34,6 @@ from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.count.job import CountRequest, count_in, run_count
 from pipelines.count.runs import RunsOf
 from pipelines.elements import Step
-from pipelines.encode.tokenizer_files import load_tokenizer, write_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError, StoppedError
 from pipelines.extension import extended_pretokens, load_extended, located
 from pipelines.failures import job_errors
@@ -82,6 +81,7 @@ from pipelines.settings import (
 from pipelines.stage.stage import Job
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
+from pipelines.tokenizer_files import load_tokenizer, write_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -141,11 +141,11 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
     with loading():
         from bpe.diff import agreement
         from pipelines.count.directory import load_counts
-        from pipelines.encode.tokenizer_files import load_tokenizer
         from pipelines.failures import job_errors
         from pipelines.output.names import TOKENIZER
         from pipelines.output.state import complete
         from pipelines.storage import join, located
+        from pipelines.tokenizer_files import load_tokenizer
 
     measured = []
     for directory in counts:

@@ -180,8 +180,7 @@ def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
 
 def _load_from_store(directory: str) -> Tokenizer:
     from bpe.training_report import Training
-    from pipelines import storage
-    from pipelines.encode import tokenizer_files
+    from pipelines import storage, tokenizer_files
     from pipelines.failures import job_errors
 
     root = storage.located(directory)

@@ -46,7 +46,6 @@ from pipelines.corpus.splits import plan_splits
 from pipelines.count.job import MergeRuns
 from pipelines.count.steps import CountJob, drained
 from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
-from pipelines.encode.tokenizer_files import tokenizer_json
 from pipelines.errors import ConfigError, JobError
 from pipelines.failures import job_errors
 from pipelines.local_runner import is_local
@@ -63,6 +62,7 @@ from pipelines.run import options
 from pipelines.settings import OutputSettings
 from pipelines.stage.beam import gathered
 from pipelines.storage import join
+from pipelines.tokenizer_files import tokenizer_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

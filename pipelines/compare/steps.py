@@ -28,12 +28,12 @@ from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.reading import SplitReader, check_failures
 from pipelines.count.steps import drained
 from pipelines.encode.kept import find_kept
-from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.metrics import counter
 from pipelines.output.names import dead_letters_in, read_json_object
 from pipelines.settings import EncodeSettings
 from pipelines.storage import join
+from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

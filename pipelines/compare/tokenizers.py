@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bpe import PRETOKENIZERS
 from bpe.formats import USUAL_NAMES
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ from bpe.counts.files import read_part, run_table
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import DEAD_LETTERS, TOKENIZER, read_plan
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

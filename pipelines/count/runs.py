@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bpe.run_counting import runs_of
-from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError
 from pipelines.extension import pretokens_of
 from pipelines.settings import PretokenSettings, RunSettings
+from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 
 if TYPE_CHECKING:
     from bpe import Tokenizer

@@ -41,13 +41,13 @@ from pipelines.corpus.inputs import describe_inputs
 from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.count.manifest import CountedGroup, GroupedManifest
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.settings import SHARDS
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import FileRange, Split
-    from pipelines.drift import Gauge
+    from pipelines.encode.drift import Gauge
     from pipelines.encode.steps import EncodeJob
     from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings

@@ -41,7 +41,6 @@ from pipelines.encode.steps import (
     tokenizer_of,
     write_manifest,
 )
-from pipelines.encode.tokenizer_files import files_of, load_tokenizer, loads
 from pipelines.errors import InputError
 from pipelines.failures import Failures, job_errors
 from pipelines.option import split_arguments, takes
@@ -87,6 +86,7 @@ from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
+from pipelines.tokenizer_files import files_of, load_tokenizer, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,7 +155,7 @@ class EncodeSplits:
         job = self.job()
         tokenizer = self.tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
         if self.appends:
-            from pipelines.drift import Gauge  # noqa: PLC0415 - of those that append alone
+            from pipelines.encode.drift import Gauge  # noqa: PLC0415 - of those that append alone
 
             gauge = self.gauges.get(job.tokenizer_sha256, lambda: Gauge(tokenizer, self.baseline))
             record = encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
@@ -281,6 +281,10 @@ class EncodeRequest(CorpusRequest):
         inputs, tokenizer = self.inputs, self.load()
         encoding = in_tokens(self.encoding, tokenizer.special_tokens, tokenizer.roles)
         check_tokens(tokenizer, encoding)
+        if self.baseline is not None:
+            from pipelines.encode.drift import check_baseline  # noqa: PLC0415 - as below
+
+            check_baseline(self.baseline, tokenizer)
         if self.tokenizer:
             refuse_inputs_inside(self.directory, [self.tokenizer])
         found: Inputs | Arrived
@@ -542,7 +546,7 @@ def tell_drift(
     manifest: EncodedManifest, directory: str, tokenizer: str, settings: DriftSettings
 ) -> None:
     """Note how well the tokenizer fits what was appended, and warn where it does not."""
-    from pipelines.drift import (  # noqa: PLC0415 - of jobs that append alone
+    from pipelines.encode.drift import (  # noqa: PLC0415 - of jobs that append alone
         Measured,
         Series,
         trained_bytes_per_token,

@@ -30,7 +30,6 @@ from pipelines.encode.manifest import (
 )
 from pipelines.encode.parts import PartWriter, Sums
 from pipelines.encode.rows import RowLayout
-from pipelines.encode.tokenizer_files import sent_tokenizer
 from pipelines.errors import ConfigError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run, remove_temporaries
@@ -44,6 +43,7 @@ from pipelines.output.names import (
 )
 from pipelines.stage.record import Record, StoredFile, write_records
 from pipelines.storage import join, replacing
+from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

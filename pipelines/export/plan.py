@@ -21,13 +21,13 @@ from pipelines import storage
 from pipelines.corpus.documents.types import parse_type, type_text
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import check_named_tokens, token_of_role
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError
 from pipelines.export.rows import RowLayout
 from pipelines.option import changed
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
 from pipelines.output.state import complete
 from pipelines.storage import join, replacing
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,13 +14,13 @@ from pipelines.count.directory import (
     read_counts_sets,
 )
 from pipelines.encode.manifest import encoded_of, read_encoded_json
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
 from pipelines.output.names import TOKENIZER
 from pipelines.report.counted_facts import counted_facts, read_counted_facts
 from pipelines.report.encoded_facts import read_encoded_facts, read_sample_rows
 from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

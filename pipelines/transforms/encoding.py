@@ -36,12 +36,12 @@ from pipelines.elements import (
     row_type,
     unpack,
 )
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
 from pipelines.option import several
 from pipelines.settings import EncodeSettings
 from pipelines.tables import Table
+from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

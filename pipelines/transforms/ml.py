@@ -13,9 +13,9 @@ from apache_beam.ml.transforms.base import MLTransformProvider
 
 import bpe
 from pipelines.elements import check_field
-from pipelines.encode.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import several
+from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.transforms.encoding import EncodeDocuments
 
 if TYPE_CHECKING:

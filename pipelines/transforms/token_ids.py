@@ -44,7 +44,6 @@ from pipelines.encode.steps import (
     write_manifest,
     write_part,
 )
-from pipelines.encode.tokenizer_files import files_of
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import several
 from pipelines.output.directory import plan_of_run, prepare, write_files
@@ -57,6 +56,7 @@ from pipelines.settings import (
     OutputSettings,
     ParquetEncoding,
 )
+from pipelines.tokenizer_files import files_of
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_tokenizer
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from pipelines.encode.manifest import Totals
 from pipelines.encode.parts import Sums, open_part, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, KEY, NUM_TOKENS, without_ends
 from pipelines.encode.steps import EncodeJob, make, unknown_id
-from pipelines.encode.tokenizer_files import PUT_BACK, load_tokenizer
 from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
 from pipelines.output.check_files import Finding, check_file, check_names, checked_file, raise_first
 from pipelines.output.names import (
@@ -39,6 +38,7 @@ from pipelines.output.names import (
 )
 from pipelines.progress import SlotWriter
 from pipelines.storage import join
+from pipelines.tokenizer_files import PUT_BACK, load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from pipelines.drift import Measured, Series, trained_bytes_per_token, warnings_of
+from pipelines.encode.drift import Measured, Series, trained_bytes_per_token, warnings_of
 from pipelines.errors import InputError
 from pipelines.settings import DriftSettings
 from tests.cli.process import bpe as run

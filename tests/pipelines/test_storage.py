@@ -13,9 +13,9 @@ import pytest
 
 from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.settings import InputSettings
+from pipelines.tokenizer_files import load_tokenizer
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:

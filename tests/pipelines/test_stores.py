@@ -13,11 +13,11 @@ import pytest
 import bpe
 from pipelines import storage, stores
 from pipelines.corpus.inputs import find_inputs
-from pipelines.encode.tokenizer_files import load_tokenizer
 from pipelines.errors import ConfigError, InputError, JobError, OutputError
 from pipelines.output.state import inspect
 from pipelines.settings import Execution, InputSettings
 from pipelines.stores import StorageOptions
+from pipelines.tokenizer_files import load_tokenizer
 from tests.faults.store import BUCKET, Store, start_store
 from tests.pipelines.corpora import FOUR, SPLIT, encode, small_tokenizer, tree, write_corpus
 

@@ -11,7 +11,6 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts, combine
-from pipelines.encode.tokenizer_files import load_tokenizer, write_tokenizer
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.progress import NoProgress, SlotWriter
 from pipelines.progress.steps import LiveStage
@@ -23,6 +22,7 @@ from pipelines.settings import (
     ShareOf,
     TrainSettings,
 )
+from pipelines.tokenizer_files import load_tokenizer, write_tokenizer
 from tests import jobs
 from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_jsonl
 

@@ -15,9 +15,15 @@ from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
 import bpe
-from pipelines import CountPretokens, EncodeDocuments, ReadDocuments, TrainTokenizer, batches
+from pipelines import (
+    CountPretokens,
+    EncodeDocuments,
+    ReadDocuments,
+    TrainTokenizer,
+    batches,
+    tokenizer_files,
+)
 from pipelines.batches import fields_of
-from pipelines.encode import tokenizer_files
 from pipelines.errors import ConfigError
 from pipelines.tables import Table
 from pipelines.transforms import encoding

@@ -23,9 +23,10 @@ from bpe.counts.files import run_table
 from bpe.errors import BpeError
 from bpe.training_report import Training
 from pipelines import storage
-from pipelines.count.directory import load_counts
-from pipelines.errors import InputError
+from pipelines.count.directory import load_counts, read_counts_manifest
+from pipelines.errors import ConfigError, InputError
 from pipelines.output.names import DRIFT, TRAINING, is_series
+from pipelines.output.state import complete
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.settings import DriftSettings
 
+_BASELINE = "give the counts that it was trained on"
 _FLUSH_BYTES = 64 << 20  # of a counter in memory
 
 
@@ -72,6 +74,22 @@ class Measured:
         return 1e6 * self.unseen / self.pretokens if self.pretokens else None
 
 
+def check_baseline(directory: str, tokenizer: Tokenizer) -> None:
+    """Refuse counts that cannot tell the pre-tokens that a training has not seen.
+
+    Raises:
+        InputError, ConfigError, bpe.errors.CountsError: they are not there, or not such.
+    """
+    complete(directory, "counts")
+    manifest = read_counts_manifest(directory)
+    require_pretokens(manifest, title=f"`baseline` {directory}", remedy=_BASELINE)
+    if manifest.pretokenizer != tokenizer.pretokenizer:
+        raise ConfigError(
+            f"`baseline` {directory}: was split with {manifest.pretokenizer}, but the tokenizer "
+            f"splits with {tokenizer.pretokenizer}: {_BASELINE}"
+        )
+
+
 class Gauge:
     """Measures texts by their tokens; threads may share one.
 
@@ -91,7 +109,7 @@ class Gauge:
         self._seen = None
         if baseline is not None:
             counts = load_counts(baseline)
-            require_pretokens(counts, title=baseline, remedy="give the counts of the training")
+            require_pretokens(counts, title=baseline, remedy=_BASELINE)
             self._seen = counts.pretokens
 
     def measure(self) -> Measure:
