@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from bpe._codec import decode, encode
 from pipelines import storage
 from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, held_out, range_of
-from pipelines.export.plan import read_pins, spans
+from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_sizes
 from pipelines.output.names import fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pipelines.export.numbers import Hashes
-    from pipelines.export.plan import ExportPlan, Pin, Span
+    from pipelines.export.plan import ExportPlan, Pin, Source, Span
     from pipelines.export.rows import Numbers
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
@@ -103,23 +104,29 @@ class Selection:
         return choice_hashes(keys, source=name, seed=self.plan.settings.mix_seed)
 
 
+FAN_IN = 256
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """A pass over keys and sizes: a unit is a span of parts.
+    """A pass over the parts of the sources: a stage, and what all stages of an export know.
 
     Attributes:
         plan: of the export.
         output: the directory of the export, which has the pins.
         work: where records and results go.
         run: the id of the run.
-        counters_path: None: nobody watches this pass.
+        fan_in: how many files a unit of a shuffle may read.
+        counters_path: the file of progress slots; None where nobody watches this pass.
     """
 
     plan: ExportPlan
     output: str
     work: str
     run: str
+    fan_in: int = FAN_IN
     counters_path: str | None = None
+    name: str = ""
 
     @property
     def directory(self) -> str:
@@ -127,20 +134,59 @@ class Pass:
         return self.work
 
     def pins(self) -> list[Pin]:
-        """The pinned parts of all sources."""
-        return read_pins(self.output, self.run)
+        """The pinned parts of all sources.
 
-    def spans(self) -> list[Span]:
-        """The units of the pass."""
-        return spans(self.pins(), self.plan.unit_tokens)
+        Raises:
+            InputError: they cannot be read.
+        """
+        return _pins(self.output, self.run)
 
-    def _units(self, name: str, *more: Any) -> Iterator[Unit]:
+    def spans(self) -> tuple[Span, ...]:
+        """All parts, in spans of about equally many tokens; errors as of `pins`."""
+        return _spans(self.output, self.run, self.plan.unit_tokens)
+
+    def selection(self) -> Selection:
+        """What is taken of each source, once `Measure` and `Choose` are folded.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        return _selection(self.plan, self.work, self.run)
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a span."""
         for number in range(len(self.spans())):
-            yield Unit(
-                name=f"{name}-{number:05d}",
-                fingerprint=fingerprint([self.plan.fingerprint, name, number, *more]),
-                number=number,
-            )
+            yield self.unit(number)
+
+    def unit(self, number: int, *more: Any, bytes: int = 0) -> Unit:  # noqa: A002 - as `Unit` has it
+        """The unit of this number, made from the plan and from ``more``."""
+        return Unit(
+            name=f"{self.name}-{number:05d}",
+            fingerprint=fingerprint([self.plan.fingerprint, self.name, number, *more]),
+            number=number,
+            bytes=bytes,
+        )
+
+
+# Of one run, in one process.
+
+
+@lru_cache(maxsize=2)
+def _pins(output: str, run: str) -> list[Pin]:  # noqa: ARG001 - a run has its own
+    return stored_pins(output)
+
+
+@lru_cache(maxsize=2)
+def _spans(output: str, run: str, unit_tokens: int) -> tuple[Span, ...]:
+    return spans_of(_pins(output, run), unit_tokens)
+
+
+@lru_cache(maxsize=2)
+def _selection(plan: ExportPlan, work: str, run: str) -> Selection:  # noqa: ARG001 - the same
+    if not plan.selects:
+        return Selection(plan=plan, taken=tuple(_asked(plan, plan.sources)))
+    value = json.loads(storage.read(join(work, CHOSEN)))
+    return Selection(plan=plan, taken=tuple(decode(Taken, one) for one in value["taken"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,10 +194,6 @@ class Measure(Pass):
     """The first pass: documents and tokens of each half, and of training by hash."""
 
     name: str = "measure"
-
-    def units(self) -> Iterator[Unit]:
-        """A unit a span."""
-        return self._units(self.name)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents and tokens of a span."""
@@ -205,52 +247,42 @@ def _rest(taken: Taken) -> int:
     return taken.asked - taken.epochs * taken.available_tokens
 
 
-def _asked(plan: ExportPlan, available: Sequence[Count]) -> list[Taken]:
-    """What is asked of each source.
+def _asked(plan: ExportPlan, available: Sequence[Count | Source]) -> list[Taken]:
+    """What is asked of each source, of which there are so many documents and tokens.
 
     Raises:
         ConfigError: it has no training tokens.
     """
-    settings = plan.settings
+    settings, asked = plan.settings, [count.tokens for count in available]
     shares = settings.shares or {plan.sources[0].name: Fraction(1)}
-    if not settings.chooses:
-        return [
+    if settings.chooses:
+        for source, tokens in zip(plan.sources, asked, strict=True):
+            if not tokens:
+                raise ConfigError(
+                    f"the source {source.name} ({source.directory}) has no training tokens to "
+                    "take: leave it out"
+                )
+        of_each = [shares[source.name] for source in plan.sources]
+        budget = settings.token_budget
+        if budget is None:
+            budget = min(int(one / share) for one, share in zip(asked, of_each, strict=True))
+        asked = [int(budget * share) for share in of_each]
+    taken = []
+    for source, count, tokens in zip(plan.sources, available, asked, strict=True):
+        epochs = tokens // count.tokens if settings.chooses else 1
+        taken.append(
             Taken(
                 name=source.name,
-                share="",
-                asked=count.tokens,
+                share=str(shares[source.name]) if settings.chooses else "",
+                asked=tokens,
                 available_documents=count.documents,
                 available_tokens=count.tokens,
-                epochs=1,
-                documents=count.documents,
-                tokens=count.tokens,
+                epochs=epochs,
+                documents=count.documents * epochs,
+                tokens=count.tokens * epochs,
             )
-            for source, count in zip(plan.sources, available, strict=True)
-        ]
-    for source, count in zip(plan.sources, available, strict=True):
-        if not count.tokens:
-            raise ConfigError(
-                f"the source {source.name} ({source.directory}) has no training tokens to take: "
-                "leave it out"
-            )
-    budget = settings.token_budget
-    if budget is None:
-        counts = zip(plan.sources, available, strict=True)
-        budget = min(int(count.tokens / shares[source.name]) for source, count in counts)
-    asked = [int(budget * shares[source.name]) for source in plan.sources]
-    return [
-        Taken(
-            name=source.name,
-            share=str(shares[source.name]),
-            asked=tokens,
-            available_documents=count.documents,
-            available_tokens=count.tokens,
-            epochs=tokens // count.tokens,
-            documents=count.documents * (tokens // count.tokens),
-            tokens=count.tokens * (tokens // count.tokens),
         )
-        for source, count, tokens in zip(plan.sources, available, asked, strict=True)
-    ]
+    return taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,10 +294,6 @@ class Choose(Pass):
     def _measured(self) -> tuple[list[Taken], list[int]]:
         value = json.loads(storage.read(join(self.work, MEASURED)))
         return [decode(Taken, one) for one in value["taken"]], value["bins"]
-
-    def units(self) -> Iterator[Unit]:
-        """A unit a span."""
-        return self._units(self.name)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents below the bin of a span, and list those in it."""
@@ -324,16 +352,6 @@ def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) ->
     storage.write(join(work, CHOSEN), json_bytes(value))
 
 
-def read_selection(work: str, plan: ExportPlan) -> Selection:
-    """What was chosen, once `Measure` and `Choose` are folded.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    value = json.loads(storage.read(join(work, CHOSEN)))
-    return Selection(plan=plan, taken=tuple(decode(Taken, one) for one in value["taken"]))
-
-
 @dataclass(frozen=True, kw_only=True)
 class SpanEpoch:
     """What of a span is in a half: of training, in one epoch of its source."""
@@ -346,17 +364,18 @@ class SpanEpoch:
     tokens: int
 
 
-def span_epochs(work: str, plan: ExportPlan, found: Sequence[Span]) -> list[SpanEpoch]:
+def span_epochs(stage: Pass) -> list[SpanEpoch]:
     """Both halves, span by span, in the order of an export that is not shuffled.
 
     Args:
-        work: where the passes left their results.
-        plan: of the export.
-        found: all spans.
+        stage: one after `Choose`.
     """
-    selection = read_selection(work, plan)
-    halves = json.loads(storage.read(join(work, MEASURED)))["halves"]
-    partial = json.loads(storage.read(join(work, CHOSEN)))["partial"]
+    found, selection = stage.spans(), stage.selection()
+    halves = [[(span.documents, span.tokens), (0, 0)] for span in found]
+    partial: list[tuple[int, int]] = []
+    if stage.plan.selects:
+        halves = json.loads(storage.read(join(stage.work, MEASURED)))["halves"]
+        partial = json.loads(storage.read(join(stage.work, CHOSEN)))["partial"]
     ordered = []
     for validation in (False, True):
         for source, taken in enumerate(selection.taken):

@@ -25,15 +25,14 @@ import pyarrow.compute as pc
 
 from pipelines import storage
 from pipelines.errors import StoppedError
-from pipelines.export.choose import Count, Pass, read_selection, span_epochs
+from pipelines.export.choose import Count, Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
-from pipelines.export.plan import read_pins, spans
 from pipelines.export.rows import ID, INPUT_IDS, Documents
 from pipelines.export.source import read_blocks
 from pipelines.export.spill import SpillWriter, read_segment
-from pipelines.output.names import fingerprint, json_bytes
+from pipelines.output.names import json_bytes
 from pipelines.stage.record import StoredFile
-from pipelines.stage.stage import Made, Unit
+from pipelines.stage.stage import Made
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ if TYPE_CHECKING:
     from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
+    from pipelines.stage.stage import Unit
 
-FAN_IN = 256
 BUCKETS = "buckets.json"
 MAX_BUCKETS = 1 << 16
 _HEAD = 64  # a bucket's head is one part of so many
@@ -123,71 +122,56 @@ def _merged_name(group: int, number: int) -> str:
     return f"merge-{group:05d}-{number:05d}.spill"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Exchange(Pass):
-    """What both stages of a shuffle know."""
-
-    fan_in: int = FAN_IN
-
-    def buckets(self) -> Buckets:
-        """How documents are dealt, once they are chosen."""
-        return _buckets(self.work, self.plan, self.output, self.run, self.fan_in)
-
-    def schema(self) -> pa.Schema:
-        """The columns of documents on their way."""
-        ids = pa.field("element", pa.type_for_alias(self.plan.id_type), nullable=False)
-        return pa.schema(
-            [
-                pa.field(_HASH, pa.uint64()),
-                pa.field(_EPOCH, pa.int32()),
-                pa.field(_FILE, pa.int32()),
-                pa.field(_ROW, pa.int64()),
-                pa.field(_PLACE, pa.int32()),
-                pa.field(ID, pa.string()),
-                pa.field(INPUT_IDS, pa.list_(ids)),
-                *(field.with_name(_KEEP + field.name) for field in self.plan.columns),
-            ]
-        )
+def stored_schema(plan: ExportPlan) -> pa.Schema:
+    """The columns of documents on their way."""
+    ids = pa.field("element", pa.type_for_alias(plan.id_type), nullable=False)
+    return pa.schema(
+        [
+            pa.field(_HASH, pa.uint64()),
+            pa.field(_EPOCH, pa.int32()),
+            pa.field(_FILE, pa.int32()),
+            pa.field(_ROW, pa.int64()),
+            pa.field(_PLACE, pa.int32()),
+            pa.field(ID, pa.string()),
+            pa.field(INPUT_IDS, pa.list_(ids)),
+            *(field.with_name(_KEEP + field.name) for field in plan.columns),
+        ]
+    )
 
 
 @lru_cache(maxsize=2)
-def _buckets(work: str, plan: ExportPlan, output: str, run: str, fan_in: int) -> Buckets:
-    """How documents are dealt; it follows from their tokens alone."""
-    found = spans(read_pins(output, run), plan.unit_tokens)
+def buckets_of(stage: Pass) -> Buckets:
+    """How documents are dealt, once they are chosen; it follows from their tokens alone."""
     tokens = [0, 0]
     documents = 0
-    for one in span_epochs(work, plan, found):
+    for one in span_epochs(stage):
         tokens[one.validation] += one.tokens
         documents += one.documents * one.validation
     training, validation = (
-        min(max(-(-count // plan.unit_tokens), 1), MAX_BUCKETS) for count in tokens
+        min(max(-(-count // stage.plan.unit_tokens), 1), MAX_BUCKETS) for count in tokens
     )
     return Buckets(
         training=training,
         validation=validation if documents else 0,
-        spans=len(found),
-        fan_in=fan_in,
+        spans=len(stage.spans()),
+        fan_in=stage.fan_in,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exchange(_Exchange):
+class Exchange(Pass):
     """Each span deals its documents to buckets."""
 
     name: str = "exchange"
 
-    def units(self) -> Iterator[Unit]:
-        """A unit a span."""
-        return self._units(self.name, self.fan_in)
-
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Write the documents of a span into a file, by bucket."""
         plan, span, pins = self.plan, self.spans()[unit.number], self.pins()
-        selection, buckets = read_selection(self.work, plan), self.buckets()
+        selection, buckets = self.selection(), buckets_of(self)
         taken, name = selection.taken[span.source], _spill_name(unit.number)
         counts = np.zeros((2, buckets.count), np.int64)
         with replacing(join(self.work, name)) as sink:
-            spill = SpillWriter(sink, self.schema())
+            spill = SpillWriter(sink, stored_schema(self.plan))
             for file in range(span.first, span.first + span.files):
                 for block in read_blocks(plan, pins[file], stopped=stopped):
                     rows = block.rows()
@@ -237,7 +221,7 @@ class Exchange(_Exchange):
             epoch=epoch or 0,
             file=pin.file,
         )
-        places = self.buckets().places(hashes, validation=epoch is None)
+        places = buckets_of(self).places(hashes, validation=epoch is None)
         columns = [
             hashes,
             np.full(len(rows), epoch or 0, np.int32),
@@ -246,7 +230,7 @@ class Exchange(_Exchange):
             places.astype(np.int32),
         ]
         stored = [documents.ids, documents.input_ids, *documents.kept]
-        batch = pa.record_batch([*map(pa.array, columns), *stored], schema=self.schema())
+        batch = pa.record_batch([*map(pa.array, columns), *stored], schema=stored_schema(self.plan))
         return batch, places
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -256,30 +240,24 @@ class Exchange(_Exchange):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merge(_Exchange):
+class Merge(Pass):
     """Files of up to `FAN_IN` spans become one file for each range of buckets."""
 
     name: str = "merge"
 
     def units(self) -> Iterator[Unit]:
         """A unit a group of spans and range of buckets; none where there are few spans."""
-        buckets = self.buckets()
-        if not buckets.merges:
-            return
-        for number in range(buckets.groups * buckets.ranges):
-            yield Unit(
-                name=f"merge-{number:09d}",
-                fingerprint=fingerprint([self.plan.fingerprint, "merge", number, self.fan_in]),
-                number=number,
-            )
+        buckets = buckets_of(self)
+        for number in range(buckets.groups * buckets.ranges if buckets.merges else 0):
+            yield self.unit(number, self.fan_in)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Merge what the spans of a group have of a range of buckets."""
-        buckets = self.buckets()
+        buckets = buckets_of(self)
         group, number = divmod(unit.number, buckets.ranges)
         name = _merged_name(group, number)
         with replacing(join(self.work, name)) as sink:
-            spill = SpillWriter(sink, self.schema())
+            spill = SpillWriter(sink, stored_schema(self.plan))
             for span in range(group * self.fan_in, min((group + 1) * self.fan_in, buckets.spans)):
                 if stopped():
                     raise StoppedError
@@ -307,7 +285,7 @@ def bucket_counts(work: str) -> list[Count]:
 
 
 def bucket_documents(
-    exchange: _Exchange, bucket: int, *, stopped: Callable[[], bool]
+    stage: Pass, bucket: int, *, stopped: Callable[[], bool]
 ) -> Iterator[Documents]:
     """The documents of a bucket in their order: its head is read before the rest is.
 
@@ -317,13 +295,13 @@ def bucket_documents(
         InputError: a file of the exchange is missing or damaged.
         StoppedError: nobody needs the result any more.
     """
-    buckets, sources = exchange.buckets(), np.array([pin.source for pin in exchange.pins()])
+    buckets, sources = buckets_of(stage), np.array([pin.source for pin in stage.pins()])
     for place in (2 * bucket, 2 * bucket + 1):
-        tables = [exchange.schema().empty_table()]
+        tables = [stored_schema(stage.plan).empty_table()]
         for name in buckets.files(place):
             if stopped():
                 raise StoppedError
-            tables += read_segment(join(exchange.work, name), place)
+            tables += read_segment(join(stage.work, name), place)
         yield from _sorted(pa.concat_tables(tables), sources)
 
 

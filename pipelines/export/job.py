@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._codec import encode
 from pipelines import storage
-from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, VerificationError
-from pipelines.export.choose import Choose, Measure, read_selection
-from pipelines.export.exchange import FAN_IN, Exchange, Merge
+from pipelines.export.choose import FAN_IN, Choose, Measure
+from pipelines.export.exchange import Exchange, Merge
 from pipelines.export.formats import INDEXES
 from pipelines.export.make import Make
 from pipelines.export.manifest import HalfTotals, manifest_of, read_export
@@ -25,11 +24,10 @@ from pipelines.export.megatron import check_megatron
 from pipelines.export.plan import (
     ExportPlan,
     check_pins,
-    glued,
     parse_sources,
     pinned_before,
     plan_export,
-    spans,
+    spans_of,
     stored_pins,
     write_pins,
 )
@@ -90,7 +88,7 @@ class MakeAndFold(Make):
             "kind": "export",
             "version": 2,
             **self.plan.header,
-            "taken": encode(read_selection(self.work, self.plan).taken),
+            "taken": encode(self.selection().taken),
             "training": encode(halves[TRAIN]),
             "validation": encode(halves[VALIDATION]),
             "index": [encode(one) for one in index],
@@ -196,23 +194,22 @@ class ExportJob(Job):
         action = decide(self.output, self.same, reads=self.reads)
         if action == "own" and storage.exists(join(self.directory, PINS)):
             return True
-        sources = {source.name: source.directory for source in self.plan.sources}
+        complete = action == "resume" and self._is_complete()
         plan, pins, _ = plan_export(
-            sources,
+            {source.name: source.directory for source in self.plan.sources},
             self.plan.settings,
             unit_tokens=self.plan.unit_tokens,
             pinned=pinned_before(self.directory) if self.output.resume else None,
+            discarded=complete,
         )
         if plan != self.plan:
             raise InputError(
                 f"{', '.join(self.reads)}: the ids changed since this command read their manifest: "
                 "another job is at work there; export again when it is done"
             )
-        if action == "resume" and self._is_complete():
+        if complete:
             self._clean()
             return False
-        for directory in sources.values():
-            read_encoded(directory)  # refuses one whose parts were discarded
         earlier = self._earlier_records() if action == "resume" else []
         prepare(self.output, self.same, reads=self.reads)
         for record in earlier:
@@ -275,25 +272,12 @@ def stages(
         last: the class of the last stage.
         counters_path: the file of progress slots, for the last stage.
     """
-    found: list[Stage] = [Measure(plan=plan, output=output, work=work, run=run)]
-    if plan.settings.chooses:
-        found.append(Choose(plan=plan, output=output, work=work, run=run))
-    if plan.settings.shuffle is not None:
-        found += (
-            kind(plan=plan, output=output, work=work, run=run, fan_in=fan_in)
-            for kind in (Exchange, Merge)
-        )
-    found.append(
-        last(
-            plan=plan,
-            output=output,
-            work=work,
-            run=run,
-            fan_in=fan_in,
-            counters_path=counters_path,
-        )
-    )
-    return tuple(found)
+    kinds: list[Callable[..., Stage]] = [Measure] if plan.selects else []
+    kinds += [Choose] if plan.settings.chooses else []
+    kinds += [Exchange, Merge] if plan.settings.shuffle is not None else []
+    known: dict[str, Any] = {"plan": plan, "output": output, "work": work, "run": run}
+    known["fan_in"] = fan_in
+    return *(kind(**known) for kind in kinds), last(**known, counters_path=counters_path)
 
 
 def check_export(directory: str, manifest: ExportManifest) -> None:
@@ -374,7 +358,7 @@ def export(
         options(execution)
         named = parse_sources(sources)
         directory = storage.located(output.directory)
-        plan, pins, tokenizer = plan_export(
+        plan, pins, warning = plan_export(
             named,
             settings,
             unit_tokens=unit_tokens,
@@ -382,7 +366,6 @@ def export(
         )
         if settings.to == "megatron":
             check_megatron(plan.vocab_size, plan.id_type)
-        warning = glued(named, settings, tokenizer)
         job = ExportJob(
             output=replace(output, directory=directory),
             run=uuid.uuid4().hex,
@@ -392,13 +375,12 @@ def export(
         decide(output, job.same, reads=job.reads)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
-        found = spans(pins, plan.unit_tokens)
         with run_job(
             job,
             execution=execution,
             progress=progress,
             reads=job.reads,
-            pieces=len(found),
+            pieces=len(spans_of(pins, plan.unit_tokens)),
             size=size,
         ) as result:
             manifest = read_export(job.directory)

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.export.choose import Pass, read_selection
-from pipelines.export.exchange import FAN_IN, Exchange, bucket_documents
+from pipelines.export.choose import Pass
+from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import COMPARISONS, PARTS
 from pipelines.export.outputs import Outputs
 from pipelines.export.rows import INPUT_IDS, NUM_TOKENS, row_maker, without_padding
 from pipelines.export.sections import all_sections
 from pipelines.export.source import read_blocks
 from pipelines.metrics import counter
-from pipelines.output.names import fingerprint
-from pipelines.stage.stage import Made, Unit
+from pipelines.stage.stage import Made
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.export.choose import Selection
     from pipelines.export.format import PartWriter
     from pipelines.export.rows import Documents
     from pipelines.export.sections import Section, Sections
     from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
+    from pipelines.stage.stage import Unit
 
 TOTALS = ("documents", "rows", "tokens", "padding", "dropped_tokens", "dropped_documents", "cut")
 
@@ -45,7 +44,6 @@ class Make(Pass):
     """The last stage: each section becomes a part."""
 
     name: str = "make"
-    fan_in: int = FAN_IN
 
     @property
     def directory(self) -> str:
@@ -54,28 +52,21 @@ class Make(Pass):
 
     def sections(self) -> Sections:
         """All sections of the export."""
-        return all_sections(
-            self.plan, output=self.output, work=self.work, run=self.run, fan_in=self.fan_in
-        )
+        return all_sections(self)
 
     def units(self) -> Iterator[Unit]:
         """A unit a section; of a span, a unit for both halves."""
         for number, sections in enumerate(self.sections().units):
-            yield Unit(
-                name=f"part-{number:05d}",
-                fingerprint=fingerprint([self.plan.fingerprint, self.name, number]),
-                number=number,
-                bytes=self._bytes(sections[0]),
-            )
+            yield self.unit(number, bytes=self._bytes(sections[0]))
 
     def _bytes(self, section: Section) -> int:
         """About how many bytes of the sources a section is made of."""
-        if section.source < 0:
-            pinned = sum(pin.bytes for pin in self.pins())
-            tokens = sum(pin.tokens for pin in self.pins())
-            return pinned * section.tokens // max(tokens, 1)
-        span = self.spans()[section.span]
-        return sum(pin.bytes for pin in self.pins()[span.first : span.first + span.files])
+        pins = self.pins()
+        if section.source >= 0:
+            span = self.spans()[section.span]
+            return sum(pin.bytes for pin in pins[span.first : span.first + span.files])
+        tokens = max(sum(source.tokens for source in self.plan.sources), 1)
+        return sum(pin.bytes for pin in pins) * section.tokens // tokens
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Write the files of a part."""
@@ -138,17 +129,13 @@ class Make(Pass):
         )
 
     def blocks(
-        self, section: Section, *, stopped: Callable[[], bool], verify: bool = True
+        self, section: Section, *, stopped: Callable[[], bool], ahead: bool = False
     ) -> Iterator[tuple[int, Block]]:
         """The blocks of the parts of a section's span, each with the number of its part."""
         span, pins = self.spans()[section.span], self.pins()
         for file in range(span.first, span.first + span.files):
-            for block in read_blocks(self.plan, pins[file], stopped=stopped, verify=verify):
+            for block in read_blocks(self.plan, pins[file], stopped=stopped, ahead=ahead):
                 yield file, block
-
-    def selection(self) -> Selection:
-        """What is taken of each source."""
-        return read_selection(self.work, self.plan)
 
     def taken(self, section: Section, file: int, block: Block) -> Documents:
         """The documents of a block that a section takes."""
@@ -166,27 +153,20 @@ class Make(Pass):
         )
 
     def documents(
-        self, section: Section, *, stopped: Callable[[], bool], verify: bool = True
+        self, section: Section, *, stopped: Callable[[], bool], ahead: bool = False
     ) -> Iterator[Documents]:
         """The documents of a section, in their order."""
         if section.source < 0:
-            exchange = Exchange(
-                plan=self.plan,
-                output=self.output,
-                work=self.work,
-                run=self.run,
-                fan_in=self.fan_in,
-            )
-            yield from bucket_documents(exchange, section.span, stopped=stopped)
+            yield from bucket_documents(self, section.span, stopped=stopped)
             return
-        for file, block in self.blocks(section, stopped=stopped, verify=verify):
+        for file, block in self.blocks(section, stopped=stopped, ahead=ahead):
             yield self.taken(section, file, block)
 
     def after(self, section: Section, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
         """The documents of all later sections of its half, read as they are asked for."""
         half = self.sections().half(validation=section.validation)
         for later in half[section.number + 1 :]:
-            yield from self.documents(later, stopped=stopped, verify=False)
+            yield from self.documents(later, stopped=stopped, ahead=True)
 
 
 class _Part:

@@ -8,9 +8,8 @@ is an error. The pins lie in ``sources.parquet``; their fingerprint is in the he
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from pipelines.corpus.documents.types import parse_type, type_text
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import check_named_tokens, token_of_role
 from pipelines.errors import ConfigError, InputError
+from pipelines.export.manifest import PinnedSource
 from pipelines.export.rows import RowLayout
 from pipelines.option import changed
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
@@ -30,38 +30,28 @@ from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
-    from pipelines.export.manifest import ExportManifest, PinnedSource
+    from pipelines.export.manifest import ExportManifest
     from pipelines.settings import ExportSettings
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
-LAYOUT = 2  # raise it when the same ids and settings give other bytes than before
+LAYOUT = 3  # raise it when the same ids and settings give other bytes than before
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _BY_POSITION = re.compile(r"source-[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class Source(PinnedSource):
     """A directory of ids, as `bpe encode` writes them.
 
     Attributes:
-        name: in messages, in ``--mix``, and in the hashes that choose and shuffle.
         directory: where it is; no part of what makes two exports the same.
-        files: how many parts are pinned.
-        documents: in them.
-        tokens: in them.
-        pins: SHA-256 (hex) of names, sizes and SHA-256s of these parts.
     """
 
-    name: str
     directory: str
-    files: int
-    documents: int
-    tokens: int
-    pins: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +74,15 @@ class Span:
         source: its number.
         first: the number of the first part, over all sources.
         files: how many there are.
+        documents: in them.
+        tokens: in them.
     """
 
     source: int
     first: int
     files: int
+    documents: int
+    tokens: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +131,11 @@ class ExportPlan:
         return fingerprint(self.header)
 
     @property
+    def selects(self) -> bool:
+        """Whether some documents are held out or not taken: else nobody need look at each."""
+        return self.settings.chooses or self.validation > 0
+
+    @property
     def layout(self) -> RowLayout:
         """Of the rows."""
         return RowLayout(
@@ -178,33 +177,50 @@ def parse_sources(given: Sequence[str]) -> dict[str, str]:
     return sources
 
 
-def with_inner(sources: Mapping[str, str]) -> dict[str, str]:
-    """The same, where a directory without a name has one source for each name of its inputs.
+@dataclass(frozen=True, kw_only=True)
+class SourceIds:
+    """The ids of a source.
+
+    Attributes:
+        name: of the source.
+        directory: as it was given.
+        manifest: of the directory, with the parts of this source alone.
+    """
+
+    name: str
+    directory: str
+    manifest: EncodedManifest
+
+
+def read_sources(sources: Mapping[str, str], *, discarded: bool = False) -> list[SourceIds]:
+    """The manifest of each source, read once.
+
+    A directory without a name has a source for each name of its inputs. One with the name of some
+    of its inputs is these alone.
+
+    Args:
+        sources: directories by name.
+        discarded: whether their parts may be gone.
 
     Raises:
         InputError: a source is not a complete directory of ids.
         ConfigError: a name stands for two.
     """
-    found: dict[str, str] = {}
+    found: dict[str, SourceIds] = {}
     for given, directory in sources.items():
         complete(directory, "encoded")
-        manifest = read_encoded(directory, discarded=True)
-        inner = manifest.totals.sources if _BY_POSITION.fullmatch(given) else {}
-        if any(not part.source for part in manifest.parts):
-            inner = {}
-        for name in inner or (given,):
+        manifest = read_encoded(directory, discarded=discarded)
+        inner = manifest.totals.sources
+        named = _BY_POSITION.fullmatch(given) and all(part.source for part in manifest.parts)
+        for name in (inner if named else ()) or (given,):
             if name in found:
                 raise ConfigError(f"the source {name} is given twice: give each a name of its own")
-            found[name] = directory
-    return found
-
-
-def _manifest_of(name: str, directory: str) -> EncodedManifest:
-    """What a source is: all of a directory, or what it holds of its inputs with this name."""
-    manifest = read_encoded(directory, discarded=True)
-    if name not in manifest.totals.sources:
-        return manifest
-    return replace(manifest, parts=tuple(p for p in manifest.parts if p.source == name))
+            parts = manifest.parts
+            if name in inner:
+                parts = tuple(part for part in parts if part.source == name)
+            own = replace(manifest, parts=parts)
+            found[name] = SourceIds(name=name, directory=directory, manifest=own)
+    return list(found.values())
 
 
 def plan_export(
@@ -213,7 +229,8 @@ def plan_export(
     *,
     unit_tokens: int | None = None,
     pinned: Sequence[Pin] | None = None,
-) -> tuple[ExportPlan, list[Pin], Tokenizer]:
+    discarded: bool = True,
+) -> tuple[ExportPlan, list[Pin], str]:
     """Plan an export; nothing is written.
 
     Args:
@@ -221,38 +238,53 @@ def plan_export(
         settings: what is exported.
         unit_tokens: as in `ExportPlan`; None for `UNIT_TOKENS`.
         pinned: the parts that an earlier run of the export has pinned; None: all that there are.
+        discarded: whether the parts may be gone.
+
+    Returns:
+        The plan, the pinned parts, and a warning, or nothing.
 
     Raises:
         InputError: a source is not a complete directory of ids, or lacks a part that is pinned.
         ConfigError: the sources do not fit each other or the settings.
     """
-    sources = with_inner(sources)
-    manifests = {name: _manifest_of(name, directory) for name, directory in sources.items()}
-    _check_alike(manifests, sources)
-    _check_shares(settings, list(sources))
-    pins = list(_pins(manifests))
-    if pinned is not None and pinned[-1].source < len(sources):
-        pins = _still_there(pinned, pins, list(sources.values()))
-    if not pins:
-        raise InputError(
-            f"{next(iter(sources.values()))}: no file was encoded yet: there is nothing to export"
+    found = read_sources(sources, discarded=discarded)
+    _check_alike(found)
+    _check_shares(settings, [source.name for source in found])
+    pins = [
+        Pin(
+            source=number,
+            file=part.file,
+            bytes=part.bytes,
+            sha256=part.sha256,
+            documents=part.documents,
+            tokens=part.tokens,
         )
-    first, at = next(iter(manifests.values())), next(iter(sources.values()))
-    tokenizer = load_tokenizer(join(storage.located(at), TOKENIZER))
+        for number, source in enumerate(found)
+        for part in source.manifest.parts
+    ]
+    if pinned is not None and pinned[-1].source < len(found):
+        pins = _still_there(pinned, pins, [source.directory for source in found])
+    first = found[0]
+    if not pins:
+        raise InputError(f"{first.directory}: no file was encoded yet: there is nothing to export")
+    tokenizer = load_tokenizer(join(storage.located(first.directory), TOKENIZER))
     plan = ExportPlan(
         sources=tuple(
-            _source(number, name, storage.located(directory), pins)
-            for number, (name, directory) in enumerate(sources.items())
+            Source(
+                **vars(pinned_source(number, source.name, pins)),
+                directory=storage.located(source.directory),
+            )
+            for number, source in enumerate(found)
         ),
         settings=settings,
-        tokenizer_sha256=first.tokenizer.sha256,
-        vocab_size=first.tokenizer.vocab_size,
-        id_type=first.id_type,
-        columns=_columns(manifests),
+        tokenizer_sha256=first.manifest.tokenizer.sha256,
+        vocab_size=first.manifest.tokenizer.vocab_size,
+        id_type=first.manifest.id_type,
+        columns=_columns(found),
         pad=_pad(settings, tokenizer),
         unit_tokens=UNIT_TOKENS if unit_tokens is None else unit_tokens,
     )
-    return plan, pins, tokenizer
+    return plan, pins, _glued(found, settings, tokenizer)
 
 
 def plan_again(
@@ -269,23 +301,16 @@ def plan_again(
         ConfigError: a source of the export is not named, or another one is.
     """
     names = [source.name for source in manifest.sources]
-    directories = with_inner(directories)
-    if sorted(directories) != sorted(names):
+    found = {source.name: source.directory for source in read_sources(directories)}
+    if sorted(found) != sorted(names):
         raise ConfigError(
             f"the export {directory} is of the sources {', '.join(names)}, not of "
-            f"{', '.join(directories)}: name each, in this order, or as NAME=DIR"
+            f"{', '.join(found)}: name each, in this order, or as NAME=DIR"
         )
     tokenizer = load_tokenizer(join(directory, TOKENIZER))
     return ExportPlan(
         sources=tuple(
-            Source(
-                name=one.name,
-                directory=storage.located(directories[one.name]),
-                files=one.files,
-                documents=one.documents,
-                tokens=one.tokens,
-                pins=one.pins,
-            )
+            Source(**vars(one), directory=storage.located(found[one.name]))
             for one in manifest.sources
         ),
         settings=manifest.settings,
@@ -322,7 +347,7 @@ def pinned_before(directory: str) -> list[Pin] | None:
         stated = [source["pins"] for source in header["sources"]] if header else []
     except (InputError, KeyError, TypeError):
         return None
-    found = [_fingerprint(pins, source) for source in range(len(stated))]
+    found = [pinned_source(number, "", pins).pins for number in range(len(stated))]
     return pins if pins and found == stated else None
 
 
@@ -333,24 +358,34 @@ def check_pins(sources: Sequence[PinnedSource], pins: Sequence[Pin], path: str) 
         InputError: they are others: their file was changed.
     """
     for number, source in enumerate(sources):
-        found = _source(number, source.name, "", pins)
-        if any(getattr(found, one.name) != getattr(source, one.name) for one in fields(source)):
+        if pinned_source(number, source.name, pins) != source:
             raise InputError(
                 f"{path}: the pinned parts of the source {source.name} are not those of the "
                 "manifest: the file was changed or damaged: export again with `overwrite`"
             )
 
 
-def glued(sources: Mapping[str, str], settings: ExportSettings, tokenizer: Tokenizer) -> str:
+def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> PinnedSource:
+    """A source, by its number among those of all pins."""
+    own = [pin for pin in pins if pin.source == number]
+    return PinnedSource(
+        name=name,
+        files=len(own),
+        documents=sum(pin.documents for pin in own),
+        tokens=sum(pin.tokens for pin in own),
+        pins=fingerprint([[pin.file, pin.bytes, pin.sha256] for pin in own]),
+    )
+
+
+def _glued(sources: Sequence[SourceIds], settings: ExportSettings, tokenizer: Tokenizer) -> str:
     """The warning that packed documents follow each other without a token between; or nothing."""
     end = tokenizer.roles.tokens.get("eos")
     if settings.pack is None or end is None:
         return ""
     without = [
-        name
-        for name, directory in sources.items()
-        for rows in [read_encoded(directory, discarded=True).rows]
-        if rows.append_token is None and rows.prepend_token is None
+        source.name
+        for source in sources
+        if source.manifest.rows.append_token is None and source.manifest.rows.prepend_token is None
     ]
     if not without:
         return ""
@@ -361,61 +396,33 @@ def glued(sources: Mapping[str, str], settings: ExportSettings, tokenizer: Token
     )
 
 
-def _source(number: int, name: str, directory: str, pins: Sequence[Pin]) -> Source:
-    own = [pin for pin in pins if pin.source == number]
-    return Source(
-        name=name,
-        directory=directory,
-        files=len(own),
-        documents=sum(pin.documents for pin in own),
-        tokens=sum(pin.tokens for pin in own),
-        pins=_fingerprint(pins, number),
-    )
-
-
-def _fingerprint(pins: Sequence[Pin], source: int) -> str:
-    """SHA-256 (hex) of the pinned parts of a source."""
-    own = [pin for pin in pins if pin.source == source]
-    return fingerprint([[pin.file, pin.bytes, pin.sha256] for pin in own])
-
-
-def _pins(manifests: Mapping[str, EncodedManifest]) -> Iterator[Pin]:
-    for number, manifest in enumerate(manifests.values()):
-        for part in manifest.parts:
-            yield Pin(
-                source=number,
-                file=part.file,
-                bytes=part.bytes,
-                sha256=part.sha256,
-                documents=part.documents,
-                tokens=part.tokens,
-            )
-
-
-def _check_alike(manifests: Mapping[str, EncodedManifest], sources: Mapping[str, str]) -> None:
+def _check_alike(sources: Sequence[SourceIds]) -> None:
     """Refuse sources whose ids mean different things.
 
     Raises:
         ConfigError: they are of different tokenizers or types of ids.
     """
-    (first, expected), *others = manifests.items()
-    for name, manifest in others:
-        for what, remedy in (
-            ("tokenizer.sha256", "encode both with the same tokenizer"),
-            ("id_type", "encode both with the same `id_type`"),
+    first, *others = sources
+    for other in others:
+        for what, remedy, there, here in (
+            (
+                "tokenizer.sha256",
+                "encode both with the same tokenizer",
+                first.manifest.tokenizer.sha256,
+                other.manifest.tokenizer.sha256,
+            ),
+            (
+                "id_type",
+                "encode both with the same `id_type`",
+                first.manifest.id_type,
+                other.manifest.id_type,
+            ),
         ):
-            here, there = (_value(one, what) for one in (manifest, expected))
             if here != there:
                 raise ConfigError(
-                    f"the sources {first} ({sources[first]}) and {name} ({sources[name]}) differ "
-                    f"in {what}: {there}, {here}: {remedy}"
+                    f"the sources {first.name} ({first.directory}) and {other.name} "
+                    f"({other.directory}) differ in {what}: {there}, {here}: {remedy}"
                 )
-
-
-def _value(manifest: Any, path: str) -> Any:
-    for name in path.split("."):
-        manifest = getattr(manifest, name)
-    return manifest
 
 
 def _check_shares(settings: ExportSettings, sources: list[str]) -> None:
@@ -435,21 +442,21 @@ def _check_shares(settings: ExportSettings, sources: list[str]) -> None:
         raise ConfigError("`token_budget`: give the share of each source with `mix` NAME=SHARE")
 
 
-def _columns(manifests: Mapping[str, EncodedManifest]) -> tuple[pa.Field, ...]:
+def _columns(sources: Sequence[SourceIds]) -> tuple[pa.Field, ...]:
     """The columns that pass through: of all sources, each once.
 
     Raises:
         ConfigError: two sources have one of different types.
     """
     columns: dict[str, tuple[str, pa.Field]] = {}
-    for name, manifest in manifests.items():
-        for column in manifest.settings.keep:
+    for source in sources:
+        for column in source.manifest.settings.keep:
             field = column.field.with_nullable(True)
-            first, other = columns.setdefault(field.name, (name, field))
+            first, other = columns.setdefault(field.name, (source.name, field))
             if other.type != field.type:
                 raise ConfigError(
                     f"the column {field.name!r} is {other.type} in the source {first} and "
-                    f"{field.type} in {name}: encode one of them again with `keep` "
+                    f"{field.type} in {source.name}: encode one of them again with `keep` "
                     f"{field.name}:{other.type}"
                 )
     return tuple(field for _, field in columns.values())
@@ -474,19 +481,22 @@ def _pad(settings: ExportSettings, tokenizer: Tokenizer) -> int | None:
     return tokenizer.special_tokens[str(token)]
 
 
-def spans(pins: Sequence[Pin], unit_tokens: int) -> list[Span]:
+def spans_of(pins: Sequence[Pin], unit_tokens: int) -> tuple[Span, ...]:
     """Consecutive parts of a source, together of at most so many tokens; at least one part each."""
     found: list[Span] = []
-    tokens = 0
     for number, pin in enumerate(pins):
         last = found[-1] if found else None
-        if last is None or last.source != pin.source or tokens + pin.tokens > unit_tokens:
-            found.append(Span(source=pin.source, first=number, files=1))
-            tokens = pin.tokens
-        else:
-            found[-1] = replace(last, files=last.files + 1)
-            tokens += pin.tokens
-    return found
+        if last is None or last.source != pin.source or last.tokens + pin.tokens > unit_tokens:
+            last = Span(source=pin.source, first=number, files=0, documents=0, tokens=0)
+            found.append(last)
+        found[-1] = Span(
+            source=last.source,
+            first=last.first,
+            files=last.files + 1,
+            documents=last.documents + pin.documents,
+            tokens=last.tokens + pin.tokens,
+        )
+    return tuple(found)
 
 
 def write_pins(directory: str, pins: Sequence[Pin]) -> None:
@@ -498,20 +508,6 @@ def write_pins(directory: str, pins: Sequence[Pin]) -> None:
     table = pa.Table.from_pylist([encode(pin) for pin in pins])
     with replacing(join(directory, PINS)) as sink:
         pq.write_table(table, sink, compression="zstd")
-
-
-def read_pins(directory: str, run: str) -> list[Pin]:
-    """The pinned parts that a run has stored; read once a process.
-
-    Raises:
-        InputError: they cannot be read.
-    """
-    return _read_pins(directory, run)
-
-
-@lru_cache(maxsize=2)
-def _read_pins(directory: str, run: str) -> list[Pin]:  # noqa: ARG001 - a run has its own
-    return stored_pins(directory)
 
 
 def stored_pins(directory: str) -> list[Pin]:

@@ -12,14 +12,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pipelines.export.choose import span_epochs
-from pipelines.export.exchange import Exchange, bucket_counts
-from pipelines.export.plan import read_pins, spans
+from pipelines.export.exchange import bucket_counts, buckets_of
 from pipelines.output.names import DATA, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.export.plan import ExportPlan
+    from pipelines.export.choose import Pass
     from pipelines.settings import ExportSettings
 
 
@@ -99,56 +98,28 @@ class Sections:
         return [*units, *((section,) for section in rest)]
 
 
-def all_sections(plan: ExportPlan, *, output: str, work: str, run: str, fan_in: int) -> Sections:
+@lru_cache(maxsize=2)
+def all_sections(stage: Pass) -> Sections:
     """The sections of an export whose documents are chosen and, in a shuffle, dealt to buckets.
+
+    Args:
+        stage: one after all that chooses and deals.
 
     Raises:
         InputError: what earlier stages left cannot be read.
     """
-    return _sections(plan, output, work, run, fan_in)
-
-
-@lru_cache(maxsize=2)
-def _sections(plan: ExportPlan, output: str, work: str, run: str, fan_in: int) -> Sections:
-    found = (
-        _of_spans(plan, output, work, run)
-        if plan.settings.shuffle is None
-        else _of_buckets(plan, output, work, run, fan_in)
-    )
+    settings = stage.plan.settings
+    if settings.shuffle is None:
+        found = [Section(**vars(one)) for one in span_epochs(stage)]
+    else:
+        training = buckets_of(stage).training
+        found = [
+            Section(validation=number >= training, source=-1, epoch=0, span=number, **one._asdict())
+            for number, one in enumerate(bucket_counts(stage.work))
+        ]
+    found = [section for section in found if section.documents]
     halves = ([one for one in found if one.validation is half] for half in (False, True))
-    return Sections(*(_numbered(half, plan.settings) for half in halves))
-
-
-def _of_spans(plan: ExportPlan, output: str, work: str, run: str) -> list[Section]:
-    found = spans(read_pins(output, run), plan.unit_tokens)
-    return [
-        Section(
-            validation=one.validation,
-            source=one.source,
-            epoch=one.epoch,
-            span=one.span,
-            documents=one.documents,
-            tokens=one.tokens,
-        )
-        for one in span_epochs(work, plan, found)
-        if one.documents
-    ]
-
-
-def _of_buckets(plan: ExportPlan, output: str, work: str, run: str, fan_in: int) -> list[Section]:
-    buckets = Exchange(plan=plan, output=output, work=work, run=run, fan_in=fan_in).buckets()
-    return [
-        Section(
-            validation=number >= buckets.training,
-            source=-1,
-            epoch=0,
-            span=number,
-            documents=count.documents,
-            tokens=count.tokens,
-        )
-        for number, count in enumerate(bucket_counts(work))
-        if count.documents
-    ]
+    return Sections(*(_numbered(half, settings) for half in halves))
 
 
 def _numbered(half: Sequence[Section], settings: ExportSettings) -> tuple[Section, ...]:

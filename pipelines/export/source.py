@@ -1,4 +1,4 @@
-"""Reading the pinned parts of a source: blocks of documents, a row group at a time."""
+"""Reading the pinned parts of a source, in blocks of documents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 from pipelines import storage
 from pipelines.errors import InputError, StoppedError
 from pipelines.export.rows import ID, INPUT_IDS, NUM_TOKENS, Documents
+from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Self
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 KEY = "key"
 _IN_MEMORY = 256 << 20  # a part of at most so many bytes is read once, hashed, and parsed
+_SIZES_AT_ONCE = 1 << 17
+_BLOCK_TOKENS = 1 << 20  # of a block, about: what is decoded at once
+_AHEAD_TOKENS = 1 << 13  # likewise, where only the first documents are needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,50 +75,49 @@ def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> It
     """
     first = 0
     with _Part(plan, pin, verify=False) as part:
-        for table in part.tables([KEY, NUM_TOKENS], stopped):
-            tokens = table[NUM_TOKENS].to_numpy().astype(np.int64)
-            yield Sizes(first=first, keys=table[KEY].to_numpy(), tokens=tokens)
-            first += len(table)
-    _check_documents(plan, pin, first)
+        for batch in part.batches([KEY, NUM_TOKENS], _SIZES_AT_ONCE, stopped=stopped):
+            tokens = batch[NUM_TOKENS].to_numpy().astype(np.int64)
+            yield Sizes(first=first, keys=batch[KEY].to_numpy(), tokens=tokens)
+            first += len(batch)
+    _check_sums(plan, pin, documents=first)
 
 
 def read_blocks(
-    plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool], verify: bool = True
+    plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool], ahead: bool = False
 ) -> Iterator[Block]:
     """The documents of a part.
 
     Args:
         plan: of the export.
         pin: the part.
-        stopped: asked between row groups, whether nobody needs the result any more.
-        verify: whether the part must be read in full, and have the SHA-256 of its pin. Without,
-            only the pages that are read are checked.
+        stopped: asked between blocks, whether nobody needs the result any more.
+        ahead: whether only some of the first documents are needed: blocks are small, and only the
+            pages that are read are checked. Without, the part must have the SHA-256 of its pin.
 
     Raises:
         InputError: the part is missing, was changed, or is damaged.
         StoppedError: nobody needs the result any more.
     """
-    first = 0
-    with _Part(plan, pin, verify=verify) as part:
+    first = tokens = 0
+    size = _AHEAD_TOKENS if ahead else _BLOCK_TOKENS
+    rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), _SIZES_AT_ONCE)
+    with _Part(plan, pin, verify=not ahead) as part:
         names = set(part.schema.names)
         kept = [column.name for column in plan.columns if column.name in names]
-        for table in part.tables([ID, *kept, KEY, INPUT_IDS], stopped):
+        for batch in part.batches([ID, *kept, KEY, INPUT_IDS], rows, stopped=stopped):
             columns = tuple(
-                _one(table[column.name])
-                if column.name in kept
-                else pa.nulls(len(table), column.type)
+                batch[column.name] if column.name in kept else pa.nulls(len(batch), column.type)
                 for column in plan.columns
             )
-            documents = Documents(
-                ids=_one(table[ID]), kept=columns, input_ids=_one(table[INPUT_IDS])
-            )
-            yield Block(first=first, keys=table[KEY].to_numpy(), documents=documents)
-            first += len(table)
-    _check_documents(plan, pin, first)
+            documents = Documents(ids=batch[ID], kept=columns, input_ids=batch[INPUT_IDS])
+            yield Block(first=first, keys=batch[KEY].to_numpy(), documents=documents)
+            first += len(batch)
+            tokens += len(documents.input_ids.flatten())
+    _check_sums(plan, pin, documents=first, tokens=tokens)
 
 
 class _Part:
-    """A pinned part, opened; every page that is read is checked against its checksum."""
+    """A pinned part, opened; what is read of it is checked against its SHA-256 or checksums."""
 
     def __init__(self, plan: ExportPlan, pin: Pin, *, verify: bool) -> None:
         self._pin = pin
@@ -142,7 +145,10 @@ class _Part:
             elif self._verify:
                 self._check_digest(storage.digest(self._path).sha256)
             with _damage(self._name, self._directory):
-                self._parquet = pq.ParquetFile(source, page_checksum_verification=True)
+                # Bytes that were compared in memory need no checksum of each page beside.
+                self._parquet = pq.ParquetFile(
+                    source, page_checksum_verification=source is self._file
+                )
         except BaseException:
             self._file.close()
             raise
@@ -156,8 +162,10 @@ class _Part:
         """Of the part."""
         return self._parquet.schema_arrow
 
-    def tables(self, columns: Sequence[str], stopped: Callable[[], bool]) -> Iterator[pa.Table]:
-        """These columns, a row group at a time.
+    def batches(
+        self, columns: list[str], rows: int, *, stopped: Callable[[], bool]
+    ) -> Iterator[pa.RecordBatch]:
+        """So many rows at a time of these columns, the last of which has no nulls.
 
         Raises:
             InputError: the part is damaged, or has no such column.
@@ -169,16 +177,17 @@ class _Part:
                 f"{self._name}: there is no column {missing[0]!r} (its columns: "
                 f"{', '.join(names)}): encode the corpus again with this release"
             )
-        for group in range(self._parquet.metadata.num_row_groups):
-            if stopped():
-                raise StoppedError
+        with _damage(self._name, self._directory):
+            batches = batches_of(self._parquet, rows, columns=columns)
+        while not stopped():
             with _damage(self._name, self._directory):
-                table = self._parquet.read_row_group(
-                    group, columns=list(columns), use_threads=False
-                )
-            if table[columns[-1]].null_count:
-                raise InputError(f"{self._name}: row group {group} holds nulls: damaged")
-            yield table
+                batch = next(batches, None)
+            if batch is None:
+                return
+            if batch[columns[-1]].null_count:
+                raise InputError(f"{self._name}: its column {columns[-1]} holds nulls: damaged")
+            yield batch
+        raise StoppedError
 
     def _read_all(self) -> Any:
         with storage.reading(self._path):
@@ -211,15 +220,12 @@ def _damage(name: str, directory: str) -> Iterator[None]:
         ) from error
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    """The column of a row group as one array; one chunk is not copied."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _check_documents(plan: ExportPlan, pin: Pin, documents: int) -> None:
-    if documents != pin.documents:
-        path = join(plan.sources[pin.source].directory, pin.file)
-        raise InputError(
-            f"{path}: it holds {documents:,} documents, its manifest says {pin.documents:,}: check "
-            f"it with bpe verify {plan.sources[pin.source].directory}"
-        )
+def _check_sums(plan: ExportPlan, pin: Pin, **found: int) -> None:
+    """Refuse a part that holds other numbers of documents or tokens than its pin says."""
+    for what, number in found.items():
+        if number != getattr(pin, what):
+            directory = plan.sources[pin.source].directory
+            raise InputError(
+                f"{join(directory, pin.file)}: it holds {number:,} {what}, its manifest says "
+                f"{getattr(pin, what):,}: check it with bpe verify {directory}"
+            )

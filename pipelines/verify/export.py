@@ -18,13 +18,12 @@ import numpy as np
 
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
-from pipelines.export.choose import Pass, read_selection
-from pipelines.export.exchange import FAN_IN
+from pipelines.export.choose import FAN_IN, Pass
 from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Comparison, tally
-from pipelines.export.plan import check_pins, parse_sources, plan_again, read_pins
+from pipelines.export.plan import check_pins, parse_sources, plan_again, stored_pins
 from pipelines.export.rows import flat
 from pipelines.export.source import read_blocks
 from pipelines.metrics import counter
@@ -131,17 +130,13 @@ class Tally(Pass):
 
     name: str = "tally"
 
-    def units(self) -> Iterator[Unit]:
-        """A unit a span."""
-        return self._units(self.name)
-
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents of a span."""
         return _tried(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
         span, pins = self.spans()[unit.number], self.pins()
-        selection = read_selection(self.work, self.plan)
+        selection = self.selection()
         taken = selection.taken[span.source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for file in range(span.first, span.first + span.files):
@@ -287,7 +282,7 @@ def verify_export(
     named |= {file.file for file in manifest.index}
     check_names(root, "export", named={*named, PINS, RECORDS_FILE})
     run = uuid.uuid4().hex
-    check_pins(manifest.sources, read_pins(root, run), join(root, PINS))
+    check_pins(manifest.sources, stored_pins(root), join(root, PINS))
     plan, reads = None, [root]
     if sources is not None:
         plan = plan_again(manifest, parse_sources(sources), root)
