@@ -70,20 +70,22 @@ class Selection:
         """For each document, whether it is held out."""
         return held_out(keys, self.plan.validation)
 
-    def training(
-        self, keys: Hashes, *, file: int, rows: Numbers, source: int, epoch: int
+    def takes(
+        self, keys: Hashes, *, file: int, rows: Numbers, source: int, epoch: int | None
     ) -> npt.NDArray[np.bool_]:
-        """For each document of a part, whether an epoch takes it.
+        """For each document of a part, whether an epoch takes it, or validation.
 
         Args:
             keys: of the documents.
             file: the number of the part, over all sources.
             rows: of the documents in the part.
             source: its number.
-            epoch: of the source.
+            epoch: of the source; None: validation.
         """
-        mask = ~self.validation(keys)
-        taken = self.taken[source]
+        mask = self.validation(keys)
+        if epoch is None:
+            return mask
+        mask, taken = ~mask, self.taken[source]
         if not taken.is_partial(epoch):
             return mask
         limit = taken.limit

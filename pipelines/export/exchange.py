@@ -27,7 +27,7 @@ from pipelines import storage
 from pipelines.errors import StoppedError
 from pipelines.export.choose import Count, Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
-from pipelines.export.rows import ID, INPUT_IDS, Documents
+from pipelines.export.rows import ID, INPUT_IDS, Documents, as_bytes, as_lists
 from pipelines.export.source import read_blocks
 from pipelines.export.spill import SpillWriter, read_segment
 from pipelines.output.names import json_bytes
@@ -37,8 +37,6 @@ from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    import numpy.typing as npt
 
     from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan
@@ -123,8 +121,7 @@ def _merged_name(group: int, number: int) -> str:
 
 
 def stored_schema(plan: ExportPlan) -> pa.Schema:
-    """The columns of documents on their way."""
-    ids = pa.field("element", pa.type_for_alias(plan.id_type), nullable=False)
+    """The columns of documents on their way; ids as bytes (`as_bytes`)."""
     return pa.schema(
         [
             pa.field(_HASH, pa.uint64()),
@@ -133,7 +130,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
             pa.field(_ROW, pa.int64()),
             pa.field(_PLACE, pa.int32()),
             pa.field(ID, pa.string()),
-            pa.field(INPUT_IDS, pa.list_(ids)),
+            pa.field(INPUT_IDS, pa.large_binary()),
             *(field.with_name(_KEEP + field.name) for field in plan.columns),
         ]
     )
@@ -166,32 +163,18 @@ class Exchange(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Write the documents of a span into a file, by bucket."""
-        plan, span, pins = self.plan, self.spans()[unit.number], self.pins()
-        selection, buckets = self.selection(), buckets_of(self)
-        taken, name = selection.taken[span.source], _spill_name(unit.number)
+        span, pins, buckets = self.spans()[unit.number], self.pins(), buckets_of(self)
+        name = _spill_name(unit.number)
+        epochs: list[int | None] = [*self.selection().taken[span.source].all_epochs]
+        epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
         with replacing(join(self.work, name)) as sink:
             spill = SpillWriter(sink, stored_schema(self.plan))
             for file in range(span.first, span.first + span.files):
-                for block in read_blocks(plan, pins[file], stopped=stopped):
-                    rows = block.rows()
-                    for validation, epoch in [
-                        *((False, epoch) for epoch in taken.all_epochs),
-                        *([(True, 0)] if buckets.validation else []),
-                    ]:
-                        mask = (
-                            selection.validation(block.keys)
-                            if validation
-                            else selection.training(
-                                block.keys, file=file, rows=rows, source=span.source, epoch=epoch
-                            )
-                        )
-                        if not mask.any():
-                            continue
-                        documents, places = self._placed(
-                            block, mask, file=file, epoch=None if validation else epoch
-                        )
-                        bucket, tokens = places // 2, block.documents.lengths[mask]
+                for block in read_blocks(self.plan, pins[file], stopped=stopped):
+                    for epoch in epochs:
+                        documents, places, tokens = self._dealt(block, file=file, epoch=epoch)
+                        bucket = places // 2
                         counts[0] += np.bincount(bucket, minlength=buckets.count)
                         counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
                         spill.add(documents, bucket // buckets.merged if buckets.merges else places)
@@ -202,18 +185,21 @@ class Exchange(Pass):
             totals={"buckets": counts.tolist()},
         )
 
-    def _placed(
-        self, block: Block, mask: npt.NDArray[np.bool_], *, file: int, epoch: int | None
-    ) -> tuple[pa.RecordBatch, Numbers]:
-        """The documents that a mask selects, as they are stored, and their places.
+    def _dealt(
+        self, block: Block, *, file: int, epoch: int | None
+    ) -> tuple[pa.RecordBatch, Numbers, Numbers]:
+        """The documents of a block that an epoch takes, as they are stored; places; tokens.
 
         Args:
             block: of documents.
-            mask: which of them.
             file: the number of their part.
-            epoch: that takes them; None: they are held out.
+            epoch: None: those that are held out.
         """
-        pin, rows, documents = self.pins()[file], block.rows()[mask], block.where(mask)
+        pin = self.pins()[file]
+        mask = self.selection().takes(
+            block.keys, file=file, rows=block.rows(), source=pin.source, epoch=epoch
+        )
+        rows, documents = block.rows()[mask], block.where(mask)
         hashes = shuffle_hashes(
             rows,
             seed=self.plan.settings.shuffle or 0,
@@ -229,9 +215,9 @@ class Exchange(Pass):
             rows,
             places.astype(np.int32),
         ]
-        stored = [documents.ids, documents.input_ids, *documents.kept]
+        stored = [documents.ids, as_bytes(documents.input_ids), *documents.kept]
         batch = pa.record_batch([*map(pa.array, columns), *stored], schema=stored_schema(self.plan))
-        return batch, places
+        return batch, places, documents.lengths
 
     def fold(self, records: Sequence[Record]) -> None:
         """Store the documents and tokens of each bucket."""
@@ -302,18 +288,25 @@ def bucket_documents(
             if stopped():
                 raise StoppedError
             tables += read_segment(join(stage.work, name), place)
-        yield from _sorted(pa.concat_tables(tables), sources)
+        yield from _sorted(pa.concat_tables(tables), sources, kind=stage.plan.layout.ids_type)
 
 
-def _sorted(table: pa.Table, sources: Numbers) -> Iterator[Documents]:
-    """Documents in order, in portions that depend on the documents alone."""
+def _sorted(table: pa.Table, sources: Numbers, *, kind: pa.DataType) -> Iterator[Documents]:
+    """Documents in order, in portions that depend on the documents alone.
+
+    Args:
+        table: of documents, as they are stored.
+        sources: the number of the source of each part.
+        kind: of the lists of ids.
+    """
     table = table.combine_chunks()
     hashes, epochs, files, rows = (table[name].to_numpy() for name in (_HASH, _EPOCH, _FILE, _ROW))
     order = np.lexsort((rows, files, epochs, sources[files], hashes))
-    lengths = pc.list_value_length(table[INPUT_IDS]).to_numpy().astype(np.int64)[order]
-    portion = np.cumsum(lengths) // _PORTION_IDS + np.arange(len(order)) // _PORTION_DOCUMENTS
+    lengths = pc.binary_length(table[INPUT_IDS]).to_numpy() // (kind.value_type.bit_width // 8)
+    portion = np.cumsum(lengths[order]) // _PORTION_IDS
+    portion += np.arange(len(order)) // _PORTION_DOCUMENTS
     bounds = np.flatnonzero(np.diff(portion, prepend=-1, append=portion[-1:] + 1))
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         some = table.take(pa.array(order[begin:end])).combine_chunks()
         ids, input_ids, *kept = (some[name].chunk(0) for name in some.column_names[5:])
-        yield Documents(ids=ids, input_ids=input_ids, kept=tuple(kept))
+        yield Documents(ids=ids, input_ids=as_lists(input_ids, kind), kept=tuple(kept))

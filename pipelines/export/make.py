@@ -139,18 +139,11 @@ class Make(Pass):
 
     def taken(self, section: Section, file: int, block: Block) -> Documents:
         """The documents of a block that a section takes."""
-        selection = self.selection()
-        if section.validation:
-            return block.where(selection.validation(block.keys))
-        return block.where(
-            selection.training(
-                block.keys,
-                file=file,
-                rows=block.rows(),
-                source=section.source,
-                epoch=section.epoch,
-            )
+        epoch = None if section.validation else section.epoch
+        mask = self.selection().takes(
+            block.keys, file=file, rows=block.rows(), source=section.source, epoch=epoch
         )
+        return block.where(mask)
 
     def documents(
         self, section: Section, *, stopped: Callable[[], bool], ahead: bool = False

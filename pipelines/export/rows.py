@@ -474,6 +474,27 @@ def lists_of(values: pa.Array, offsets: Numbers, kind: pa.DataType) -> pa.ListAr
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=kind)
 
 
+def as_bytes(lists: pa.ListArray) -> pa.LargeBinaryArray:
+    """The ids of each list as bytes, over the same memory.
+
+    Arrow takes and joins these as they are, but lists id by id. `as_lists` is the way back.
+    """
+    values, offsets = flat(lists)
+    bounds = pa.py_buffer(offsets * values.itemsize)
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(lists), [None, bounds, pa.py_buffer(values)]
+    )
+
+
+def as_lists(data: pa.LargeBinaryArray, kind: pa.DataType) -> pa.ListArray:
+    """The lists of the type ``kind`` that `as_bytes` was given, over the same memory."""
+    _, bounds, values = data.buffers()
+    offsets = np.frombuffer(bounds, np.int64)[data.offset : data.offset + len(data) + 1]
+    ids = np.frombuffer(values or b"", np.uint8)[offsets[0] : offsets[-1]]
+    ids = ids.view(kind.value_type.to_pandas_dtype())
+    return lists_of(pa.array(ids), (offsets - offsets[0]) // ids.itemsize, kind)
+
+
 def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
     """Which thing each of ``counts`` copies is of, and its number among the copies of it.
 

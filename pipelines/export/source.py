@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines import storage
 from pipelines.errors import InputError, StoppedError
-from pipelines.export.rows import ID, INPUT_IDS, NUM_TOKENS, Documents
+from pipelines.export.rows import ID, INPUT_IDS, NUM_TOKENS, Documents, as_bytes, as_lists
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 
@@ -58,11 +58,11 @@ class Block:
         """The documents that a mask of booleans selects."""
         if mask.all():
             return self.documents
-        rows = pa.array(np.flatnonzero(mask))
+        rows, lists = pa.array(np.flatnonzero(mask)), self.documents.input_ids
         return Documents(
             ids=self.documents.ids.take(rows),
             kept=tuple(column.take(rows) for column in self.documents.kept),
-            input_ids=self.documents.input_ids.take(rows),
+            input_ids=as_lists(as_bytes(lists).take(rows), lists.type),
         )
 
 

@@ -65,10 +65,10 @@ class SpillWriter:
         ordered = segments[order]
         bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            blob = _blob(table.slice(begin, end - begin))
-            entry = (int(ordered[begin]), self._sink.tell(), len(blob), zlib.crc32(blob))
-            self._entries.append(entry)
-            self._sink.write(blob)
+            offset, blob = self._sink.tell(), _Blob(self._sink)
+            with pa.ipc.new_stream(blob, table.schema) as stream:
+                stream.write_table(table.slice(begin, end - begin))
+            self._entries.append((int(ordered[begin]), offset, blob.size, blob.crc))
 
     def finish(self) -> None:
         """Write what is held, the index and the tail."""
@@ -78,11 +78,22 @@ class SpillWriter:
         self._sink.write(index + tail)
 
 
-def _blob(table: pa.Table) -> memoryview:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return memoryview(sink.getvalue())
+class _Blob(io.RawIOBase):
+    """A piece of a file, on its way there: its size in bytes and its CRC so far."""
+
+    def __init__(self, sink: HashingFile) -> None:
+        self._sink, self.size, self.crc = sink, 0, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.size
+
+    def write(self, data: Any, /) -> int:
+        self.size += len(data)
+        self.crc = zlib.crc32(data, self.crc)
+        return self._sink.write(data)
 
 
 def read_segment(path: str, segment: int) -> list[pa.Table]:

@@ -142,16 +142,14 @@ class Tally(Pass):
         for file in range(span.first, span.first + span.files):
             for block in read_blocks(self.plan, pins[file], stopped=stopped):
                 held_out = selection.validation(block.keys)
-                masks = [(VALIDATION, held_out)]
-                for epoch in taken.all_epochs:
-                    mask = selection.training(
+                for epoch in (None, *taken.all_epochs):
+                    mask = selection.takes(
                         block.keys, file=file, rows=block.rows(), source=span.source, epoch=epoch
                     )
-                    if (mask & held_out).any():
+                    if epoch is not None and (mask & held_out).any():
                         raise VerificationError("a document is in training and in validation")
-                    masks.append((TRAIN, mask))
-                for half, mask in masks:
                     ids, _ = flat(block.where(mask).input_ids)
+                    half = VALIDATION if epoch is None else TRAIN
                     counts[half] += np.array([mask.sum(), tally(ids)], np.uint64)
         return Made(files=(), totals={half: count.tolist() for half, count in counts.items()})
 
