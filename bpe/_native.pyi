@@ -72,19 +72,18 @@ def strip_marks(column: TextColumn, step: str) -> tuple[Buffer, Buffer]:
 
 # The trainer.
 
-def character_counts(words: TextColumn, counts: Readable) -> tuple[Buffer, Buffer]:
-    """The characters (uint32, ascending) of words in UTF-8, and how often each occurs (int64).
+def character_counts(
+    words: TextColumn, counts: Readable
+) -> tuple[Buffer, Buffer, Buffer, int | None]:
+    """How often each character begins a word, and how often it stands behind others.
 
     Args:
-        words: in UTF-8.
-        counts: int64, of the words. OverflowError past 2^62 characters in all.
-    """
-
-def word_characters(words: TextColumn) -> tuple[Buffer, Buffer, int | None]:
-    """The characters (uint32, ascending) that words begin with, and those behind others.
+        words: with at most 2^62 characters in all, else OverflowError.
+        counts: int64, of the words.
 
     Returns:
-        Both, and the number of the first word that is not UTF-8, if there is one.
+        Code points (uint32, ascending), both counts (uint64), and the number of the first word that
+        is not UTF-8, if there is one: then the columns are empty.
     """
 
 WordOrder: TypeAlias = Literal["bytes", "bytes-descending", "first-seen"]
@@ -171,8 +170,6 @@ class Trainer:
 
     @property
     def merge_count(self) -> int: ...
-    @property
-    def token_count(self) -> int: ...
     @property
     def initial_tokens(self) -> int: ...
     @property

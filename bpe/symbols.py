@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_column
-from bpe._native import character_counts, word_characters
+from bpe._native import character_counts
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, CharacterLevel, Model
@@ -22,7 +23,7 @@ from bpe.ties import needs_order, sort_never_split
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from bpe._native import TextColumn, Trainer
+    from bpe._native import Buffer, TextColumn, Trainer
     from bpe.counts import PretokenCounts
 
 _ROWS = 1 << 16  # at a time, since decimals take 16 bytes
@@ -169,7 +170,7 @@ def make_alphabet(
         return _bytes(HUGGINGFACE_ORDER if ties == "huggingface" else range(256))
     first, later = _characters(words, model)
     if isinstance(model, CharacterLevel):
-        occurring = {*first, *later} if coverage == 1 else _covered(words, coverage)
+        occurring = {*first, *later} if coverage == 1 else _covered(first + later, coverage)
         return _characters_and_end(sorted({*occurring, *added}), model)
     return _word_pieces(sorted({*first, *added}), sorted({*later, *added}), model.prefix)
 
@@ -185,22 +186,26 @@ def _code_points(initial: Iterable[str]) -> list[int]:
     return points
 
 
-def _characters(words: TrainingWords, model: Model) -> tuple[list[int], list[int]]:
-    """The characters that begin words, and those that continue them, as code points."""
-    first, later, malformed = word_characters(words.column)
+def _characters(words: TrainingWords, model: Model) -> tuple[Counter[int], Counter[int]]:
+    """How often each code point begins a word, and how often one continues it."""
+    points, *counts, malformed = character_counts(words.column, counts=words.weights)
     if malformed is not None:
         raise _not_utf8(model, words.pretokens[malformed].as_py())
-    return memoryview(first).cast("I").tolist(), memoryview(later).cast("I").tolist()
+    code_points = memoryview(points).cast("I").tolist()
+
+    def occurring(column: Buffer) -> Counter[int]:
+        numbers = zip(code_points, memoryview(column).cast("Q").tolist(), strict=True)
+        return Counter({point: count for point, count in numbers if count})
+
+    first, later = map(occurring, counts)
+    return first, later
 
 
-def _covered(words: TrainingWords, coverage: Fraction) -> list[int]:
+def _covered(counts: Counter[int], coverage: Fraction) -> list[int]:
     """The fewest characters that make up this share; of equally frequent ones the smallest."""
-    columns = character_counts(words.column, counts=words.weights)
-    points = memoryview(columns[0]).cast("I").tolist()
-    counts = memoryview(columns[1]).cast("q").tolist()
-    wanted = coverage * sum(counts)
+    wanted = coverage * counts.total()
     chosen, covered = [], 0
-    for count, point in sorted(zip(counts, points, strict=True), key=lambda one: (-one[0], one[1])):
+    for point, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
         if covered >= wanted:
             break
         chosen.append(point)

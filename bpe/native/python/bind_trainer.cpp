@@ -13,6 +13,7 @@
 #include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
+#include "table/names.h"
 #include "train/parity_trainer.h"
 #include "train/train_words.h"
 #include "train/trainer.h"
@@ -73,14 +74,6 @@ void add_words(Trainer& trainer, const TextColumn& words, const py::buffer& coun
   }
 }
 
-Uncovered uncovered_of(const std::string& name) {
-  if (name.empty()) return Uncovered::refused;
-  if (name == "bytes") return Uncovered::bytes;
-  if (name == "unknown") return Uncovered::unknown;
-  if (name == "fused") return Uncovered::fused;
-  throw std::invalid_argument("uncovered is '', 'bytes', 'unknown' or 'fused', not " + name);
-}
-
 // Words of characters, each with the symbol `end` behind it if there is one; `uncovered` says what
 // characters without a symbol become.
 void add_character_words(Trainer& trainer, const TextColumn& words, const py::buffer& counts_object,
@@ -88,7 +81,7 @@ void add_character_words(Trainer& trainer, const TextColumn& words, const py::bu
                          std::optional<uint32_t> end, const std::string& uncovered_name) {
   const View<int64_t> counts(counts_object);
   const View<uint32_t> first(first_object), rest(rest_object);
-  const Uncovered uncovered = uncovered_of(uncovered_name);
+  const auto uncovered = from_name<Uncovered>(uncovered_name, kUncovered, "uncovered");
   const Unlocked unlocked;
   check_counts(words, counts);
   const CharacterSymbols symbols(span_of(first), span_of(rest),
@@ -126,20 +119,14 @@ void add_token_words(Trainer& trainer, const py::buffer& ids_object,
   }
 }
 
-py::tuple word_characters(const TextColumn& words) {
-  WordCharacters found = unlocked([&] { return characters_of(words); });
-  const auto malformed =
-      found.malformed == WordCharacters::kNone ? py::object(py::none()) : py::int_(found.malformed);
-  return py::make_tuple(Buffer(std::move(found.first)), Buffer(std::move(found.rest)), malformed);
-}
-
 py::tuple character_counts(const TextColumn& words, const py::buffer& counts_object) {
   const View<int64_t> counts(counts_object);
   CharacterCounts found = unlocked([&] {
     check_counts(words, counts);
     return count_characters(words, span_of(counts));
   });
-  return py::make_tuple(Buffer(std::move(found.code_points)), Buffer(std::move(found.counts)));
+  return py::make_tuple(Buffer(std::move(found.code_points)), Buffer(std::move(found.first)),
+                        Buffer(std::move(found.rest)), found.malformed);
 }
 
 py::object peek(Trainer& trainer) {
@@ -179,7 +166,6 @@ void bind_trainer(py::module_& module) {
   for (const TieRule& rule : kTieRules) ties[py::cast(rule.name)] = rule.words;
   module.attr("TIES") = ties;
   module.attr("PAIR_COUNTS") = py::cast(kPairCounts);
-  module.def("word_characters", &word_characters, py::arg("words"));
   module.def("character_counts", &character_counts, py::arg("words"), py::arg("counts"));
   py::class_<Trainer>(module, "Trainer")
       .def(py::init(&make_trainer), py::kw_only(), py::arg("alphabet"), py::arg("ties"),
@@ -199,7 +185,6 @@ void bind_trainer(py::module_& module) {
       .def("step", &Trainer::step, py::arg("merges"), py::call_guard<Unlocked>())
       .def("finish", &Trainer::finish)
       .def_property_readonly("merge_count", [](const Trainer& t) { return t.merges().size(); })
-      .def_property_readonly("token_count", [](const Trainer& t) { return t.tokens().size(); })
       .def_property_readonly("initial_tokens", &Trainer::initial_tokens)
       .def_property_readonly("tokens_now", &Trainer::tokens_left)
       .def_property_readonly("vocabulary_full", &Trainer::vocabulary_full)

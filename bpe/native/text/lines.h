@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "text/utf8.h"
@@ -54,17 +56,9 @@ inline Lines split_lines(std::string_view data, int64_t place) {
 // The UTF-16 code unit of an escape \uXXXX at p.
 inline bool code_unit(const uint8_t* p, const uint8_t* end, uint32_t& unit) {
   if (end - p < 6 || p[0] != '\\' || p[1] != 'u') return false;
-  unit = 0;
-  for (int i = 2; i < 6; ++i) {
-    const uint32_t byte = p[i], letter = byte | 0x20;
-    if (byte >= '0' && byte <= '9')
-      unit = unit << 4 | (byte - '0');
-    else if (letter >= 'a' && letter <= 'f')
-      unit = unit << 4 | (letter - 'a' + 10);
-    else
-      return false;
-  }
-  return true;
+  const char* const digits = reinterpret_cast<const char*>(p) + 2;
+  const auto [rest, error] = std::from_chars(digits, digits + 4, unit, 16);
+  return error == std::errc() && rest == digits + 4;
 }
 
 // Appends what the inside of a JSON string stands for. Its escapes are valid, its surrogates
@@ -76,37 +70,21 @@ inline void append_unescaped(std::vector<uint8_t>& out, const uint8_t* p, const 
     out.insert(out.end(), p, stop);
     if (stop == end) return;
     p = stop + 2;
-    switch (stop[1]) {
-      case 'b':
-        out.push_back('\b');
-        break;
-      case 'f':
-        out.push_back('\f');
-        break;
-      case 'n':
-        out.push_back('\n');
-        break;
-      case 'r':
-        out.push_back('\r');
-        break;
-      case 't':
-        out.push_back('\t');
-        break;
-      case 'u': {
-        uint32_t unit = 0, low = 0;
-        code_unit(stop, end, unit);
-        p = stop + 6;
-        if ((unit >> 10) == (0xD800 >> 10) && code_unit(p, end, low)) {
-          unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
-          p += 6;
-        }
-        std::array<uint8_t, 4> bytes;
-        out.insert(out.end(), bytes.data(), write_utf8(unit, bytes.data()));
-        break;
-      }
-      default:  // the quote, the backslash, the slash
-        out.push_back(stop[1]);
+    if (stop[1] != 'u') {
+      constexpr std::string_view kNames = "bfnrt", kValues = "\b\f\n\r\t";
+      const size_t name = kNames.find(static_cast<char>(stop[1]));
+      out.push_back(name == kNames.npos ? stop[1] : static_cast<uint8_t>(kValues[name]));
+      continue;
     }
+    uint32_t unit = 0, low = 0;
+    code_unit(stop, end, unit);
+    p = stop + 6;
+    if ((unit >> 10) == (0xD800 >> 10) && code_unit(p, end, low)) {
+      unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
+      p += 6;
+    }
+    std::array<uint8_t, 4> bytes;
+    out.insert(out.end(), bytes.data(), write_utf8(unit, bytes.data()));
   }
 }
 
@@ -176,9 +154,8 @@ class JsonLine {
   }
 
   bool word(std::string_view expected) {
-    if (static_cast<size_t>(end_ - p_) < expected.size() ||
-        std::memcmp(p_, expected.data(), expected.size()) != 0)
-      return false;
+    const std::string_view left(reinterpret_cast<const char*>(p_), static_cast<size_t>(end_ - p_));
+    if (!left.starts_with(expected)) return false;
     p_ += expected.size();
     return true;
   }

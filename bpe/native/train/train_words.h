@@ -1,12 +1,14 @@
 // Words of an Arrow column on their way into the trainer: checked, cut into symbols.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/text_column.h"
@@ -29,60 +31,38 @@ bool each_character(std::span<const uint8_t> word, Visit&& visit) {
   return true;
 }
 
-// The characters that words begin with, and those that stand behind others; each ascending.
-struct WordCharacters {
-  std::vector<uint32_t> first;
-  std::vector<uint32_t> rest;
-  size_t malformed = kNone;  // the first word that is not UTF-8
-
-  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+// How often each character occurs, as the first of a word and behind others: code points,
+// ascending, and their counts.
+struct CharacterCounts {
+  std::vector<uint32_t> code_points;
+  std::vector<uint64_t> first, rest;
+  std::optional<size_t> malformed;  // the first word that is not UTF-8; then nothing is counted
 };
 
-inline WordCharacters characters_of(const TextColumn& words) {
-  WordCharacters found;
-  std::vector<bool> first(kCodePoints), rest(kCodePoints);
+// Throws std::overflow_error past 2^62 characters.
+inline CharacterCounts count_characters(const TextColumn& words, std::span<const int64_t> counts) {
+  std::vector<uint64_t> first(kCodePoints), rest(kCodePoints);
+  unsigned __int128 total = 0;
+  CharacterCounts found;
   for (size_t word = 0; word < words.rows(); ++word) {
     const bool well_formed =
         each_character(words[word], [&](const Decoded& character, bool is_first) {
-          (is_first ? first : rest)[character.code_point] = true;
+          total += static_cast<uint64_t>(counts[word]);
+          (is_first ? first : rest)[character.code_point] += static_cast<uint64_t>(counts[word]);
         });
     if (!well_formed) {
       found.malformed = word;
       return found;
     }
-  }
-  for (uint32_t code_point = 0; code_point < kCodePoints; ++code_point) {
-    if (first[code_point]) found.first.push_back(code_point);
-    if (rest[code_point]) found.rest.push_back(code_point);
-  }
-  return found;
-}
-
-// How often each character occurs: code points, ascending, and their counts.
-struct CharacterCounts {
-  std::vector<uint32_t> code_points;
-  std::vector<int64_t> counts;
-};
-
-// The words are UTF-8. Throws std::overflow_error past 2^62 characters.
-inline CharacterCounts count_characters(const TextColumn& words, std::span<const int64_t> counts) {
-  std::vector<uint64_t> occurrences(kCodePoints);
-  unsigned __int128 total = 0;
-  for (size_t word = 0; word < words.rows(); ++word) {
-    const auto count = static_cast<uint64_t>(counts[word]);
-    each_character(words[word], [&](const Decoded& character, bool) {
-      total += count;
-      occurrences[character.code_point] += count;
-    });
     if (total > uint64_t{1} << 62)
       throw std::overflow_error(
           "the corpus has more than 2^62 symbols: divide the counts by a common factor");
   }
-  CharacterCounts found;
   for (uint32_t code_point = 0; code_point < kCodePoints; ++code_point) {
-    if (occurrences[code_point] == 0) continue;
+    if (first[code_point] == 0 && rest[code_point] == 0) continue;
     found.code_points.push_back(code_point);
-    found.counts.push_back(static_cast<int64_t>(occurrences[code_point]));
+    found.first.push_back(first[code_point]);
+    found.rest.push_back(rest[code_point]);
   }
   return found;
 }
@@ -94,6 +74,7 @@ enum class Uncovered : uint8_t {
   unknown,  // the unknown token
   fused,    // one unknown token with its neighbours
 };
+inline constexpr std::array<std::string_view, 4> kUncovered{"", "bytes", "unknown", "fused"};
 
 // Which symbol a character is, as the first of a word and behind another one.
 class CharacterSymbols {
