@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from array import array
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
 from bpe._arrow import list_array, text_column
-from bpe._native import Counter, TextColumn, random_words
+from bpe._native import TextColumn, random_words
 from bpe.errors import (
     BadTextsError,
     EncodingError,
@@ -23,7 +22,7 @@ from bpe.normalizer import before_marks, normalize_column
 from bpe.special_tokens import SpecialCutter, found_in_normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from bpe._native import Buffer, Encoder
     from bpe.pretokenizer import Pretokenizer
@@ -324,16 +323,9 @@ def cut_texts(
         PatternTimeoutError: a pattern backtracks too long on a text.
     """
     rows = search.rows(texts.to_pylist(), cut_out)
-    cut = pretokenizer.native != ""
-    if pretokenizer.never_split and cut:
-        parts = _each(rows, partial(_cut_at_never_split, pretokenizer=pretokenizer))
-        texts_left = [text for row in parts for text, what in row if what == _TEXT]
-        # A piece may match alone what it does not match beside its neighbours; hardly any does.
-        cut = not _holds_never_split(texts_left, pretokenizer)
-        rows = parts if cut else rows
+    cut = pretokenizer.is_native
     if not cut:
-        known: dict[bytes, int] = {}
-        rows = _each(rows, partial(_pretokens, pretokenizer=pretokenizer, known=known))
+        rows = _pretokens(rows, pretokenizer)
     pieces, row_ends = array("q"), array("q")
     end = 0
     for row in rows:
@@ -343,17 +335,6 @@ def cut_texts(
         row_ends.append(len(pieces) // 3)
     data = b"".join(text for row in rows for text, _ in row)
     return Pieces(data, pieces, row_ends, cut)
-
-
-def _each(rows: list[list[Part]], cut: Callable[[list[Part]], list[Part]]) -> list[list[Part]]:
-    """All rows after ``cut``; an error names the row."""
-    done = []
-    for number, row in enumerate(rows):
-        try:
-            done.append(cut(row))
-        except PatternTimeoutError as error:  # noqa: PERF203 - which of them
-            raise error.of_row(number) from None
-    return done
 
 
 class TokenSearch:
@@ -423,44 +404,25 @@ def _normalized(rows: list[list[Part]], steps: Sequence[str]) -> list[list[Part]
     return [[(next(normal) if what == _TEXT else text, what) for text, what in row] for row in rows]
 
 
-def _cut_at_never_split(row: list[Part], pretokenizer: Pretokenizer) -> list[Part]:
-    """A row with its text cut at the matches of never_split."""
-    parts: list[Part] = []
-    for text, what in row:
+def _pretokens(rows: list[list[Part]], pretokenizer: Pretokenizer) -> list[list[Part]]:
+    """Rows with their text cut into pre-tokens; an error names the row."""
+    whole = functools.cache(pretokenizer.is_never_split)
+
+    def cut(text: bytes, what: int) -> Iterator[Part]:
         if what != _TEXT:
-            parts.append((text, what))
-            continue
-        for begin, end, is_match in pretokenizer.parts(text):
-            parts.append((text[begin:end], _NEVER_SPLIT if is_match else _TEXT))
-    return parts
-
-
-def _holds_never_split(texts: list[bytes], pretokenizer: Pretokenizer) -> bool:
-    """Whether one of the pre-tokens of texts is, or may be, never split."""
-    counter = Counter(pretokenizer.native, [], False)
-    counter.add(text_column(pa.array(texts, pa.large_binary())))
-    (run,) = counter.drain(1)
-    ends = memoryview(run.offsets).cast("q").tolist()
-    data = bytes(memoryview(run.data))
-    try:
-        return any(pretokenizer.is_never_split(data[begin:end]) for begin, end in pairwise(ends))
-    except PatternTimeoutError:
-        return True  # looked at again by row
-
-
-def _pretokens(row: list[Part], pretokenizer: Pretokenizer, known: dict[bytes, int]) -> list[Part]:
-    """A row with its text cut into pre-tokens; ``known`` remembers which are never split."""
-    parts: list[Part] = []
-    for text, what in row:
-        if what != _TEXT:
-            parts.append((text, what))
-            continue
+            yield text, what
+            return
         for begin, end in pretokenizer.spans(text):
             pretoken = text[begin:end]
-            if pretoken not in known:
-                known[pretoken] = _NEVER_SPLIT if pretokenizer.is_never_split(pretoken) else _TEXT
-            parts.append((pretoken, known[pretoken]))
-    return parts
+            yield pretoken, _NEVER_SPLIT if whole(pretoken) else _TEXT
+
+    done = []
+    for number, row in enumerate(rows):
+        try:
+            done.append([part for text, what in row for part in cut(text, what)])
+        except PatternTimeoutError as error:  # noqa: PERF203 - which of them
+            raise error.of_row(number) from None
+    return done
 
 
 _MAX = 2**64
@@ -513,7 +475,7 @@ class CacheUse:
 
     @property
     def pretokens(self) -> int:
-        """All pre-tokens, except tokens that are never split."""
+        """All pre-tokens."""
         return self.hits + self.misses
 
     def add(self, *, hits: int, misses: int) -> None:

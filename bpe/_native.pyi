@@ -1,6 +1,6 @@
 """Types of the C++ core."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from typing_extensions import Buffer as Readable
@@ -27,25 +27,29 @@ PRETOKENIZERS: tuple[tuple[str, str, bool], ...]
 class PatternTable:
     """A regular expression as a table of steps (``bpe/pattern_table.py`` makes it); immutable."""
 
-    def __init__(self, symbols: Readable, steps: Readable, width: int) -> None:
+    def __init__(self, symbols: Readable, steps: Readable, roles: Readable, few: Readable) -> None:
         """Check a table.
 
         Args:
             symbols: uint8, one for each code point; a malformed byte b has that of U+DC00 + b.
             steps: uint32, for each state and symbol twice the next state, plus 1 if a match ends
                 before the character; state 0 ends all, state 1 is the first.
-            width: the number of symbols. The last is the end of the text, the one before it a line
-                feed that ends the text.
+            roles: uint8, for each symbol the sum of 1 if each match holds a character of one such
+                symbol, 2 if it may hold one of this symbol before the first of those, 4 if no match
+                begins behind this symbol, 8 if one may begin with it. The last symbol is the end of
+                the text, the one before it a line feed that ends the text.
+            few: all characters with a symbol of which each match holds one, where they are up to
+                three of ASCII; else empty.
 
         Raises:
             ValueError: they do not fit together.
         """
 
-def scan(
-    pretokenizer: str | PatternTable | list[str | PatternTable],
-    data: Readable,
-    portable: bool = False,
-) -> Buffer:
+NativePattern: TypeAlias = str | PatternTable | tuple[PatternTable, PatternTable]
+"""A name or a table, which cuts; or what is never split: a table that finds its matches in a text,
+and one that matches a text as a whole or not at all."""
+
+def scan(pretokenizer: Sequence[NativePattern], data: Readable, portable: bool = False) -> Buffer:
     """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets.
 
     ``portable``: without vector instructions, as where there are none; the result is the same.
@@ -306,23 +310,13 @@ class Counter:
 
     def __init__(
         self,
-        pretokenizer: str | PatternTable | list[str | PatternTable],
+        pretokenizer: Sequence[NativePattern],
         special_tokens: list[bytes],
         track_order: bool,
     ) -> None: ...
-    def add(self, column: TextColumn, places: Readable | None = None, whole: Readable = b"") -> int:
-        """Count texts; neighbours of one place are parts of one document.
+    def add(self, column: TextColumn, places: Readable | None = None) -> int:
+        """Count texts; neighbours of one place are parts of one document."""
 
-        ``whole`` has a byte for each text, 1 where it is one pre-token; or nothing.
-        """
-
-    def add_pieces(
-        self,
-        data: Readable,
-        spans: Readable,
-        row_ends: Readable,
-        places: Readable | None = None,
-    ) -> int: ...
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
@@ -402,7 +396,7 @@ class Encoder:
         token_offsets: Readable,
         merges: Readable,
         special_ids: list[int],
-        pretokenizer: str | PatternTable | list[str | PatternTable],
+        pretokenizer: Sequence[NativePattern],
         ignore_merges: bool,
         model: str,
         affix: str,
@@ -423,7 +417,7 @@ class Encoder:
             token_offsets: int64; token i is token_data[offsets[i]:offsets[i + 1]], empty for a gap.
             merges: uint32 triples (left, right, result), the first merge first.
             special_ids: tokens that no text makes.
-            pretokenizer: a name of PRETOKENIZERS, a table, or "" to encode pieces only.
+            pretokenizer: how texts are cut; empty to encode pieces only.
             ignore_merges: whether a pre-token that is a token encodes to it whatever the merges.
             model: "bytes", "characters" or "word_piece".
             affix: the end of a word of characters, or the prefix of a WordPiece.

@@ -144,9 +144,10 @@ class PretokenCounter:
         special = [token.encode("utf-8") for token in check_special_tokens(special_tokens)]
         self._special = special
         self._cutter = SpecialCutter(special)
-        self._direct = pretokenizer.is_native and not pretokenizer.normalizer
+        native = pretokenizer.native
+        self._direct = bool(native) and not pretokenizer.normalizer
         self._track_order = track_order
-        self._counter = Counter(pretokenizer.native, special if self._direct else [], track_order)
+        self._counter = Counter(native or ["none"], special if self._direct else [], track_order)
 
     def __len__(self) -> int:
         """Distinct pre-tokens since the last drain."""
@@ -205,15 +206,9 @@ class PretokenCounter:
         """Cut texts at special tokens, and normalize what lies between; the result counts that."""
         parts, rows = self._cutter.split_column(texts)
         parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
-        if self._pretokenizer.native == "":
-            pieces = self._cut_to_pieces(parts.cast(pa.large_binary()), rows, places)
-            return partial(self._counter.add_pieces, *pieces)
-        never_split = b""
-        if self._pretokenizer.never_split:
-            parts, rows, never_split = self._cut_at_never_split(parts.cast(pa.large_binary()), rows)
-        return partial(
-            self._counter.add, text_column(parts), int64_bytes(places.take(rows)), never_split
-        )
+        if not self._pretokenizer.is_native:
+            parts, rows = self._cut(parts.cast(pa.large_binary()), rows)
+        return partial(self._counter.add, text_column(parts), int64_bytes(places.take(rows)))
 
     def _are_first(self, texts: pa.Array) -> list[bool] | None:
         """Whether each part of texts stands before all special tokens; None if that is the same."""
@@ -226,59 +221,22 @@ class PretokenCounter:
             if special is None
         ]
 
-    def _cut_at_never_split(
+    def _cut(
         self, texts: pa.LargeBinaryArray, rows: pa.Int64Array
-    ) -> tuple[pa.LargeBinaryArray, pa.Int64Array, bytes]:
-        """Texts cut at the matches of never_split.
+    ) -> tuple[pa.LargeBinaryArray, pa.Int64Array]:
+        """The pre-tokens of texts, and the row of each.
 
         Args:
             texts: to cut.
             rows: the row that each is a part of.
-
-        Returns:
-            The parts, the row of each, and a byte for each: 1 if it is never split.
         """
-        parts: list[bytes] = []
-        part_rows, never_split = array("q"), bytearray()
+        pretokens: list[bytes] = []
+        pretoken_rows = array("q")
         for text, row in zip(texts.to_pylist(), rows.to_pylist(), strict=True):
             try:
-                for begin, end, is_match in self._pretokenizer.parts(text):
-                    parts.append(text[begin:end])
-                    part_rows.append(row)
-                    never_split.append(is_match)
-            except PatternTimeoutError as error:  # noqa: PERF203 - which of them
-                raise error.of_row(row) from None
-        return (
-            pa.array(parts, pa.large_binary()),
-            pa.array(part_rows, pa.int64()),
-            bytes(never_split),
-        )
-
-    def _cut_to_pieces(
-        self, texts: pa.LargeBinaryArray, rows: pa.Int64Array, places: pa.Int64Array
-    ) -> tuple[bytes, array[int], array[int], array[int]]:
-        """Texts cut in Python, as the core's ``add_pieces`` takes them.
-
-        Args:
-            texts: to cut; neighbours of one row are parts of one document.
-            rows: the row that each is a part of.
-            places: of each row.
-        """
-        data, spans = bytearray(), array("q")
-        documents, row_ends = array("q"), array("q")
-        last = -1
-        for text, row in zip(texts.to_pylist(), rows.to_pylist(), strict=True):
-            try:
-                cut = self._pretokenizer.spans(text)
+                spans = self._pretokenizer.spans(text)
             except PatternTimeoutError as error:
                 raise error.of_row(row) from None
-            for begin, end in cut:
-                spans.extend((len(data) + begin, len(data) + end))
-            data += text
-            if row == last:
-                row_ends.pop()
-            else:
-                documents.append(places[row].as_py())
-                last = row
-            row_ends.append(len(spans) // 2)
-        return bytes(data), spans, row_ends, documents
+            pretokens += (text[begin:end] for begin, end in spans)
+            pretoken_rows.extend([row] * len(spans))
+        return pa.array(pretokens, pa.large_binary()), pa.array(pretoken_rows, pa.int64())

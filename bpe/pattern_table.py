@@ -2,9 +2,9 @@
 
 A table does one step per character, so a match takes linear time. Nearly every pattern of a
 tokenizer can become one: character classes, groups, alternatives, repetition (greedy or lazy, and
-possessive for a single class), and lookahead at one character. All other patterns run in the
-package ``regex``. That package also tells which characters belong to each class, so both ways
-follow the same version of Unicode.
+possessive for a single class), lookahead at one character, and at the beginning a negative
+lookbehind at one. All other patterns run in the package ``regex``. That package also tells which
+characters belong to each class, so both ways follow the same version of Unicode.
 
 1. The pattern is parsed; classes stay as they are written.
 2. ``regex`` tells which characters each class contains. Characters that belong to the same classes
@@ -16,11 +16,13 @@ follow the same version of Unicode.
 4. All threads of the program run at once, in order of preference. Each list of threads that occurs
    is a state of the table. When a thread matches, the threads after it are dropped: backtracking
    would not have tried them.
+5. A search looks for the rarest characters of which each match holds one.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -31,7 +33,7 @@ import regex
 from bpe._native import PatternTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _CODE_POINTS = 0x110000
 _MAX_DEPTH = 100  # nested groups
@@ -54,13 +56,37 @@ def pattern_table(pattern: str) -> PatternTable | None:
     ``finditer`` does around empty matches.
     """
     try:
-        node = _Parser(pattern).parse()
-        if _nullable(node):
-            return None
-        symbols, sets, width = _symbols(_classes(node))
-        return PatternTable(symbols, _steps(_program(node, sets, width), width), width)
+        behind, node = _Parser(pattern).parse()
+        return _table(node, behind, _symbols(_classes(node, behind)))
     except _NotATable:
         return None
+
+
+@functools.lru_cache(maxsize=16)
+def never_split_tables(pattern: str) -> tuple[PatternTable, PatternTable] | None:
+    """The tables of a pattern that is never split: of its matches in a text, and of a whole text.
+
+    None if only ``regex`` can run it, or if a match alone may be none: with positive lookahead.
+    """
+    try:
+        behind, node = _Parser(pattern).parse()
+        if _looks_ahead(node):
+            return None
+        symbols = _symbols(_classes(node, behind))
+        whole = _Sequence((node, _Ahead(end=True)))
+        return _table(node, behind, symbols), _table(whole, behind, symbols)
+    except _NotATable:
+        return None
+
+
+def _table(node: _Node, behind: str, symbols: _Symbols) -> PatternTable:
+    if _nullable(node):
+        raise _NotATable("it matches the empty string")
+    steps = _steps(_program(node, symbols.sets, symbols.width), symbols.width)
+    roles = _roles(node, behind, symbols, steps)
+    required = np.flatnonzero(roles[symbols.of] & _REQUIRED)
+    few = bytes(required.tolist()) if len(required) <= _FEW and required[-1] < _ASCII else b""
+    return PatternTable(symbols.of.tobytes(), steps.tobytes(), roles.tobytes(), few)
 
 
 # What a pattern is made of.
@@ -140,14 +166,19 @@ class _Parser:
         self._at = 0
         self._depth = 0
 
-    def parse(self) -> _Node:
+    def parse(self) -> tuple[str, _Node]:
+        """The class of characters that no match begins behind, "" for none; and the rest."""
         flags = frozenset[str]()
         if leading := regex.match(r"\(\?([is]+)\)", self._text):
             flags, self._at = frozenset(leading[1]), leading.end()
-        node = self._choice(flags)
+        behind = ""
+        if self._text.startswith("(?<!", self._at):
+            self._at += len("(?<!")
+            behind = self._one_class(flags)
+        node = self._sequence(flags) if behind else self._choice(flags)
         if self._at < len(self._text):
             raise _NotATable(f"{self._text[self._at]!r} at {self._at}")
-        return node
+        return behind, node
 
     def _choice(self, flags: frozenset[str]) -> _Node:
         self._depth += 1
@@ -210,11 +241,7 @@ class _Parser:
         if self._text.startswith(("(?=", "(?!"), self._at):
             positive = self._text[self._at + 2] == "="
             self._at += 3
-            node = self._choice(flags)
-            self._close()
-            if not isinstance(node, _Class):
-                raise _NotATable("a lookahead at more than a character")
-            return _Ahead(node.source, of_class=positive, end=not positive)
+            return _Ahead(self._one_class(flags), of_class=positive, end=not positive)
         match = _GROUP.match(self._text, self._at)
         if not match:
             raise _NotATable(f"the group at {self._at}")
@@ -222,6 +249,14 @@ class _Parser:
         node = self._choice((flags | set(match[1] or "")) - set(match[2] or ""))
         self._close()
         return node
+
+    def _one_class(self, flags: frozenset[str]) -> str:
+        """The class that is all of a group, of which the beginning is read."""
+        node = self._choice(flags)
+        self._close()
+        if not isinstance(node, _Class):
+            raise _NotATable("a look at more than a character")
+        return node.source
 
     def _class(self, flags: frozenset[str]) -> _Class:
         begin = self._at
@@ -276,15 +311,48 @@ def _nullable(node: _Node) -> bool:
     return node.least == 0 or _nullable(node.node)
 
 
+def _leaves(node: _Node) -> Iterator[_Class | _Ahead]:
+    """All that a node is made of in the end."""
+    if isinstance(node, _Class | _Ahead):
+        yield node
+    elif isinstance(node, _Repeat):
+        yield from _leaves(node.node)
+    else:
+        for inside in node.nodes:
+            yield from _leaves(inside)
+
+
+def _looks_ahead(node: _Node) -> bool:
+    """Whether the node holds a positive lookahead."""
+    return any(isinstance(leaf, _Ahead) and leaf.source and leaf.of_class for leaf in _leaves(node))
+
+
 # Characters.
 
 
-def _classes(node: _Node) -> list[str]:
-    """The classes in a node, each once."""
-    if isinstance(node, _Class | _Ahead):
-        return [node.source] if node.source else []
-    inside = [node.node] if isinstance(node, _Repeat) else node.nodes
-    return list(dict.fromkeys(source for one in inside for source in _classes(one)))
+class _Symbols(NamedTuple):
+    """Characters as symbols.
+
+    Attributes:
+        of: the symbol of each code point, uint8.
+        sets: the symbols of each class, as a bit set.
+        width: how many symbols there are, with the two of the end.
+    """
+
+    of: npt.NDArray[np.uint8]
+    sets: Mapping[str, int]
+    width: int
+
+    def members(self, sources: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Whether each symbol is of one of these classes."""
+        held = functools.reduce(operator.or_, (self.sets[source] for source in sources), 0)
+        return np.array([bool(held >> symbol & 1) for symbol in range(self.width)])
+
+
+def _classes(node: _Node, behind: str) -> list[str]:
+    """The classes in a node, each once, and the one behind which it does not begin."""
+    sources = [*(leaf.source for leaf in _leaves(node)), behind]
+    return list(dict.fromkeys(filter(None, sources)))
 
 
 @functools.cache
@@ -304,13 +372,8 @@ def _members(source: str) -> npt.NDArray[np.uint16]:
     return members
 
 
-def _symbols(sources: Sequence[str]) -> tuple[bytes, dict[str, int], int]:
-    """Characters as symbols.
-
-    Returns:
-        The symbol of each code point; the symbols of each class, as a bit set; how many symbols
-        there are, with the two of the end.
-    """
+def _symbols(sources: Sequence[str]) -> _Symbols:
+    """The symbols that tell characters of these classes apart."""
     if len(sources) > _MAX_CLASSES:
         raise _NotATable("too many classes")
     symbols = np.zeros(_CODE_POINTS, np.uint16)
@@ -329,7 +392,7 @@ def _symbols(sources: Sequence[str]) -> tuple[bytes, dict[str, int], int]:
         source: sum(1 << symbol for symbol, classes in enumerate(held) if number in classes)
         for number, source in enumerate(sources)
     }
-    return symbols.astype(np.uint8).tobytes(), sets, len(held) + 1
+    return _Symbols(symbols.astype(np.uint8), sets, len(held) + 1)
 
 
 # The program.
@@ -356,7 +419,7 @@ _MATCHED = _Instruction(_ANYTHING, takes=False, targets=())
 class _Compiler:
     """Builds a program from its end: each node is told where to go on."""
 
-    def __init__(self, sets: dict[str, int], width: int) -> None:
+    def __init__(self, sets: Mapping[str, int], width: int) -> None:
         self.instructions = [_MATCHED]
         self._sets = sets
         self._all = (1 << width) - 1
@@ -420,7 +483,7 @@ class _Compiler:
         return len(self.instructions) - 1
 
 
-def _program(node: _Node, sets: dict[str, int], width: int) -> list[_Instruction]:
+def _program(node: _Node, sets: Mapping[str, int], width: int) -> list[_Instruction]:
     """The instructions of a pattern; the last one is the first to be done."""
     compiler = _Compiler(sets, width)
     begin = compiler.add(node, 0)
@@ -433,8 +496,8 @@ def _program(node: _Node, sets: dict[str, int], width: int) -> list[_Instruction
 _Threads: TypeAlias = tuple[int, ...]  # instructions, the preferred thread first
 
 
-def _steps(program: list[_Instruction], width: int) -> bytes:
-    """The steps of `PatternTable`: uint32, ``width`` for each state."""
+def _steps(program: list[_Instruction], width: int) -> npt.NDArray[np.uint32]:
+    """The steps of `PatternTable`, ``width`` for each state."""
     first: _Threads = (len(program) - 1,)
     states: dict[_Threads, int] = {(): 0, first: 1}
     waiting = [first]
@@ -452,7 +515,7 @@ def _steps(program: list[_Instruction], width: int) -> bytes:
         steps.append(row)
         if len(states) > _MAX_STATES or work > _MAX_WORK:
             raise _NotATable("it has too many states")
-    return np.concatenate(steps).tobytes()
+    return np.concatenate(steps)
 
 
 def _step(
@@ -475,3 +538,82 @@ def _step(
         elif symbols & symbol:
             stack += reversed(targets)
     return tuple(following), False, len(seen)
+
+
+# The search.
+
+_REQUIRED, _BEFORE, _NOT_BEHIND, _FIRST = 1, 2, 4, 8  # as the core knows them
+_FEW = 3  # required characters, which vectors compare with
+_ASCII = 0x80
+
+# How common characters are, about; those of ASCII that are not here have 1.
+_COMMON = {**dict.fromkeys(" abcdefghijklmnopqrstuvwxyz", 20), **dict.fromkeys(".,\n", 4)}
+_BEYOND_ASCII = 20  # all together
+
+
+class _Required(NamedTuple):
+    """The rarest classes of which each match of a node holds a character.
+
+    Attributes:
+        weight: how common their characters are.
+        classes: their sources.
+    """
+
+    weight: int
+    classes: tuple[str, ...]
+
+
+def _roles(
+    node: _Node, behind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint8]:
+    """What each symbol is to a search, as `PatternTable` has it."""
+    common = np.zeros(symbols.width, np.int64)
+    ascii_, others = symbols.of[:_ASCII], symbols.of[_ASCII:]
+    np.add.at(common, ascii_, [_COMMON.get(chr(point), 1) for point in range(_ASCII)])
+    common[np.unique(others)] += _BEYOND_ASCII
+    rarest = _required(node, symbols, common)
+    required = symbols.members(rarest.classes if rarest else ())
+    first = steps[symbols.width : 2 * symbols.width] > 0
+    first[symbols.of[ord("\n")]] |= first[-2]
+    return (
+        np.where(required, _REQUIRED, 0)
+        + np.where(_before(required, steps), _BEFORE, 0)
+        + np.where(symbols.members([behind] if behind else []), _NOT_BEHIND, 0)
+        + np.where(first, _FIRST, 0)
+    ).astype(np.uint8)
+
+
+def _required(node: _Node, symbols: _Symbols, common: npt.NDArray[np.int64]) -> _Required | None:
+    """None if there are no such classes: the node can match the empty string."""
+    if isinstance(node, _Class):
+        return _Required(int(common @ symbols.members([node.source])), (node.source,))
+    if isinstance(node, _Ahead):
+        return None
+    if isinstance(node, _Repeat):
+        return _required(node.node, symbols, common) if node.least else None
+    of_each = [_required(inside, symbols, common) for inside in node.nodes]
+    known = [required for required in of_each if required]
+    if isinstance(node, _Sequence):
+        return min(known, key=lambda required: required.weight, default=None)
+    if len(known) < len(of_each):
+        return None
+    return _Required(
+        sum(required.weight for required in known),
+        tuple(source for required in known for source in required.classes),
+    )
+
+
+def _before(
+    required: npt.NDArray[np.bool_], steps: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.bool_]:
+    """The symbols that a match may hold before the first that is required."""
+    following = steps.reshape(-1, len(required)) >> 1
+    following[:, required] = 0
+    reached = {0, 1}
+    waiting = [1]
+    for state in waiting:  # grows while it is read
+        new = set(following[state].tolist()) - reached
+        reached |= new
+        waiting += new
+    before: npt.NDArray[np.bool_] = np.any(following[waiting] > 0, axis=0)
+    return before

@@ -24,12 +24,13 @@ from bpe._arrow import utf8
 from bpe._native import PatternTable, scan
 from bpe.errors import PretokenizerError
 from bpe.normalizer import check_normalizer, normalize
-from bpe.pattern_table import pattern_table
+from bpe.pattern_table import never_split_tables, pattern_table
 from bpe.searching import TimedSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from bpe._native import NativePattern
 
 PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in _native.PRETOKENIZERS)
 """The names of the pre-tokenizers, as the core lists them (``native/text/pretokenizers.h``)."""
@@ -207,20 +208,25 @@ class Pretokenizer:
 
     @property
     def is_native(self) -> bool:
-        """Whether the core alone cuts normalized text."""
-        return self.native != "" and not self.never_split
+        """Whether the core cuts normalized text."""
+        return bool(self.native)
 
     @property
-    def native(self) -> str | list[str | PatternTable]:
-        """What the core cuts by, names and tables, between what is never split.
+    def native(self) -> list[NativePattern]:
+        """What the core cuts by: tables of what is never split, then names and tables.
 
         Empty if Python cuts: where no table can say one of the patterns.
         """
-        if self.name is not None:
-            return self.name
-        several = isinstance(self.pattern, tuple)
-        steps = [_native_step(pattern, named=several) for pattern in self.patterns]
-        return [step for step in steps if step] if all(steps) else ""
+        whole = [never_split_tables(NEVER_SPLIT.get(one, one)) for one in self.never_split]
+        steps = [_native_step(step, named=named) for step, named in self._steps]
+        patterns = [*whole, *steps]
+        return [pattern for pattern in patterns if pattern] if all(patterns) else []
+
+    @property
+    def _steps(self) -> list[tuple[str, bool]]:
+        """The names or patterns that cut one after the other, and whether each may be a name."""
+        named = not isinstance(self.pattern, str)
+        return [(step, named) for step in self.patterns or (str(self.name),)]
 
     @property
     def lossless(self) -> bool:
@@ -252,16 +258,8 @@ class Pretokenizer:
             for pattern in self.never_split
         )
 
-    def parts(self, text: bytes) -> Iterator[tuple[int, int, bool]]:
-        """A normalized text cut at the matches of ``never_split``.
-
-        Yields:
-            Byte offsets (begin, end) of each part, none of them empty, and whether it is a match.
-
-        Raises:
-            PretokenizerError: a pattern matches only because of its surroundings.
-            PatternTimeoutError: a pattern backtracks too long.
-        """
+    def _parts(self, text: bytes) -> Iterator[tuple[int, int, bool]]:
+        """Byte offsets of each part, and whether it is never split; raises as :meth:`spans`."""
         position = 0
         search = TimedSearch(len(text))
         for begin, end in _byte_spans(
@@ -286,10 +284,10 @@ class Pretokenizer:
                 surroundings.
             PatternTimeoutError: a pattern backtracks too long.
         """
-        if not self.never_split:
-            return self._cut(text)
+        if native := self.native:
+            return _scanned(native, text)
         spans = []
-        for begin, end, is_match in self.parts(text):
+        for begin, end, is_match in self._parts(text):
             spans += [(begin, end)] if is_match else _shifted(self._cut(text[begin:end]), begin)
         return spans
 
@@ -304,18 +302,15 @@ class Pretokenizer:
         return [data[begin:end] for begin, end in self.spans(data)]
 
     def _cut(self, text: bytes) -> list[tuple[int, int]]:
-        if native := self.native:
-            return _scanned(native, text)
         search = TimedSearch(len(text))
-        several = isinstance(self.pattern, tuple)
-        spans = [(0, len(text))] if text else []
-        for pattern in self.patterns:
-            step = _native_step(pattern, named=several)
+        spans = [(0, len(text))]
+        for pattern, named in self._steps:
+            step = _native_step(pattern, named=named)
             spans = [
                 span
                 for begin, end in spans
                 for span in _shifted(
-                    _scanned(step, text[begin:end])
+                    _scanned([step], text[begin:end])
                     if step
                     else _isolated(pattern, text[begin:end], search),
                     begin,
@@ -362,9 +357,7 @@ def _native_step(pattern: str, *, named: bool) -> str | PatternTable | None:
     return pattern if named and pattern in PRETOKENIZERS else pattern_table(pattern)
 
 
-def _scanned(
-    pretokenizer: str | PatternTable | list[str | PatternTable], text: bytes
-) -> list[tuple[int, int]]:
+def _scanned(pretokenizer: list[NativePattern], text: bytes) -> list[tuple[int, int]]:
     flat = memoryview(scan(pretokenizer, text)).cast("q").tolist()
     return list(zip(flat[::2], flat[1::2], strict=True))
 

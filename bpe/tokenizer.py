@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -254,9 +254,8 @@ class Tokenizer(Vocabulary):
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column of texts.
 
-        Without the GIL, but where Python cuts the texts: with never-split patterns, several
-        patterns, a pattern that needs backtracking, or a normalizer beside tokens that are cut out
-        of text.
+        Without the GIL, but where Python cuts the texts: with a pattern that needs backtracking, or
+        a normalizer beside tokens that are cut out of text.
 
         Args:
             texts: an Arrow array of strings or binaries, also as views or a dictionary; a Series
@@ -338,7 +337,7 @@ class Tokenizer(Vocabulary):
             ordinary,
             model=self._model,
             is_never_split=self._pretokenizer.is_never_split,
-            make_encoder=self._make_encoder,
+            make_encoder=partial(self._make_encoder, never_split=False),
         )
         return sorted([*words, *unreachable_superwords(self)])
 

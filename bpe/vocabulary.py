@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from copy import deepcopy
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from types import MappingProxyType
@@ -106,7 +106,11 @@ class Vocabulary:
     def __delattr__(self, name: str) -> NoReturn:
         raise FrozenInstanceError(f"cannot delete {name!r}: a tokenizer is immutable")
 
-    def _make_encoder(self, model: Model, *, marks: bytes = b"") -> Encoder:
+    def _make_encoder(
+        self, model: Model, *, marks: bytes = b"", never_split: bool = True
+    ) -> Encoder:
+        """One of the same tokens; without ``never_split``, any pre-token merges."""
+        cut = self._pretokenizer
         return make_encoder(
             table=self._table,
             merges=self._merges,
@@ -114,7 +118,7 @@ class Vocabulary:
             special_tokens=self._special_tokens,
             added_tokens=self._added_tokens,
             model=model,
-            pretokenizer=self._pretokenizer,
+            pretokenizer=cut if never_split else replace(cut, never_split=()),
             ignore_merges=self._ignore_merges,
             marks=marks,
             token_flags=self._token_flags,

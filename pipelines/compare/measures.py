@@ -321,8 +321,8 @@ class PieceCutter:
 
 def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> np.ndarray[Any, Any]:
     """Where pre-tokens begin or end, without 0, and the length of the text."""
-    if pretokenizer.is_native:
-        spans = np.frombuffer(memoryview(scan(pretokenizer.native, text)), np.int64)
+    if native := pretokenizer.native:
+        spans = np.frombuffer(memoryview(scan(native, text)), np.int64)
     else:
         spans = np.array(pretokenizer.spans(text), np.int64).ravel()
     places = np.unique(np.append(spans, len(text)))

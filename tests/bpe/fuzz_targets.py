@@ -116,7 +116,7 @@ def check_scan(data: bytes, dice: random.Random) -> Seen:
     cut = drawn_pretokenizer(dice)
     if cut.name is not None:
         with_vectors, without = (
-            bytes(scan(cut.name, data, portable)) for portable in (False, True)
+            bytes(scan([cut.name], data, portable)) for portable in (False, True)
         )
         same(with_vectors, without, "cuts with vectors and without,", cut)
     if len(data) > MOST:

@@ -130,6 +130,45 @@ def test_what_is_never_split_is_one_token_or_unknown() -> None:
     assert tokenizer.unreachable() == []
 
 
+TRICKY = [
+    ("ab|abc",),
+    ("a|ab", "abc?"),
+    (r"(?<!a)b+", "ca"),
+    (r"[ab]+c?(?!a)", "c"),
+    (r"\babc", "b"),  # which runs in `regex`
+    ("(?!ab)[a-c]+",),
+]
+
+
+@pytest.mark.parametrize("patterns", TRICKY)
+@given(text=st.text("abc ", max_size=20), dropout=st.sampled_from([0.0, 0.0, 0.5]))
+@examples(60)
+def test_a_pretoken_is_whole_where_a_pattern_matches_all_of_it(
+    patterns: tuple[str, ...], text: str, dropout: float
+) -> None:
+    characters = bpe.CharacterLevel(unknown="<unk>")
+    for strings, model, special in (
+        (["<unk>", *"abc", "</w>", "ab</w>", "ca</w>", "bc"], characters, ["<unk>"]),
+        (["[UNK]", *"abc", "##a", "##b", "##c", "ab", "bc"], bpe.WordPiece(), ["[UNK]"]),
+    ):
+        cut = bpe.Pretokenizer("words", never_split=patterns)
+        pairs = [("b", "c")] if isinstance(model, bpe.CharacterLevel) else []
+        tokenizer = make(strings, pairs, special=special, model=model, pretokenizer=cut)
+        rate = dropout if isinstance(model, bpe.CharacterLevel) else 0.0
+        pretokens = cut.split(text)
+        whole = {pretoken for pretoken in pretokens if cut.is_never_split(pretoken)}
+        expected = reference_encode(
+            pretokens,
+            ids={token: id_ for id_, token in enumerate(tokenizer.tokens) if token},
+            ranks={(b"b", b"c"): 0} if pairs else {},
+            model=model,
+            whole=whole,
+            dropout=rate,
+            seed=3,
+        )
+        assert tokenizer.encode(text, dropout=rate, seed=3) == expected
+
+
 def test_what_is_never_split_is_an_error_without_an_unknown_token() -> None:
     tokenizer = make(STRINGS, PAIRS, model=bpe.CharacterLevel(), pretokenizer=CUT)
     assert tokenizer.tokenize("http://a.b") == ["http://a.b</w>"]

@@ -105,7 +105,7 @@ def counting() -> dict[str, Callable[[], object]]:
     counts = bpe.count_pretokens(TEXTS, track_order=True)
     steps = ("nfkc", "lowercase", "strip-accents")
     return {
-        "scan": lambda: [_native.scan(name, b"the low'll 12\xff") for name in bpe.PRETOKENIZERS],
+        "scan": lambda: [_native.scan([name], b"the low'll 12\xff") for name in bpe.PRETOKENIZERS],
         "normalize": lambda: normalize_column(TEXTS, steps),
         "count": lambda: bpe.count_pretokens(TEXTS, special_tokens=special),
         "count in order": lambda: bpe.count_pretokens(TEXTS, track_order=True) + counts,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
@@ -16,6 +16,7 @@ from bpe.errors import PretokenizerError
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference import pretokenize as reference
 from bpe.reference.pretokenize import count as reference_count
+from tests.bpe.test_pattern_table import searched
 from tests.bpe.texts import MALFORMED, byte_strings, code_points, every_code_point, strings
 from tests.examples import examples
 
@@ -27,6 +28,8 @@ WAYS: list[dict[str, Any]] = [
     {"name": "spaces", "normalizer": ("nfkc", "lowercase"), "never_split": ("url", "email")},
     {"name": "cl100k", "never_split": ("url", r"\d+[.,]\d+")},
     {"name": "none", "never_split": (r"[a-c]+", r"[b-z]+")},
+    {"name": "gpt2", "never_split": (r"(?<![a-c])[bx]+(?!\d)", "ab|abc", r"\.$")},
+    {"name": "words", "never_split": (r"\bx+", "url")},
     {"name": "bert", "normalizer": ("nfd", "strip-accents", "lowercase")},
     {"pattern": r"\w+|\S", "never_split": ("email",), "normalizer": ("lowercase",)},
     {"pattern": ("words", r"\d", r"[aeiou]+")},
@@ -73,6 +76,23 @@ def test_texts_are_counted_as_the_textbook_says(
     assert dict(bpe.count_pretokens(texts, pretokenizer=cut, special_tokens=tokens).items()) == (
         dict(expected)
     )
+
+
+@given(
+    text=strings(),
+    patterns=st.lists(searched(), min_size=1, max_size=3),
+    name=st.sampled_from(["gpt2", "words", "none"]),
+)
+@examples(400)
+def test_any_patterns_are_found_as_the_textbook_says(
+    text: str, patterns: list[str], name: str
+) -> None:
+    try:
+        cut = Pretokenizer(name, never_split=tuple(patterns))
+    except PretokenizerError:  # it matches the empty string
+        assume(False)
+    assume(cut.is_native)
+    assert cut.split(text) == reference.split(cut, text.encode())
 
 
 def test_a_special_token_that_only_normalization_makes_is_text() -> None:

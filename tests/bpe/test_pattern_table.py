@@ -15,6 +15,7 @@ from bpe._native import PatternTable, scan
 from bpe.pattern_table import pattern_table
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference.pretokenize import split as reference_split
+from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources
 from tests.bpe.vocabularies import small_tokenizer
 from tests.examples import examples
@@ -63,18 +64,26 @@ def patterns(draw: st.DrawFn, depth: int = 2) -> str:
     return "".join(parts)
 
 
+def searched() -> st.SearchStrategy[str]:
+    """Such patterns, of which some look at the character before a match."""
+    behind = st.sampled_from(["", "", "(?<!a)", r"(?<!\S)", "(?<!(?i:[s漢]))"])
+    return st.builds("{}{}".format, behind, patterns())
+
+
 TEXTS = st.lists(
     st.sampled_from(["a", "b", "aa", "A", "s", "ſ", " ", "\n", "\r\n", ".", "1", "é", "漢", "😀"]),
     max_size=12,
 ).map("".join)
 
 
-@given(pattern=patterns(), texts=st.lists(TEXTS, min_size=1, max_size=5))
+@given(pattern=searched(), texts=st.lists(TEXTS, min_size=1, max_size=5))
 @examples(400)
 @example(pattern=r"\s++$", texts=["  \n", " \n\n", "\n", "a \n"])
 @example(pattern=r"a{1,2}+a", texts=["aaa", "aa"])
 @example(pattern=r"a+?b|a", texts=["aab", "aac"])
 @example(pattern=r"(?:a|ab)(?:c|bcd)?", texts=["abcd"])
+@example(pattern=r"(?<!a)[ab]+é", texts=["aaé", "abéabé", "aéé"])
+@example(pattern=r"[ab]+\.a|é漢", texts=["aaa.b.a", "ab é漢.a", "a.aé漢"])
 def test_a_table_matches_as_regex_does(pattern: str, texts: list[str]) -> None:
     try:
         regex.compile(pattern)
@@ -90,7 +99,7 @@ def test_a_table_matches_as_regex_does(pattern: str, texts: list[str]) -> None:
 
 def pieces(table: PatternTable | None, text: bytes) -> list[bytes]:
     assert table is not None
-    spans = memoryview(scan(table, text)).cast("q").tolist()
+    spans = memoryview(scan([table], text)).cast("q").tolist()
     found = [text[begin:end] for begin, end in zip(spans[::2], spans[1::2], strict=True)]
     assert b"".join(found) == text
     return found
@@ -131,7 +140,8 @@ def test_real_text(name: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *(r"(?<=a)b", r"(?<!a)b", r"\ba", r"^a", r"\Aa", r"(a)\1", r"(?>ab?)b", r"a(?=bc)b"),
+        *(r"(?<!ab)c", r"(?<!a)b|c", r"a(?<!b)c", r"(?:(?<!a)b)"),
+        *(r"(?<=a)b", r"\ba", r"^a", r"\Aa", r"(a)\1", r"(?>ab?)b", r"a(?=bc)b"),
         *(r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", r"(?:a*)*b", r"(?:a|b)++", r"\X", r"a\Kb"),
         *(r"a*", r"", r"a|", r"(?!a)", r"$", r"(?x) a b", r"(?V1)[[ab]--[b]]", r"(?:ab){e<=1}"),
         *(r"(?:(?:(?:a{30}){30}b){30})", r"[[:alpha:]]a", r"(?#note)a", r"\L<x>a"),
@@ -157,6 +167,26 @@ def test_a_long_text_takes_one_step_a_character() -> None:
         assert len(pieces(table, text)) == 1
 
 
+SEARCHED = [
+    (r"[\w.]+@[\w.]+\.com", b"a" * 1000 + b"@b.org "),
+    (r"[^@]+@x", b"ab " * 300 + b"@y"),
+    (r"a[^x]*x", b"a" * 1000),
+    (r"(?<!a)[ab]+c", b"ab" * 500),
+]
+
+
+@counts_steps
+@pytest.mark.parametrize(("pattern", "unit"), SEARCHED)
+def test_a_search_in_vain_takes_linear_work(pattern: str, unit: bytes) -> None:
+    table = pattern_table(pattern)
+    assert table is not None
+
+    def work(size: int) -> None:
+        scan([table], unit[:1] * (size // 2) + unit * (size // 2 // len(unit)))
+
+    assert_linear(work, 40_000)
+
+
 @pytest.mark.parametrize(
     ("symbols", "steps", "width", "message"),
     [
@@ -176,7 +206,7 @@ def test_tables_are_checked(
     if isinstance(symbols, bytes):
         given = symbols + given[1:]
     with pytest.raises(ValueError, match=message):
-        PatternTable(given, np.array(steps, np.uint32).tobytes(), width)
+        PatternTable(given, np.array(steps, np.uint32).tobytes(), bytes(width), b"")
 
 
 # The whole way: counting and encoding.

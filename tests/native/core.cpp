@@ -102,12 +102,12 @@ std::map<std::string, int64_t> counts_of(const bpe::CountRuns& shards) {
 }
 
 bpe::Pretokenizer pretokenizer_of(const std::string& name) {
-  return {bpe::pattern_from_name(name)};
+  return {{bpe::pattern_from_name(name)}};
 }
 
 std::map<std::string, int64_t> counted(const std::string& text, const std::string& name) {
   bpe::Counter counter(pretokenizer_of(name), {}, false);
-  counter.add(OneText(text).column(), {}, {});
+  counter.add(OneText(text).column(), {});
   return counts_of(counter.drain(3));
 }
 

@@ -6,15 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "count/count_batch.h"
 #include "count/count_table.h"
-#include "text/pieces.h"
 #include "text/scanner.h"
 #include "text/special.h"
 #include "text/text_column.h"
@@ -24,44 +23,22 @@ namespace bpe {
 // Safe to call from several threads, one at a time gets through.
 class Counter {
  public:
-  // No pre-tokenizer: only add_pieces() may be used.
-  Counter(std::optional<Pretokenizer> pretokenizer, std::vector<std::string> special_tokens,
-          bool track_order)
-      : pretokenizer_(pretokenizer),
+  Counter(Pretokenizer pretokenizer, std::vector<std::string> special_tokens, bool track_order)
+      : pretokenizer_(std::move(pretokenizer)),
         special_(std::move(special_tokens)),
         ordered_(track_order),
         table_(track_order) {}
 
   // Counts the texts of a column and returns how many pre-tokens they have. `places` holds the
   // place of each document in the corpus, where neighbours of one place are parts of one document;
-  // it may be empty where order is not tracked. `whole`, if not empty, says of each text whether
-  // it is one pre-token.
-  int64_t add(const TextColumn& column, std::span<const int64_t> places,
-              std::span<const uint8_t> whole) {
-    if (!whole.empty() && whole.size() != column.rows())
-      throw std::invalid_argument("whole needs one byte for each text");
-    if (!pretokenizer_)
-      throw std::invalid_argument("this counter has no pre-tokenizer: give it pieces");
+  // it may be empty where order is not tracked.
+  int64_t add(const TextColumn& column, std::span<const int64_t> places) {
     check_places(places, column.rows());
     const std::lock_guard lock(mutex_);
-    return with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
-      return ordered_ ? add_rows<true>(column, places, whole, scanner_of)
-                      : add_rows<false>(column, places, whole, scanner_of);
+    return with_scanner(pretokenizer_, [&](const auto& scanner_of) {
+      return ordered_ ? add_rows<true>(column, places, scanner_of)
+                      : add_rows<false>(column, places, scanner_of);
     });
-  }
-
-  // Counts pre-tokens that were found elsewhere: `spans` holds the begin and end of each in
-  // `data`, `row_ends` how many of them stand in the rows up to and including each row.
-  int64_t add_pieces(Bytes data, std::span<const int64_t> spans, std::span<const int64_t> row_ends,
-                     std::span<const int64_t> places) {
-    check_places(places, row_ends.size());
-    check_pieces(data, spans, 2, row_ends);
-    for (size_t i = 0; i < spans.size(); i += 2)
-      if (spans[i] == spans[i + 1])
-        throw std::invalid_argument("piece " + std::to_string(i / 2) + " is empty");
-    const std::lock_guard lock(mutex_);
-    return ordered_ ? add_spans<true>(data, spans, row_ends, places)
-                    : add_spans<false>(data, spans, row_ends, places);
   }
 
   size_t size() const {
@@ -94,7 +71,7 @@ class Counter {
 
   template <bool Ordered, class MakeScanner>
   int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
-                   std::span<const uint8_t> whole, const MakeScanner& scanner_of) {
+                   const MakeScanner& scanner_of) {
     CountBatch<Ordered> batch(table_);
     int64_t total = 0;
     Place place{-1, 0};
@@ -106,38 +83,24 @@ class Counter {
         total += place.position;
         place = {Ordered ? places[row] : 0, 0};
       }
-      if (!whole.empty() && whole[row] && p != text_end) {
-        batch.push(p, text_end, text_end, place);
+      const auto count = [&](const uint8_t* begin, const uint8_t* end) {
+        batch.push(begin, end, text_end, place);
         ++place.position;
-        continue;
-      }
-      const auto count = [&](const uint8_t* from, const uint8_t* to) {
-        auto scanner = scanner_of(from, to);
-        for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
-          batch.push(begin, end, text_end, place);
       };
-      special_.cut(p, text_end, count, [](size_t, const uint8_t*, const uint8_t*) {});
+      const auto cut = [&](const uint8_t* from, const uint8_t* to) {
+        auto scanner = scanner_of(from, to);
+        for (const uint8_t *begin, *end; scanner.next(begin, end);) count(begin, end);
+      };
+      const auto cut_around = [&](const uint8_t* from, const uint8_t* to) {
+        pretokenizer_.never_split.cut(from, to, cut, count);
+      };
+      special_.cut(p, text_end, cut_around, [](size_t, const uint8_t*, const uint8_t*) {});
     }
     batch.flush();
     return total + place.position;
   }
 
-  template <bool Ordered>
-  int64_t add_spans(Bytes data, std::span<const int64_t> spans, std::span<const int64_t> row_ends,
-                    std::span<const int64_t> places) {
-    CountBatch<Ordered> batch(table_);
-    int64_t piece = 0;
-    for (size_t row = 0; row < row_ends.size(); ++row) {
-      Place place{Ordered ? places[row] : 0, 0};
-      for (; piece < row_ends[row]; ++piece, ++place.position)
-        batch.push(data.data() + spans[2 * piece], data.data() + spans[2 * piece + 1],
-                   data.data() + data.size(), place);
-    }
-    batch.flush();
-    return piece;
-  }
-
-  const std::optional<Pretokenizer> pretokenizer_;
+  const Pretokenizer pretokenizer_;
   const SpecialMatcher special_;
   const bool ordered_;
   mutable std::mutex mutex_;

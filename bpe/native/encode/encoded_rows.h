@@ -16,8 +16,8 @@ struct Unencodable {
   std::string text;  // a character, a malformed byte or a whole pre-token
 };
 
-// How pre-tokens became ids: those that were asked of the cache, and those of them that it did not
-// know. What is encoded whole, without being asked for, is in neither; with dropout all are misses.
+// How pre-tokens became ids: how many there were, and those that the cache did not know; with
+// dropout all.
 struct CacheUse {
   size_t asked = 0;
   size_t misses = 0;

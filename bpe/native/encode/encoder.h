@@ -48,14 +48,14 @@ class Encoder {
   // superwords: merges across pre-tokens, of a model of bytes, which are checked alike. Or marks:
   // of each token, 0 to 3, for rows that a caller finishes itself.
   Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
-          const std::vector<int64_t>& special, std::optional<Pretokenizer> pretokenizer,
-          bool whole_words, const Model& model, std::span<const uint32_t> superwords = {},
-          const Marks& marks = {}, std::map<int64_t, uint8_t> flags = {})
+          const std::vector<int64_t>& special, Pretokenizer pretokenizer, bool whole_words,
+          const Model& model, std::span<const uint32_t> superwords = {}, const Marks& marks = {},
+          std::map<int64_t, uint8_t> flags = {})
       : is_marked_(!marks.empty()),
         superwords_(superwords_of(vocabulary, superwords, merges, special, model, marks)),
         words_(std::move(vocabulary), merges, special,
                superwords_ ? superwords_->is_alone() : std::vector<bool>(), whole_words, model,
-               superwords_ ? superwords_->marks() : marks),
+               superwords_ ? superwords_->marks() : marks, pretokenizer.never_split),
         decoder_(words_.vocabulary(), words_.model(), words_.is_special()),
         pretokenizer_(std::move(pretokenizer)),
         flags_(std::move(flags)) {
@@ -69,11 +69,9 @@ class Encoder {
   // narrow: whether ids have 16 bits. finish: in place of what merges superwords.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
                      const Noise& noise, bool narrow, FinishRow finish = {}) const {
-    if (!pretokenizer_)
-      throw std::invalid_argument("this tokenizer has no pre-tokenizer: encode pieces");
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
     const Rows rows{column.rows(), column.bytes(), column.readable(), noise, narrow};
-    return with_scanner(*pretokenizer_, [&](const auto& scanner_of) {
+    return with_scanner(pretokenizer_, [&](const auto& scanner_of) {
       return encode_rows(rows, std::move(finish), [&](size_t row, WordBatch& batch) {
         encode_text(column[row], *cutter, scanner_of, batch);
       });
@@ -81,8 +79,8 @@ class Encoder {
   }
 
   // What stands in a piece instead of the id of a token.
-  static constexpr int64_t kText = WordEncoder::kNotWhole;  // text
-  static constexpr int64_t kWhole = -2;                     // a pre-token in which nothing merges
+  static constexpr int64_t kText = -1;   // text
+  static constexpr int64_t kWhole = -2;  // a pre-token in which nothing merges
 
   // Text that was cut elsewhere: pieces (begin, end, id of a token, kText or kWhole); row_ends: for
   // each row the number of pieces up to and including it. A piece of text is one pre-token, or, if
@@ -90,9 +88,7 @@ class Encoder {
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise,
                             bool narrow, FinishRow finish = {}) const {
-    check_pieces(data, pieces, 3, row_ends);
-    if (cut && !pretokenizer_)
-      throw std::invalid_argument("this tokenizer has no pre-tokenizer: cut pieces before");
+    check_pieces(data, pieces, row_ends);
     const Rows rows{row_ends.size(), data.size(), data.data() + data.size(), noise, narrow};
     return encode_rows(rows, std::move(finish), [&](size_t row, WordBatch& batch) {
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
@@ -105,7 +101,7 @@ class Encoder {
         } else if (id != kText) {
           batch.push_token(vocabulary().checked(id));
         } else if (cut) {
-          with_scanner(*pretokenizer_,
+          with_scanner(pretokenizer_,
                        [&](const auto& scanner_of) { encode_segment(bytes, scanner_of, batch); });
         } else if (!bytes.empty()) {
           batch.push(bytes.data(), bytes.data() + bytes.size());
@@ -253,11 +249,19 @@ class Encoder {
         });
   }
 
+  template <class MakeScanner>
+  void encode_segment(Bytes text, const MakeScanner& scanner_of, WordBatch& batch) const {
+    pretokenizer_.never_split.cut(
+        text.data(), text.data() + text.size(),
+        [&](const uint8_t* from, const uint8_t* to) { cut_segment(from, to, scanner_of, batch); },
+        [&](const uint8_t* from, const uint8_t* to) { batch.push(from, to); });
+  }
+
   // Never inlined: with one caller alone, the compiler inlines the scanner here.
   template <class MakeScanner>
-  [[gnu::noinline]] static void encode_segment(Bytes text, const MakeScanner& scanner_of,
-                                               WordBatch& batch) {
-    auto scanner = scanner_of(text.data(), text.data() + text.size());
+  [[gnu::noinline]] static void cut_segment(const uint8_t* from, const uint8_t* to,
+                                            const MakeScanner& scanner_of, WordBatch& batch) {
+    auto scanner = scanner_of(from, to);
     batch.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
   }
 
@@ -265,7 +269,7 @@ class Encoder {
   std::optional<Superwords> superwords_;
   WordEncoder words_;
   Decoder decoder_;
-  std::optional<Pretokenizer> pretokenizer_;
+  Pretokenizer pretokenizer_;
   std::map<int64_t, uint8_t> flags_;
 
   mutable std::mutex mutex_;

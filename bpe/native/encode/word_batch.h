@@ -199,12 +199,16 @@ class WordBatch {
   }
 
   void encode_whole(size_t number) {
-    int64_t id = 0;
-    attempt(0, [&] {
-      id = encoder_.whole_token(word(number));
-      if (id != WordEncoder::kNotWhole) ids_.append({{static_cast<uint32_t>(id)}});
+    if (word(number).empty()) return;
+    attempt(1, [&] {
+      ++rows_.cache_use.misses;
+      if (encoder_.find_whole(word(number), workspace_.symbols))
+        ids_.append(workspace_.symbols);
+      else if (dropout_)
+        ids_.append(encoder_.encode_with_dropout(word(number), *dropout_, workspace_));
+      else
+        ids_.append(encoder_.encode(word(number), true, workspace_));
     });
-    if (id == WordEncoder::kNotWhole && !word(number).empty()) encode(number, number + 1);
   }
 
   // A word that is not in the cache. Each is merged once (tests/bpe/test_cache_use.py).

@@ -25,6 +25,7 @@
 #include "encode/vocabulary.h"
 #include "encode/word_cache.h"
 #include "encode/word_pieces.h"
+#include "text/never_split.h"
 
 namespace bpe {
 
@@ -47,14 +48,15 @@ class WordEncoder {
   // As Encoder's constructor. is_alone: tokens that superwords alone make; empty where none do.
   WordEncoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
               const std::vector<int64_t>& special, const std::vector<bool>& is_alone,
-              bool whole_words, const Model& model, Marks marks)
+              bool whole_words, const Model& model, Marks marks, NeverSplit never_split)
       : vocabulary_(std::move(vocabulary)),
         is_special_(vocabulary_.flags(special)),
         model_(model),
         symbols_(vocabulary_, model_, is_special_),
         merges_(merge_table(vocabulary_, is_special_, merges, "merge")),
         whole_words_(whole_words),
-        marks_(std::move(marks)) {
+        marks_(std::move(marks)),
+        never_split_(std::move(never_split)) {
     for (size_t id = 0; id < is_alone.size(); ++id)
       if (is_alone[id]) is_special_[id] = true;
     if (model_.unknown != Vocabulary::kNone) vocabulary_.checked(model_.unknown);
@@ -71,18 +73,18 @@ class WordEncoder {
   const std::vector<bool>& is_special() const { return is_special_; }
   const Model& model() const { return model_; }
 
-  static constexpr int64_t kNotWhole = -1;
-
-  // The token of a pre-token in which nothing merges. Throws Unencodable where it has none, but
-  // for a model in which each byte has a token: there it is kNotWhole, and the pre-token is encoded
-  // as any other.
-  int64_t whole_token(Bytes word) const {
-    const uint32_t id = find_whole(word);
-    if (id != Vocabulary::kNone) return id;
-    if (model_.kind == Model::Kind::bytes || model_.byte_fallback) return kNotWhole;
-    if (model_.unknown == Vocabulary::kNone)
-      throw Unencodable{std::string(word.begin(), word.end())};
-    return model_.unknown;
+  // Sets `ids` to the token of a pre-token in which nothing merges. Throws Unencodable where it has
+  // none, but for a model in which each byte has a token: there this is false, and the pre-token is
+  // encoded as any other.
+  bool find_whole(Bytes word, std::vector<uint32_t>& ids) const {
+    uint32_t id = find_token(word);
+    if (id == Vocabulary::kNone) {
+      if (model_.kind == Model::Kind::bytes || model_.byte_fallback) return false;
+      id = model_.unknown;
+    }
+    if (id == Vocabulary::kNone) throw Unencodable{std::string(word.begin(), word.end())};
+    ids.assign(1, id);
+    return true;
   }
 
   // A workspace whose cache holds the tokens that are sure to encode to themselves, which are most
@@ -103,8 +105,9 @@ class WordEncoder {
         break;
       }
       const uint8_t* const end = token.data() + token.size();
+      const bool is_marked = !marks_.empty() && !never_split_.matches(token);
       workspace->cache.insert_token(workspace->cache.key(token.data(), token.size(), end), token,
-                                    marks_.marked(id));
+                                    is_marked ? marks_.marked(id) : id);
     }
     return workspace;
   }
@@ -113,12 +116,13 @@ class WordEncoder {
   // is not sure that the pre-token as a whole is none.
   std::span<const uint32_t> encode(Bytes word, bool may_be_token, Workspace& workspace) const {
     std::vector<uint32_t>& symbols = workspace.symbols;
+    if (never_split_.matches(word) && find_whole(word, symbols)) return symbols;
     if (word_pieces_) {
       word_pieces_->encode(word, symbols);
       return symbols;
     }
     if (whole_words_ && may_be_token) {
-      const uint32_t id = find_whole(word);
+      const uint32_t id = find_token(word);
       if (id != Vocabulary::kNone) {
         symbols.assign(1, marks_.marked(id));
         return symbols;
@@ -134,6 +138,7 @@ class WordEncoder {
   std::span<const uint32_t> encode_with_dropout(Bytes word, Dropout& dropout,
                                                 Workspace& workspace) const {
     std::vector<uint32_t>& symbols = workspace.symbols;
+    if (never_split_.matches(word) && find_whole(word, symbols)) return symbols;
     resize(symbols, Symbols::most(word.size()));
     const size_t size = symbols_.write(word, symbols.data());
     return marked(symbols, workspace.merger.merge_with_dropout(merges_, symbols.data(), size,
@@ -154,7 +159,7 @@ class WordEncoder {
   }
 
   // The token that is a whole pre-token, or kNone.
-  uint32_t find_whole(Bytes word) const {
+  uint32_t find_token(Bytes word) const {
     uint32_t id;
     if (model_.kind == Model::Kind::characters && !model_.affix.empty()) {
       id = vocabulary_.find(bytes_of(std::string(word.begin(), word.end()) + model_.affix));
@@ -173,6 +178,7 @@ class WordEncoder {
   std::optional<Characters> characters_;  // for a model of bytes
   bool whole_words_;
   Marks marks_;
+  NeverSplit never_split_;
 };
 
 }  // namespace bpe

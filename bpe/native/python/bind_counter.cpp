@@ -159,25 +159,12 @@ void bind_counter(py::module_& module) {
            py::arg("pretokenizer"), py::arg("special_tokens"), py::arg("track_order"))
       .def(
           "add",
-          [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places,
-             const py::buffer& whole) {
+          [](Counter& counter, const TextColumn& column, const std::optional<py::buffer>& places) {
             const View<int64_t> numbers(places);
-            const View<uint8_t> flags(whole);
             const Unlocked unlocked;
-            return counter.add(column, span_of(numbers), span_of(flags));
+            return counter.add(column, span_of(numbers));
           },
-          py::arg("column"), py::arg("places") = py::none(), py::arg("whole") = py::bytes())
-      .def(
-          "add_pieces",
-          [](Counter& counter, const py::buffer& data, const py::buffer& spans,
-             const py::buffer& row_ends, const std::optional<py::buffer>& places) {
-            const View<uint8_t> bytes(data);
-            const View<int64_t> span_view(spans), row_view(row_ends), numbers(places);
-            const Unlocked unlocked;
-            return counter.add_pieces(span_of(bytes), span_of(span_view), span_of(row_view),
-                                      span_of(numbers));
-          },
-          py::arg("data"), py::arg("spans"), py::arg("row_ends"), py::arg("places") = py::none())
+          py::arg("column"), py::arg("places") = py::none())
       .def("__len__", &Counter::size, Release())
       .def_property_readonly("nbytes", py::cpp_function(&Counter::nbytes, Release()))
       .def("drain", &Counter::drain, py::arg("shards"), Release());

@@ -13,37 +13,38 @@ namespace bpe {
 
 namespace {
 
-template <class Scanner>
-std::vector<int64_t> spans_of(Scanner scanner, const View<uint8_t>& text) {
-  std::vector<int64_t> spans;
-  const uint8_t *begin, *end;
-  while (scanner.next(begin, end)) {
-    spans.push_back(begin - text.begin());
-    spans.push_back(end - text.begin());
-  }
-  return spans;
-}
-
 Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data, bool portable) {
-  const std::optional<Pretokenizer> chosen = pretokenizer_of(pretokenizer);
-  if (!chosen) throw std::invalid_argument("name a pre-tokenizer");
+  const Pretokenizer chosen = pretokenizer_of(pretokenizer);
   const View<uint8_t> text(data);
   const Unlocked unlocked;
-  if (const auto* name = std::get_if<NamedPattern>(&chosen->front()); name && portable)
-    return with_pattern(*name, [&](auto pattern) {
-      using Portable = Scanner<typename decltype(pattern)::type, PortableBlock>;
-      return Buffer(spans_of(Portable(text.begin(), text.end()), text));
+  std::vector<int64_t> spans;
+  const auto add = [&](const uint8_t* begin, const uint8_t* end) {
+    spans.insert(spans.end(), {begin - text.begin(), end - text.begin()});
+  };
+  const auto cut_by = [&](const auto& scanner_of) {
+    const auto cut = [&](const uint8_t* from, const uint8_t* to) {
+      auto scanner = scanner_of(from, to);
+      for (const uint8_t *begin, *end; scanner.next(begin, end);) add(begin, end);
+    };
+    chosen.never_split.cut(text.begin(), text.end(), cut, add);
+  };
+  if (portable)
+    with_pattern(std::get<NamedPattern>(chosen.patterns.at(0)), [&](auto pattern) {
+      cut_by([](const uint8_t* from, const uint8_t* to) {
+        return Scanner<typename decltype(pattern)::type, PortableBlock>(from, to);
+      });
     });
-  return with_scanner(*chosen, [&](const auto& scanner_of) {
-    return Buffer(spans_of(scanner_of(text.begin(), text.end()), text));
-  });
+  else
+    with_scanner(chosen, cut_by);
+  return Buffer(std::move(spans));
 }
 
 std::shared_ptr<PatternTable> make_table(const py::buffer& symbols, const py::buffer& steps,
-                                         size_t width) {
-  const View<uint8_t> symbol_view(symbols);
+                                         const py::buffer& roles, const py::buffer& few) {
+  const View<uint8_t> symbol_view(symbols), role_view(roles), few_view(few);
   const View<uint32_t> step_view(steps);
-  return std::make_shared<PatternTable>(span_of(symbol_view), span_of(step_view), width);
+  return std::make_shared<PatternTable>(span_of(symbol_view), span_of(step_view),
+                                        span_of(role_view), span_of(few_view));
 }
 
 template <class Pattern>
@@ -70,7 +71,8 @@ void bind_scanner(py::module_& module) {
     return py::make_tuple(described<std::tuple_element_t<I, Patterns>>()...);
   }(std::make_index_sequence<std::tuple_size_v<Patterns>>{});
   py::class_<PatternTable, std::shared_ptr<PatternTable>>(module, "PatternTable")
-      .def(py::init(&make_table), py::arg("symbols"), py::arg("steps"), py::arg("width"));
+      .def(py::init(&make_table), py::arg("symbols"), py::arg("steps"), py::arg("roles"),
+           py::arg("few"));
   module.def("scan", &scan, py::arg("pretokenizer"), py::arg("data"), py::arg("portable") = false);
   module.def("malformed_rows", &malformed_rows, py::arg("column"));
 }

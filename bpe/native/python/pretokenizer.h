@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,32 +13,29 @@
 
 namespace bpe {
 
-// A name, "" for none, or a table; or several of these, each to cut the pieces of the one before.
-using PatternArgument = std::variant<std::string, std::shared_ptr<PatternTable>>;
-using PretokenizerArgument =
-    std::variant<std::string, std::shared_ptr<PatternTable>, std::vector<PatternArgument>>;
+// How texts are cut; empty for not at all. What is never split is a pair of tables, as NeverSplit
+// has them; a name or a table cuts the pieces of the one before.
+using Table = std::shared_ptr<PatternTable>;
+using PretokenizerArgument = std::vector<std::variant<std::string, Table, std::pair<Table, Table>>>;
 
 // Throws std::invalid_argument, which lists the names, on others.
-inline CutPattern pattern_of(const PatternArgument& given) {
-  if (const auto* name = std::get_if<std::string>(&given)) return pattern_from_name(*name);
-  const auto& table = std::get<std::shared_ptr<PatternTable>>(given);
-  if (!table) throw std::invalid_argument("None is no pre-tokenizer");
-  return std::shared_ptr<const PatternTable>(table);
-}
-
-inline std::optional<Pretokenizer> pretokenizer_of(const PretokenizerArgument& given) {
-  if (const auto* name = std::get_if<std::string>(&given); name && name->empty())
-    return std::nullopt;
-  Pretokenizer patterns;
-  if (const auto* several = std::get_if<std::vector<PatternArgument>>(&given)) {
-    for (const PatternArgument& pattern : *several) patterns.push_back(pattern_of(pattern));
-    if (patterns.empty()) throw std::invalid_argument("a pre-tokenizer needs a pattern");
-  } else if (const auto* name = std::get_if<std::string>(&given)) {
-    patterns.push_back(pattern_of(*name));
-  } else {
-    patterns.push_back(pattern_of(std::get<std::shared_ptr<PatternTable>>(given)));
+inline Pretokenizer pretokenizer_of(const PretokenizerArgument& given) {
+  const auto checked = [](const Table& table) {
+    if (!table) throw std::invalid_argument("None is no pattern");
+    return std::shared_ptr<const PatternTable>(table);
+  };
+  std::vector<NeverSplit::Pattern> never_split;
+  Pretokenizer made;
+  for (const auto& pattern : given) {
+    if (const auto* tables = std::get_if<std::pair<Table, Table>>(&pattern))
+      never_split.push_back({checked(tables->first), checked(tables->second)});
+    else if (const auto* name = std::get_if<std::string>(&pattern))
+      made.patterns.push_back(pattern_from_name(*name));
+    else
+      made.patterns.push_back(checked(std::get<Table>(pattern)));
   }
-  return patterns;
+  made.never_split = NeverSplit(std::move(never_split));
+  return made;
 }
 
 }  // namespace bpe

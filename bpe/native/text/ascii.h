@@ -30,11 +30,15 @@ class PortableBlock {
   Positions lower() const { return between('a', 'z', 0); }
   Positions letters() const { return between('a', 'z', 0x20 * kOnes); }
   Positions digits() const { return between('0', '9', 0); }
-  Positions newlines() const { return between('\n', '\n', 0) | between('\r', '\r', 0); }
-  Positions spaces() const { return between(' ', ' ', 0); }
+  Positions newlines() const { return equal('\n') | equal('\r'); }
+  Positions spaces() const { return equal(' '); }
   Positions white() const { return between('\t', '\r', 0) | spaces(); }
-  Positions apostrophes() const { return between('\'', '\'', 0); }
-  Positions slashes() const { return between('/', '/', 0); }
+  Positions apostrophes() const { return equal('\''); }
+  Positions slashes() const { return equal('/'); }
+  Positions equal(char value) const {
+    const auto byte = static_cast<uint8_t>(value);
+    return between(byte, byte, 0);
+  }
 
  private:
   static constexpr uint64_t kOnes = 0x0101010101010101;
@@ -78,12 +82,13 @@ class Sse2Block {
   Positions white() const { return between(bytes_, '\t', '\r') | spaces(); }
   Positions apostrophes() const { return equal('\''); }
   Positions slashes() const { return equal('/'); }
-
- private:
-  static Positions positions(__m128i set) { return static_cast<Positions>(_mm_movemask_epi8(set)); }
+  // Of a character of ASCII.
   Positions equal(char value) const {
     return positions(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8(value)));
   }
+
+ private:
+  static Positions positions(__m128i set) { return static_cast<Positions>(_mm_movemask_epi8(set)); }
   // SSE2 compares signed bytes: the range is moved to the lower end of them.
   static Positions between(__m128i bytes, char first, char last) {
     const __m128i moved = _mm_add_epi8(bytes, _mm_set1_epi8(static_cast<char>(-128 - first)));

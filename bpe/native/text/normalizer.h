@@ -23,17 +23,6 @@ inline uint8_t properties_of(uint32_t code_point) {
   return kProperties[kPropertyBlocks[code_point >> 7] << 7 | (code_point & 0x7F)];
 }
 
-// The end of the ASCII characters that begin at p, or up to 15 of them before it.
-inline const uint8_t* skip_ascii_blocks(const uint8_t* p, const uint8_t* end) {
-  while (end - p >= 16) {
-    uint64_t words[2];
-    std::memcpy(words, p, 16);
-    if ((words[0] | words[1]) & 0x8080808080808080) break;
-    p += 16;
-  }
-  return p;
-}
-
 // The first character of [p, end) with one of the properties, which no ASCII character may have.
 inline const uint8_t* find_property(uint8_t properties, const uint8_t* p, const uint8_t* end) {
   while ((p = skip_ascii_blocks(p, end)) != end) {

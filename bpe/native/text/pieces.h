@@ -9,16 +9,15 @@
 
 namespace bpe {
 
-// pieces: `width` numbers each, of which the first two are begin and end in the data. row_ends: for
+// pieces: three numbers each, of which the first two are begin and end in the data. row_ends: for
 // each row the number of pieces up to and including it. Throws std::invalid_argument where a piece
 // lies outside the data, or rows do not share out the pieces.
 inline void check_pieces(std::span<const uint8_t> data, std::span<const int64_t> pieces,
-                         size_t width, std::span<const int64_t> row_ends) {
-  if (pieces.size() % width != 0)
-    throw std::invalid_argument("pieces are not of " + std::to_string(width) + " numbers each");
-  const size_t count = pieces.size() / width;
+                         std::span<const int64_t> row_ends) {
+  if (pieces.size() % 3 != 0) throw std::invalid_argument("pieces are not of 3 numbers each");
+  const size_t count = pieces.size() / 3;
   for (size_t piece = 0; piece < count; ++piece) {
-    const int64_t begin = pieces[width * piece], end = pieces[width * piece + 1];
+    const int64_t begin = pieces[3 * piece], end = pieces[3 * piece + 1];
     if (begin < 0 || end < begin || static_cast<uint64_t>(end) > data.size())
       throw std::invalid_argument("piece " + std::to_string(piece) + " lies outside the data");
   }

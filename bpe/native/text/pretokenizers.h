@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "table/names.h"
+#include "text/never_split.h"
 #include "text/pattern_table.h"
 #include "text/patterns/cl100k.h"
 #include "text/patterns/gpt2.h"
@@ -31,8 +32,12 @@ enum class NamedPattern : uint8_t {};
 // A pattern of the list, or one that somebody gave.
 using CutPattern = std::variant<NamedPattern, std::shared_ptr<const PatternTable>>;
 
-// How texts are cut: by these patterns, each of which cuts the pieces of the one before.
-using Pretokenizer = std::vector<CutPattern>;
+// How texts are cut: at what is never split, and what lies between by these patterns, each of which
+// cuts the pieces of the one before.
+struct Pretokenizer {
+  std::vector<CutPattern> patterns;
+  NeverSplit never_split = {};
+};
 
 inline constexpr auto kPretokenizerNames = []<size_t... I>(std::index_sequence<I...>) {
   return std::array{std::tuple_element_t<I, Patterns>::kName...};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -108,13 +109,15 @@ class StepsScanner {
   std::vector<AnyScanner> levels_;  // of the text, of a piece of it, of a piece of that, …
 };
 
-// As with_pattern_scanner, by one or more patterns.
+// As with_pattern_scanner, by all patterns of a pre-tokenizer, between what is never split. Throws
+// std::invalid_argument where it has none.
 template <class F>
 decltype(auto) with_scanner(const Pretokenizer& pretokenizer, F&& f) {
-  if (pretokenizer.size() == 1)
-    return with_pattern_scanner(pretokenizer.front(), std::forward<F>(f));
-  return std::forward<F>(f)([&pretokenizer](const uint8_t* begin, const uint8_t* end) {
-    return StepsScanner(pretokenizer, begin, end);
+  const std::vector<CutPattern>& patterns = pretokenizer.patterns;
+  if (patterns.empty()) throw std::invalid_argument("there is no pre-tokenizer: give pieces");
+  if (patterns.size() == 1) return with_pattern_scanner(patterns.front(), std::forward<F>(f));
+  return std::forward<F>(f)([&patterns](const uint8_t* begin, const uint8_t* end) {
+    return StepsScanner(patterns, begin, end);
   });
 }
 

@@ -112,27 +112,17 @@ class SpecialMatcher {
     if (rest != end) on_text(rest, end);
   }
 
-  // The character that ends at `end`: where it begins, and its code point.
-  static std::pair<const uint8_t*, uint32_t> character_before(const uint8_t* begin,
-                                                              const uint8_t* end) {
-    const uint8_t* p = end - 1;
-    while (p != begin && end - p < 4 && (*p & 0xC0) == 0x80) --p;
-    const Decoded step = decode_utf8(p, end);
-    if (step.code_point == kMalformed || p + step.size != end) return {end - 1, kMalformed};
-    return {p, step.code_point};
-  }
-
   static const uint8_t* begin_of_spaces(const uint8_t* begin, const uint8_t* end) {
     while (begin != end) {
-      const auto [p, code_point] = character_before(begin, end);
-      if (!(class_of(code_point) & kWhite)) break;
+      const uint8_t* const p = character_before(begin, end);
+      if (!(read(p, end).kind & kWhite)) break;
       end = p;
     }
     return end;
   }
 
   static bool ends_in_word(const uint8_t* begin, const uint8_t* end) {
-    return begin != end && (properties_of(character_before(begin, end).second) & kWord);
+    return begin != end && begins_with_word(character_before(begin, end), end);
   }
 
   static bool begins_with_word(const uint8_t* begin, const uint8_t* end) {

@@ -43,6 +43,13 @@ inline Decoded decode_utf8(const uint8_t* p, const uint8_t* end) {
   return {value, 4};
 }
 
+// Where the character begins that ends at `end` (begin < end).
+inline const uint8_t* character_before(const uint8_t* begin, const uint8_t* end) {
+  const uint8_t* p = end - 1;
+  while (p != begin && end - p < 4 && (*p & 0xC0) == 0x80) --p;
+  return p + decode_utf8(p, end).size == end ? p : end - 1;
+}
+
 // Writes a code point and returns the end of it.
 inline uint8_t* write_utf8(uint32_t code_point, uint8_t* out) {
   const auto tail = [&](int shift) {
@@ -66,12 +73,20 @@ inline uint8_t* write_utf8(uint32_t code_point, uint8_t* out) {
   return out;
 }
 
+// The end of the ASCII characters that begin at p, or up to 15 of them before it.
+inline const uint8_t* skip_ascii_blocks(const uint8_t* p, const uint8_t* end) {
+  while (end - p >= 16) {
+    uint64_t words[2];
+    std::memcpy(words, p, 16);
+    if ((words[0] | words[1]) & 0x8080808080808080) break;
+    p += 16;
+  }
+  return p;
+}
+
 // Whether [p, end) is well-formed as a whole.
 inline bool is_utf8(const uint8_t* p, const uint8_t* end) {
-  while (p < end) {
-    uint64_t word;
-    while (end - p >= 8 && (std::memcpy(&word, p, 8), (word & 0x8080808080808080) == 0)) p += 8;
-    if (p == end) break;
+  while ((p = skip_ascii_blocks(p, end)) != end) {
     const Decoded step = decode_utf8(p, end);
     if (step.code_point == kMalformed) return false;
     p += step.size;
