@@ -1,17 +1,34 @@
-"""Atomic writes, and checksums inside JSON files."""
+"""Atomic writes, checksums inside JSON files, and reading files of many values."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
 import re
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """A context, or a decorator, in which Python looks for no garbage.
+
+    What a large file holds stays while it is read, and is looked through again and again else.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:

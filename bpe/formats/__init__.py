@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
+from bpe.files import uncollected
 from bpe.formats import gpt2, huggingface, sentencepiece, tiktoken
 from bpe.formats.export_checks import LEAVE_OUT, check_leave_out
 from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec
@@ -52,6 +53,7 @@ USUAL_NAMES = tuple(name for format_ in reversed(FORMATS) for name in format_.us
 """The names of tokenizer files in a directory; if it holds several, the first is read."""
 
 
+@uncollected()
 def read(
     path: Path,
     *,

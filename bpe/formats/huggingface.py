@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from bpe.errors import InexpressibleError, SpecialTokenError, TokenizerError
+from bpe.files import uncollected
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
 from bpe.formats.export_checks import lost_roles
@@ -90,6 +91,7 @@ def to_json(tokenizer: Tokenizer, *, dialect: str = "huggingface") -> str:
     return to_json_and_reason(tokenizer, dialect=dialect)[0]
 
 
+@uncollected()
 def to_json_and_reason(
     tokenizer: Tokenizer, *, dialect: str = "huggingface"
 ) -> tuple[str, str | None]:
@@ -195,10 +197,8 @@ def _joined(
     quoted = dict(zip(names, lines[1:-1].split("\n"), strict=True))
     lists = [f'"vocab": {{{_lines(f"{name}: {id_}" for id_, name in quoted.items())}}}']
     for name, triples in merges.items():
-        pairs = _lines(
-            f"[\n        {quoted[left]},\n        {quoted[right]}\n      ]"
-            for left, right, _ in triples
-        )
+        sides = tuple(quoted[id_] for left, right, _ in triples for id_ in (left, right))
+        pairs = _lines(["[\n        %s,\n        %s\n      ]"] * (len(sides) // 2)) % sides
         lists.append(f'"{name}": [{pairs}]')
     end_of_model = "\n  }\n}"
     text = json.dumps(head, ensure_ascii=False, indent=2).removesuffix(end_of_model)

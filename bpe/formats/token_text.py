@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -84,12 +85,22 @@ def read_merges(entry: Entry, vocab: Mapping[str, int]) -> array[int]:
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in entry.value]
     lists: list[Any] = [pair if isinstance(pair, list) else () for pair in pairs]
     try:
-        ids = [vocab[name] for a, b in lists for name in (a, b, a + b)]
-        return array("I", ids)
+        return _merge_ids(lists, vocab)
     except (KeyError, TypeError, ValueError):
         for item, pair in zip(entry.items(), pairs, strict=True):
             _refuse_merge(item, pair, vocab)
         raise
+
+
+def _merge_ids(pairs: list[Any], vocab: Mapping[str, int]) -> array[int]:
+    """Left, right and result of each pair; KeyError, TypeError or ValueError if one is wrong."""
+    if not {2}.issuperset(map(len, pairs)):
+        raise ValueError("a merge is not of two tokens")
+    left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    ids = array("I", [0]) * (3 * len(pairs))
+    for place, names in enumerate((left, right, map(operator.add, left, right))):
+        ids[place::3] = array("I", map(vocab.__getitem__, names))
+    return ids
 
 
 def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
@@ -119,7 +130,7 @@ def read_tokens(
     """
     size = max(chain(vocab.values(), added.values()), default=-1) + 1
     tokens: list[bytes | None] = [None] * size
-    names = [name for name in vocab if name not in added]
+    names = [name for name in vocab if name not in added] if added else list(vocab)
     try:
         spelled = from_texts(names)
     except KeyError as error:
@@ -128,10 +139,10 @@ def read_tokens(
             f"{shorten(wrong)}: {error} is not in the byte alphabet; only byte-level tokenizers "
             "are supported"
         )
-    for name, token in zip(names, spelled, strict=True):
-        if not token:
-            entry.fail(f"the token with the id {vocab[name]} is empty")
-        tokens[vocab[name]] = token
+    if "" in vocab and "" not in added:
+        entry.fail(f"the token with the id {vocab['']} is empty")
+    for id_, token in zip(map(vocab.__getitem__, names), spelled, strict=True):
+        tokens[id_] = token
     for content, id_ in added.items():
         if tokens[id_] is not None:
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
