@@ -123,10 +123,8 @@ def test_a_transform_takes_what_its_settings_declare() -> None:
 
 
 def test_errors_name_the_option_that_the_declaration_names() -> None:
-    said = "`split_size`, `special_tokens`, `every`, `leave_out`, `shared_paths`, `tea`"
-    assert as_options(said) == (
-        "--split-size, --special-token, --drift-every, --leave-out, --shared-path, `tea`"
-    )
+    said = "`split_size`, `special_tokens`, `leave_out`, `shared_paths`, `tea`"
+    assert as_options(said) == ("--split-size, --special-token, --leave-out, --shared-path, `tea`")
 
 
 def test_help_of_a_command_with_an_argument_asks_for_none() -> None:
