@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 BUCKETS = "buckets.json"
 MAX_BUCKETS = 1 << 16
 _HEAD = 64  # a bucket's head is one part of so many
-_PORTION_IDS = 1 << 20  # documents of a bucket are handed out by so many ids,
+_PORTION_IDS = 1 << 18  # documents of a bucket are handed out by so many ids,
 _PORTION_DOCUMENTS = 1 << 14  # or so many documents
 _HASH, _EPOCH, _FILE, _ROW = "hash", "epoch", "file", "row"
 _PLACE = "place"  # twice the number of the bucket, and one more but in its head
@@ -288,18 +288,19 @@ def bucket_documents(
             if stopped():
                 raise StoppedError
             tables += read_segment(join(stage.work, name), place)
-        yield from _sorted(pa.concat_tables(tables), sources, kind=stage.plan.layout.ids_type)
+        yield from _sorted(tables, sources, kind=stage.plan.layout.ids_type)
 
 
-def _sorted(table: pa.Table, sources: Numbers, *, kind: pa.DataType) -> Iterator[Documents]:
+def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> Iterator[Documents]:
     """Documents in order, in portions that depend on the documents alone.
 
     Args:
-        table: of documents, as they are stored.
+        tables: of documents, as they are stored; emptied, so that they lie in memory once.
         sources: the number of the source of each part.
         kind: of the lists of ids.
     """
-    table = table.combine_chunks()
+    table = pa.concat_tables(tables).combine_chunks()
+    tables.clear()
     hashes, epochs, files, rows = (table[name].to_numpy() for name in (_HASH, _EPOCH, _FILE, _ROW))
     order = np.lexsort((rows, files, epochs, sources[files], hashes))
     lengths = pc.binary_length(table[INPUT_IDS]).to_numpy() // (kind.value_type.bit_width // 8)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KEY = "key"
 _IN_MEMORY = 256 << 20  # a part of at most so many bytes is read once, hashed, and parsed
 _SIZES_AT_ONCE = 1 << 17
-_BLOCK_TOKENS = 1 << 20  # of a block, about: what is decoded at once
+_BLOCK_TOKENS = 1 << 18  # of a block, about: what is decoded at once
 _AHEAD_TOKENS = 1 << 13  # likewise, where only the first documents are needed
 
 

@@ -61,13 +61,12 @@ class SpillWriter:
         segments = np.concatenate(self._segments)
         self._held, self._segments, self._bytes = [], [], 0
         order = np.argsort(segments, kind="stable")
-        table = table.take(pa.array(order))
         ordered = segments[order]
         bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             offset, blob = self._sink.tell(), _Blob(self._sink)
             with pa.ipc.new_stream(blob, table.schema) as stream:
-                stream.write_table(table.slice(begin, end - begin))
+                stream.write_table(table.take(pa.array(order[begin:end])))
             self._entries.append((int(ordered[begin]), offset, blob.size, blob.crc))
 
     def finish(self) -> None:
