@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bpe.files import CHECKSUM, with_checksum
 from pipelines.errors import InputError, OutputError
+from pipelines.output.names import json_bytes
+from pipelines.stage.record import read_records, write_records
 from tests.cli.process import bpe
 from tests.export.exports import FORMATS, check, export, export_and_check, export_plainly
 from tests.export.oracle import Options
@@ -152,6 +156,25 @@ def test_a_pinned_part_that_was_altered_is_named(
     with pytest.raises(InputError, match=paths[2].name):
         export(sources, tmp_path / "out", options)
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("options", [Options(), PLAIN, SHUFFLED], ids=["rows", "pack", "shuffle"])
+def test_a_part_that_does_not_hold_what_its_record_says_is_named(
+    sources: dict[str, Path], tmp_path: Path, options: Options
+) -> None:
+    """Where rows begin follows from the tokens that the records state."""
+    web = sources["web"]
+    value = json.loads((web / "manifest.json").read_bytes())
+    del value[CHECKSUM]
+    first, *others = read_records(str(web), value["records"]["sha256"])
+    part = {**first.totals["part"], "tokens": first.totals["part"]["tokens"] + 1}
+    written = write_records(
+        str(web), [replace(first, totals={**first.totals, "part": part}), *others]
+    )
+    value["records"].update(bytes=written.bytes, sha256=written.sha256)
+    (web / "manifest.json").write_bytes(json_bytes(with_checksum(value)))
+    with pytest.raises(InputError, match=rf"{part['file']}: it holds .* tokens, its manifest says"):
+        export(sources, tmp_path / "out", options)
 
 
 def test_parts_added_afterwards_change_nothing(
