@@ -461,7 +461,7 @@ class HashingFile(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator[HashingFile]:
+def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
     """Write the file ``path``: it appears, or is replaced, whole when the block ends.
 
     A local file lies beside it until then, under a hidden name of its own (`is_temporary`), which
@@ -469,6 +469,11 @@ def replacing(path: str) -> Iterator[HashingFile]:
     name before this returns, so a power cut leaves the old file or the new one. What goes to a
     store, which cannot rename, lies in the temporary folder of this machine, and is sent under its
     own name when it is whole. Two writers of one path do not disturb each other: the last wins.
+
+    Args:
+        path: of the file.
+        durable: whether a power cut may not damage it. Without, a local file costs no wait for the
+            disk: for what is compared with a checksum when it is read, and can be made again.
 
     Raises:
         OutputError: the file cannot be written.
@@ -488,10 +493,12 @@ def replacing(path: str) -> Iterator[HashingFile]:
         yield (file := HashingFile(raw, path))
         with _writing(path):
             raw.flush()
-            os.fsync(raw.fileno())
+            if durable:
+                os.fsync(raw.fileno())
             raw.close()
             Path(temporary).replace(path)
-            _sync_directory(Path(path).parent)
+            if durable:
+                _sync_directory(Path(path).parent)
         file.close()
     except BaseException:
         with contextlib.suppress(OSError):
@@ -555,9 +562,9 @@ def _writing(path: str) -> contextlib.AbstractContextManager[None]:
     return _named(path, OutputError, "write")
 
 
-def write(path: str, data: bytes) -> Written:
+def write(path: str, data: bytes, *, durable: bool = True) -> Written:
     """Write the file ``path`` as in `replacing`."""
-    with replacing(path) as file:
+    with replacing(path, durable=durable) as file:
         file.write(data)
     return file.written()
 

@@ -168,7 +168,7 @@ class Exchange(Pass):
         epochs: list[int | None] = [*self.selection().taken[span.source].all_epochs]
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
-        with replacing(join(self.work, name)) as sink:
+        with replacing(join(self.work, name), durable=False) as sink:
             spill = SpillWriter(sink, stored_schema(self.plan))
             for file in range(span.first, span.first + span.files):
                 for block in read_blocks(self.plan, pins[file], stopped=stopped):
@@ -242,7 +242,7 @@ class Merge(Pass):
         buckets = buckets_of(self)
         group, number = divmod(unit.number, buckets.ranges)
         name = _merged_name(group, number)
-        with replacing(join(self.work, name)) as sink:
+        with replacing(join(self.work, name), durable=False) as sink:
             spill = SpillWriter(sink, stored_schema(self.plan))
             for span in range(group * self.fan_in, min((group + 1) * self.fan_in, buckets.spans)):
                 if stopped():

@@ -82,11 +82,13 @@ def record_path(directory: str, unit: str) -> str:
 def write_record(directory: str, record: Record) -> None:
     """Write the record of a unit, whose files are complete.
 
+    It need not outlive a power cut: without it, or where it is damaged, the unit is made again.
+
     Raises:
         OutputError: it cannot be written.
     """
     data = json.dumps(with_checksum(encode(record)), separators=(",", ":")).encode()
-    storage.write(record_path(directory, record.unit), data)
+    storage.write(record_path(directory, record.unit), data, durable=False)
 
 
 def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
