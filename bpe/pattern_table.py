@@ -361,15 +361,12 @@ def _all_characters() -> str:
     return np.arange(_CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def _members(source: str) -> npt.NDArray[np.uint16]:
-    """1 for each code point of a class, 0 for the others."""
-    members = np.zeros(_CODE_POINTS, np.uint16)
+def _members(source: str) -> npt.NDArray[np.int64]:
+    """The code points of a class, ascending."""
     if len(source) == 1 and source != ".":
-        members[ord(source)] = 1
-        return members
-    for run in regex.finditer(f"(?:{source})+", _all_characters()):
-        members[run.start() : run.end()] = 1
-    return members
+        return np.array([ord(source)])
+    runs = regex.finditer(f"(?:{source})+", _all_characters())
+    return np.concatenate([np.arange(0), *(np.arange(run.start(), run.end()) for run in runs)])
 
 
 def _symbols(sources: Sequence[str]) -> _Symbols:
@@ -378,13 +375,18 @@ def _symbols(sources: Sequence[str]) -> _Symbols:
         raise _NotATable("too many classes")
     symbols = np.zeros(_CODE_POINTS, np.uint16)
     held: list[list[int]] = [[]]  # the classes that hold each symbol's characters
+    sizes = [_CODE_POINTS]  # how many these are
     for number, source in enumerate(sources):
-        symbols = symbols * 2 + _members(source)
-        used = np.flatnonzero(np.bincount(symbols, minlength=2 * len(held)))
-        renumbered = np.zeros(2 * len(held), np.uint16)
-        renumbered[used] = np.arange(len(used))
-        symbols = renumbered[symbols]
-        held = [held[symbol // 2] + [number] * (symbol % 2) for symbol in used.tolist()]
+        members = _members(source)
+        before = symbols[members]
+        for symbol, inside in enumerate(np.bincount(before, minlength=len(held)).tolist()):
+            if inside == sizes[symbol]:
+                held[symbol].append(number)
+            elif inside > 0:  # the others keep theirs
+                symbols[members[before == symbol]] = len(held)
+                held.append([*held[symbol], number])
+                sizes[symbol] -= inside
+                sizes.append(inside)
         if len(held) > _MAX_SYMBOLS:
             raise _NotATable("too many kinds of characters")
     held.append(held[symbols[ord("\n")]])  # the line feed that ends the text
