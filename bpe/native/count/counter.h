@@ -77,8 +77,7 @@ class Counter {
     Place place{-1, 0};
     for (size_t row = 0; row < column.rows(); ++row) {
       const Bytes text = column[row];
-      const uint8_t* const p = text.data();
-      const uint8_t* const text_end = p + text.size();
+      const uint8_t *const p = text.data(), *const text_end = p + text.size();
       if (!Ordered || place.document != places[row]) {
         total += place.position;
         place = {Ordered ? places[row] : 0, 0};
@@ -89,7 +88,8 @@ class Counter {
       };
       const auto cut = [&](const uint8_t* from, const uint8_t* to) {
         auto scanner = scanner_of(from, to);
-        for (const uint8_t *begin, *end; scanner.next(begin, end);) count(begin, end);
+        for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
+          batch.push(begin, end, text_end, place);
       };
       const auto cut_around = [&](const uint8_t* from, const uint8_t* to) {
         pretokenizer_.never_split.cut(from, to, cut, count);
