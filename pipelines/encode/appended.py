@@ -90,7 +90,7 @@ def _sources_of(parts: Iterable[Part], sources: Mapping[str, Source]) -> tuple[S
     return tuple(sources[name] for name in begun)
 
 
-def tidy(directory: str, manifest: EncodedManifest, *, prune: bool) -> None:
+def tidy(directory: str, generation: int, *, prune: bool) -> None:
     """Remove what earlier generations left beside parts, and, to prune, what no record names.
 
     What the generation before wrote stays: somebody may be reading it.
@@ -99,9 +99,10 @@ def tidy(directory: str, manifest: EncodedManifest, *, prune: bool) -> None:
         OutputError: a file cannot be removed.
     """
     for entry in storage.entries(directory):
-        if generation_of(entry.name, manifest.generation) < manifest.generation - 1:
+        if generation_of(entry.name, generation) < generation - 1:
             storage.remove(join(directory, entry.name))
     if prune:
+        manifest = read_encoded(directory)
         named = {part.file for part in manifest.parts}
         named |= {letters.file for letters in manifest.dead_letters}
         for folder in (DATA, DEAD_LETTERS):

@@ -30,7 +30,12 @@ from pipelines.elements import OncePerProcess
 from pipelines.encode.appended import tidy
 from pipelines.encode.arrived import encode_arrived, settled_columns
 from pipelines.encode.kept import find_kept
-from pipelines.encode.manifest import is_discarded, read_encoded, unit_name
+from pipelines.encode.manifest import (
+    generation_to_append_to,
+    is_discarded,
+    read_encoded,
+    unit_name,
+)
 from pipelines.encode.steps import (
     EncodeJob,
     check_tokens,
@@ -331,9 +336,8 @@ class EncodeRequest(CorpusRequest):
         Raises:
             InputError: as `find_arrived`; or the corpus to append to cannot be read.
         """
-        generation = None
-        if not self.output.overwrite and storage.exists(join(self.directory, MANIFEST)):
-            generation = read_encoded(self.directory).generation
+        directory = self.directory
+        generation = None if self.output.overwrite else generation_to_append_to(directory)
         return find_arrived(self.directory, generation, self.inputs, self.appending)
 
     def is_complete(self, planned: Planned) -> bool:
@@ -370,9 +374,10 @@ class EncodeRequest(CorpusRequest):
     def finish(self) -> dict[str, Any]:
         """Remove the records, which the manifest holds by now; return the manifest."""
         storage.remove_tree(join(self.directory, RECORDS))
+        value = read_manifest_object(join(self.directory, MANIFEST))
         if self.appending.appends:
-            tidy(self.directory, read_encoded(self.directory), prune=self.appending.prune)
-        return read_manifest_object(join(self.directory, MANIFEST))
+            tidy(self.directory, value.get("generation", 0), prune=self.appending.prune)
+        return value
 
 
 @takes(InputSettings, EncodeSettings)

@@ -239,6 +239,32 @@ def is_discarded(directory: str) -> bool:
     return bool(_read(directory).get("discarded"))
 
 
+def generation_to_append_to(directory: str) -> int | None:
+    """The generation of the corpus in a directory; None where none is complete.
+
+    Its parts are not looked at.
+
+    Raises:
+        InputError: its manifest is damaged, or its parts were discarded.
+    """
+    if not storage.exists(_path(directory)):
+        return None
+    value = _read(directory)
+    if value.get("discarded"):
+        raise _discarded(directory)
+    generation = value.get("generation", 0)
+    if not isinstance(generation, int):
+        raise InputError(f"{_path(directory)}: damaged: generation {generation!r:.60}")
+    return generation
+
+
+def _discarded(directory: str) -> InputError:
+    return InputError(
+        f"{directory}: its parts were removed when their export was verified (bpe run "
+        "--discard-ids): encode the corpus again, with bpe encode --overwrite"
+    )
+
+
 def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     """The manifest of the encoded corpus in ``directory``, every value checked.
 
@@ -252,10 +278,7 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     """
     value = _read(directory)
     if value.get("discarded") and not discarded:
-        raise InputError(
-            f"{directory}: its parts were removed when their export was verified (bpe run "
-            "--discard-ids): encode the corpus again, with bpe encode --overwrite"
-        )
+        raise _discarded(directory)
     if (value.get("kind"), value.get("version")) != (KIND, VERSION):
         return encoded_of(value, directory)
     parts: list[Part] = []
