@@ -125,18 +125,32 @@ def of_machine(path: Path, machine: Machine) -> Path:
 def least_favourable(found: Sequence[Results]) -> Results:
     """The first results, each work as that machine measured it where we are worst beside others.
 
-    That is where the least of its ratios is least; a work without ratios stays the first.
+    That is where the least of its ratios is least; a work without ratios stays the first. Works
+    that the first has not are of the first that has them.
     """
     first, *others = found
     works = []
+    known = {work["name"] for work in first["works"]}
     for work in first["works"]:
         worst = work
         for results in others:
             for other in results["works"]:
                 if other["name"] == work["name"] and _least_ratio(other) < _least_ratio(worst):
-                    worst = {**other, "machine": results["machine"]["processor"]}
+                    worst = _of(results, other)
         works.append(worst)
+    for results in others:
+        for other in results["works"]:
+            if other["name"] not in known:
+                known.add(other["name"])
+                works.append(_of(results, other))
     return {**first, "works": works}
+
+
+def _of(results: Results, work: Measured) -> Measured:
+    """A row as another table shows it: with the machine, the day and the commit."""
+    when, commit = work.get("when", results["when"]), work.get("commit", results["commit"])
+    machine = results["machine"]["processor"]
+    return {**work, "machine": machine, "when": when, "commit": commit}
 
 
 def _least_ratio(work: Measured) -> float:
