@@ -133,7 +133,11 @@ def default_split_size(total: int) -> int:
 
 
 def plan_splits(
-    files: Iterable[InputFile], split_size: int | None = None, *, generation: int = 0
+    files: Iterable[InputFile],
+    split_size: int | None = None,
+    *,
+    generation: int = 0,
+    whole: bool = False,
 ) -> list[Split]:
     """Cut large files and pack small ones, so that each split has about ``split_size`` bytes.
 
@@ -146,6 +150,7 @@ def plan_splits(
         split_size: target bytes of a split; None follows the corpus (`default_split_size`), and
             grows until there are at most `MAX_PARTS` splits.
         generation: of the job.
+        whole: whether no file is cut, because it counts as a whole or not at all.
 
     Returns:
         The splits in the order of the files; their parts are numbered from 0.
@@ -155,30 +160,31 @@ def plan_splits(
     """
     files = list(files)
     if split_size is None:
-        split_size = _fitting_size(files, default_split_size(sum(file.size for file in files)))
+        usual = default_split_size(sum(file.size for file in files))
+        split_size = _fitting_size(files, usual, whole=whole)
     if split_size < 1:
         raise ConfigError(f"split size {split_size} is not a positive number of bytes")
-    if (splits := _count_splits(files, split_size)) > MAX_PARTS:
+    if (splits := _count_splits(files, split_size, whole=whole)) > MAX_PARTS:
         raise ConfigError(
             f"`split_size` {split_size} makes {splits:,} splits of the input, and the maximum is "
-            f"{MAX_PARTS:,}: use {_fitting_size(files, split_size)} bytes or more"
+            f"{MAX_PARTS:,}: use {_fitting_size(files, split_size, whole=whole)} bytes or more"
         )
 
     groups: list[list[FileRange]] = []
     room = -1  # bytes that still fit into the last group; negative when nothing may join it
     for index, file in enumerate(files):
-        if file.can_be_cut and file.size > split_size:
+        if file.can_be_cut and not whole and file.size > split_size:
             ranges = -(-file.size // split_size)
             bounds = [file.size * i // ranges for i in range(ranges + 1)]
             groups.extend([_range(file, index, bounds[i], bounds[i + 1])] for i in range(ranges))
             room = -1
             continue
-        whole = whole_file(file, index)
-        if file.size <= room and _go_together(groups[-1][-1], whole):
-            groups[-1].append(whole)
+        piece = whole_file(file, index)
+        if file.size <= room and _go_together(groups[-1][-1], piece):
+            groups[-1].append(piece)
             room -= file.size
         else:
-            groups.append([whole])
+            groups.append([piece])
             room = split_size - file.size
     return [
         Split(part=part, parts=len(groups), pieces=tuple(group), generation=generation)
@@ -190,11 +196,11 @@ def _go_together(one: FileRange, other: FileRange) -> bool:
     return (one.format, one.source) == (other.format, other.source)
 
 
-def _count_splits(files: Sequence[InputFile], split_size: int) -> int:
+def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
     """How many splits `plan_splits` makes."""
     splits, room = 0, -1
     for file in files:
-        if file.can_be_cut and file.size > split_size:
+        if file.can_be_cut and not whole and file.size > split_size:
             splits += -(-file.size // split_size)
             room = -1
         elif file.size <= room:
@@ -205,9 +211,9 @@ def _count_splits(files: Sequence[InputFile], split_size: int) -> int:
     return splits
 
 
-def _fitting_size(files: Sequence[InputFile], split_size: int) -> int:
+def _fitting_size(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
     """``split_size``, doubled until it makes at most `MAX_PARTS` splits."""
-    while _count_splits(files, split_size) > MAX_PARTS:
+    while _count_splits(files, split_size, whole=whole) > MAX_PARTS:
         split_size *= 2
     return split_size
 
@@ -341,7 +347,7 @@ def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
     return table.filter(pa.array(stands, pa.bool_()))
 
 
-def changed_inputs(directory: str, files: Sequence[InputFile]) -> list[int]:
+def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: int = 0) -> list[int]:
     """The numbers of the files that changed since the splits in ``directory`` were stored.
 
     All of them where that cannot be told.
@@ -349,15 +355,17 @@ def changed_inputs(directory: str, files: Sequence[InputFile]) -> list[int]:
     Args:
         directory: of the output of an earlier run of the same job.
         files: its inputs, as they are now.
+        generation: of the job.
     """
     table = _stored(directory)
-    if table is None:
+    if table is None or int(table.schema.metadata[_GENERATION]) != generation:
         return list(range(len(files)))
-    columns = table.select(["file_index", "modified", "tag"]).to_pydict().values()
+    table = table.filter(pc.equal(table["generation"], generation))
+    columns = table.select(["file_index", "name", "modified", "tag"]).to_pydict().values()
     then = {
         index: Version(modified, tag)
-        for index, modified, tag in zip(*columns, strict=True)
-        if modified is not None
+        for index, name, modified, tag in zip(*columns, strict=True)
+        if modified is not None and index < len(files) and files[index].name == name
     }
     return [
         index

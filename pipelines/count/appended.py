@@ -36,7 +36,7 @@ from pipelines.storage import join
 from pipelines.totals import SetAside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bpe.counts.manifest import CountedInput
     from pipelines.corpus.reading import Reading
@@ -181,10 +181,33 @@ def append_counts(
         superseded=tuple(one.generation for one in gone),
     )
     storage.write(join(directory, MANIFEST), now.to_bytes())
-    now = _merge_sets(directory, job, now)
-    _remove(directory, () if before is None else before.superseded)
-    if prune:
-        _remove(directory, now.superseded)
+    _merge_sets(directory, job, now)
+    tidy(directory, prune=prune)
+
+
+def tidy(directory: str, *, prune: bool) -> None:
+    """Remove shards and manifests that no set is of; bad records stay.
+
+    Args:
+        directory: of the counts.
+        prune: whether those go as well that were superseded last, which somebody may be reading.
+
+    Raises:
+        OutputError, InputError: a file cannot be removed or read.
+    """
+    now = read_appended(directory)
+    if now is None or not now.generation:
+        return
+    keep = {one.generation for one in now.sets} | (set() if prune else {*now.superseded})
+    for folder, entries in (
+        ("", storage.entries(directory)),
+        (f"{DATA}/", storage.entries(join(directory, DATA))),
+    ):
+        for name in (f"{folder}{entry.name}" for entry in entries):
+            part = parse_part(name)
+            generation = part.generation if part else generation_of(name, now.generation)
+            if generation not in keep and generation <= now.generation:
+                storage.remove(join(directory, name))
 
 
 def _write_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> None:
@@ -234,18 +257,6 @@ def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> Appende
             superseded=(*now.superseded, *(one.generation for one in merged)),
         )
         storage.write(join(directory, MANIFEST), now.to_bytes())
-
-
-def _remove(directory: str, generations: Collection[int]) -> None:
-    """Remove the shards and manifests of these generations; bad records stay."""
-    for folder, entries in (
-        ("", storage.entries(directory)),
-        (f"{DATA}/", storage.entries(join(directory, DATA))),
-    ):
-        for name in (f"{folder}{entry.name}" for entry in entries):
-            part = parse_part(name)
-            if (part.generation if part else generation_of(name, -1)) in generations:
-                storage.remove(join(directory, name))
 
 
 def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:

@@ -26,7 +26,7 @@ from pipelines.append import Arrived, append, find_arrived
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits
-from pipelines.count.appended import append_counts, fixed_files, read_appended
+from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.runs import RunsOf
@@ -206,7 +206,8 @@ class CountRequest(CorpusRequest):
         files = found.files
         if self.job.group_field is not None:
             refuse_without_fields(files, self.job.group_field)
-        splits = plan_splits(files, self.inputs.split_size, generation=generation)
+        appends = self.appending.appends
+        splits = plan_splits(files, self.inputs.split_size, generation=generation, whole=appends)
         if self.job.track_order and len(files) >> FILE_BITS:
             raise ConfigError(
                 f"{len(files)} files are too many to keep the order of documents (ties "
@@ -631,6 +632,7 @@ def _count_once(
         with locked(request.directory) if held is None else contextlib.nullcontext():
             decide(request.output, planned.plan, reads=planned.reads)
             write_files(request.directory, planned.beside)
+            tidy(request.directory, prune=request.appending.prune)
     manifest = read_counts_manifest(request.directory)
     sets = read_counts_sets(request.directory)
     return CountSummary(

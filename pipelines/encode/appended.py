@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe._codec import decode
+from bpe._inputs_file import INPUTS
 from bpe.counts.manifest import DeadLetters
 from pipelines import storage
 from pipelines.encode.manifest import Part, Totals, named_in, read_encoded, set_aside_in
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
 
 
 def appended(
-    manifest: EncodedManifest, records: Sequence[Record], splits: Sequence[Split], directory: str
+    manifest: EncodedManifest,
+    records: Sequence[Record],
+    splits: Sequence[Split],
+    directory: str,
+    *,
+    sources: Sequence[str],
 ) -> tuple[EncodedManifest, list[Record]]:
     """The manifest of what stands of an earlier one and of what a job has made, and its records.
 
@@ -41,14 +47,16 @@ def appended(
         records: that it has made.
         splits: that they are of.
         directory: of the corpus.
+        sources: their order; others come last.
 
     Raises:
         InputError: the earlier manifest or its records are damaged.
     """
     before = read_encoded(directory)
     taken = {piece.name for split in splits for piece in split.pieces}
-    sources = {source.name: source for source in (*before.inputs, *manifest.inputs)}
-    ranks = {source.source: rank for rank, source in reversed([*enumerate(sources.values())])}
+    inputs = {source.name: source for source in (*before.inputs, *manifest.inputs)}
+    order = (*sources, *sorted({source.source for source in inputs.values()}))
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(order))}
 
     def place(record: Record) -> tuple[int, str, int, str]:
         part = decode(Part, record.totals["part"])
@@ -69,7 +77,7 @@ def appended(
         replace(
             manifest,
             totals=Totals.of(named, dead),
-            inputs=_sources_of(named, sources),
+            inputs=_sources_of(named, inputs),
             parts=named,
             dead_letters=dead,
             set_aside=tuple(set_aside_in(standing)),
@@ -99,7 +107,8 @@ def tidy(directory: str, generation: int, *, prune: bool) -> None:
         OutputError: a file cannot be removed.
     """
     for entry in storage.entries(directory):
-        if generation_of(entry.name, generation) < generation - 1:
+        first = 0 if entry.name in (RECORDS_FILE, INPUTS) else generation
+        if generation_of(entry.name, first) < generation - 1:
             storage.remove(join(directory, entry.name))
     if prune:
         manifest = read_encoded(directory)

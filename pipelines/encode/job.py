@@ -118,6 +118,7 @@ class EncodeSplits:
         run: the id of the run, whose plan and splits lie there.
         max_failures: bad records the whole job may set aside.
         counters_path: the file of progress slots.
+        sources: of the inputs, in order; empty for those without a name.
         appends: whether files that cannot be read are set aside.
         baseline: where that is so, the counts that tell unseen pre-tokens, or None.
         tokenizers: one a process.
@@ -128,6 +129,7 @@ class EncodeSplits:
     run: str
     max_failures: int
     counters_path: str | None
+    sources: tuple[str, ...] = ()
     appends: bool = False
     baseline: str | None = None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
@@ -171,7 +173,8 @@ class EncodeSplits:
 
     def fold(self, records: Sequence[Record]) -> None:
         """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
-        write_manifest(records, self.job(), planned_splits(self.directory, self.run))
+        splits = planned_splits(self.directory, self.run)
+        write_manifest(records, self.job(), splits, sources=self.sources)
 
 
 def job_of(
@@ -271,6 +274,7 @@ class EncodeRequest(CorpusRequest):
                 run=self.run,
                 max_failures=self.inputs.max_failures,
                 counters_path=self.counters_path,
+                sources=tuple(dict.fromkeys(name for name, _ in self.inputs.named_patterns)),
                 appends=self.appending.appends,
                 baseline=self.baseline,
             ),
@@ -302,7 +306,8 @@ class EncodeRequest(CorpusRequest):
             generation, earlier, base = 0, None, None
             keep = find_kept(found.files, encoding)
         files = found.files
-        splits = plan_splits(files, inputs.split_size, generation=generation)
+        appends = self.appending.appends
+        splits = plan_splits(files, inputs.split_size, generation=generation, whole=appends)
         before = read_plan(self.directory).get("parts", ()) if generation else ()
         beside = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
@@ -359,15 +364,13 @@ class EncodeRequest(CorpusRequest):
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
         directory = self.directory
         resumed = decide(self.output, planned.plan, reads=planned.reads) == "resume"
-        if self.appending.appends or not resumed or self.is_complete(planned):
+        if not resumed or self.is_complete(planned):
             return
-        changed = splits_with(planned.splits, changed_inputs(directory, planned.files))
-        with contextlib.suppress(InputError):  # it was not complete
-            records = read_records(directory, None)
-            storage.remove(join(directory, MANIFEST))
-            for record in records:
-                write_record(directory, record)
-            storage.remove(join(directory, RECORDS_FILE))
+        generation = planned.plan.generation
+        files = changed_inputs(directory, planned.files, generation=generation)
+        changed = splits_with(planned.splits, files)
+        if not self.appending.appends:
+            _loosen_records(directory)
         for split in changed:
             storage.remove(record_path(directory, unit_name(split.file)))
 
@@ -378,6 +381,16 @@ class EncodeRequest(CorpusRequest):
         if self.appending.appends:
             tidy(self.directory, value.get("generation", 0), prune=self.appending.prune)
         return value
+
+
+def _loosen_records(directory: str) -> None:
+    """Take the manifest of a complete corpus back, for its records, which are then loose."""
+    with contextlib.suppress(InputError):  # it was not complete
+        records = read_records(directory, None)
+        storage.remove(join(directory, MANIFEST))
+        for record in records:
+            write_record(directory, record)
+        storage.remove(join(directory, RECORDS_FILE))
 
 
 @takes(InputSettings, EncodeSettings)
@@ -521,7 +534,8 @@ def _encode_once(
         with locked(request.directory) if held is None else contextlib.nullcontext():
             decide(request.output, planned.plan, reads=planned.reads)
             write_files(request.directory, planned.beside)
-        manifest = read_encoded(request.directory)
+            manifest = read_encoded(request.directory)
+            tidy(request.directory, manifest.generation, prune=request.appending.prune)
     totals = manifest.totals
     return EncodeSummary(
         output=request.directory,

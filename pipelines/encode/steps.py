@@ -314,7 +314,11 @@ def unknown_id(tokenizer: Tokenizer) -> int | None:
 
 
 def write_manifest(
-    records: Iterable[Record], job: EncodeJob, splits: Iterable[Split] = ()
+    records: Iterable[Record],
+    job: EncodeJob,
+    splits: Iterable[Split] = (),
+    *,
+    sources: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Check that all parts are there, and write the manifest.
 
@@ -322,6 +326,7 @@ def write_manifest(
         records: of all parts, in any order.
         job: that made them.
         splits: as for `EncodeJob.manifest`.
+        sources: their order, where the job appends.
 
     Raises:
         RecordError: over all parts, more bad records than the job may set aside.
@@ -338,7 +343,7 @@ def write_manifest(
             "use another runner; parts that are there can be kept with `resume`"
         )
     if generation:
-        manifest, ordered = appended(manifest, ordered, splits, job.directory)
+        manifest, ordered = appended(*(manifest, ordered, splits, job.directory), sources=sources)
     check_failures(
         manifest.totals.failures,
         job.reading,

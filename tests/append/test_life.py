@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.count import appended
 from pipelines.count.appended import FAN_IN
 from pipelines.count.directory import load_counts
+from pipelines.encode import job
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
 from pipelines.report import report
@@ -262,6 +264,90 @@ def test_bad_files_are_set_aside_until_they_change(folder: Path, what: str) -> N
     summary = do(folder, "*")
     assert (summary.documents, len(summary.set_aside)) == (4, 1)
     verify(folder, "*")
+
+
+def test_a_file_is_taken_as_a_whole_or_not_at_all(folder: Path) -> None:
+    """Wherever its bad record stands, and however small splits are."""
+    good = json.dumps({"text": "the quick brown fox"}) + "\n"
+    (folder / "in" / "large.jsonl").write_text("{\n" + good * 400)
+    settings: dict[str, Any] = {
+        "inputs": inputs_of(folder, split_size=4000),
+        "execution": HERE,
+        "appending": AppendSettings(append=True),
+    }
+    summary: EncodeSummary | CountSummary
+    for what in ("encode", "count"):
+        output = OutputSettings(directory=str(folder / what))
+        if what == "encode":
+            tokenizer = str(folder / "tokenizer.json")
+            summary = jobs.encode(tokenizer=tokenizer, output=output, **settings)
+        else:
+            summary = jobs.count(pretokens=PretokenSettings(), output=output, **settings)
+        assert (summary.documents, summary.inputs, len(summary.set_aside)) == (2, 1, 1)
+        jobs.verify(directory=str(folder / what), inputs=inputs_of(folder))
+
+
+def test_a_file_that_changes_after_a_kill_is_read_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it has as many bytes as before; whether the directory was begun, or appended to."""
+    for name in ("a", "b"):
+        write(folder, name, ["the quick"])
+        with monkeypatch.context() as patch:
+            patch.setattr(job, "write_manifest", killed)
+            with pytest.raises(OutputError, match="killed"):
+                encode(folder)
+        write(folder, name, ["quick the"])
+        assert encode(folder).new_inputs == 1
+        verify(folder)
+
+
+def killed(*_: object, **__: object) -> None:
+    raise OutputError("killed")
+
+
+def test_sources_stand_in_the_order_of_their_patterns(folder: Path) -> None:
+    for name in ("web", "books"):
+        (folder / "in" / name).mkdir()
+    patterns = tuple(f"{name}={folder}/in/{name}/*.jsonl" for name in ("web", "books"))
+    for name in ("books/b1", "web/a1", "books/b0"):
+        write(folder, name, ["fox"])
+        jobs.encode(
+            inputs=InputSettings(patterns=patterns),
+            tokenizer=str(folder / "tokenizer.json"),
+            output=OutputSettings(directory=str(folder / "out")),
+            execution=HERE,
+            appending=AppendSettings(append=True),
+        )
+    assert decoded(folder) == ["web/a10", "books/b00", "books/b10"]
+
+
+def test_prune_needs_no_new_file(folder: Path) -> None:
+    encode(folder)
+    write(folder, "a", ["over"])
+    encode(folder)
+    assert encode(folder, prune=True).new_inputs == 0
+    names = [path.name for path in (folder / "out" / "data").iterdir()]
+    assert names == ["train-00000-of-00001-g0001.parquet"]
+    verify(folder)
+
+
+def test_what_killed_jobs_have_left_of_counts_goes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(appended, "tidy", killed)
+        for text in ("lazy dog", "lazy", "dog"):
+            write(folder, "b", [text])
+            with pytest.raises(OutputError, match="killed"):
+                count(folder)
+    write(folder, "c", ["fox"])
+    count(folder)
+    left = {path.name for path in (folder / "out").glob("manifest-*")}
+    assert left == {f"manifest-g000{number}.json" for number in (0, 3, 4)}
+    assert not list((folder / "out" / "data").glob("*-g0001.parquet"))
+    verify(folder)
 
 
 def test_columns_are_compared_by_name_and_type(folder: Path) -> None:
