@@ -17,6 +17,7 @@ from pathlib import Path
 import bpe
 from pipelines.encode.manifest import VERSION
 from pipelines.encode.steps import LAYOUT
+from pipelines.export.plan import LAYOUT as OF_EXPORT
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "demo"
@@ -61,7 +62,9 @@ def gather() -> None:
     ]
     size = sum(path.stat().st_size for path in sources)
     origin = f"{sys.version}\n{library}\n{len(sources)} files, {size} bytes\n"
-    origin += f"output of layout {LAYOUT}, version {VERSION}\n"  # of another: begin anew
+    origin += (
+        f"output of layouts {LAYOUT}, {OF_EXPORT}, version {VERSION}\n"  # of another: begin anew
+    )
     stamp = DEMO / "corpus.txt"
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != origin:
         shutil.rmtree(DEMO, ignore_errors=True)
