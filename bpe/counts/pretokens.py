@@ -276,20 +276,29 @@ class PretokenCounts:
         """
         run, manifest = read_counts(Path(directory))
         try:
-            return cls(
-                run=run,
-                pretokenizer=manifest.pretokenizer,
-                special_tokens=manifest.special_tokens,
-                totals=manifest.totals,
-                order_span=manifest.order_span,
-                inputs=manifest.inputs,
-                prune=manifest.prune,
-                scale=manifest.scale,
-                runs=manifest.runs,
-                cut=manifest.cut,
-            )
+            return cls.of(run, manifest)
         except CountsError as error:
             raise CountsError(f"{directory}: {error}") from error
+
+    @classmethod
+    def of(cls, run: CountRun, manifest: CountsManifest) -> PretokenCounts:
+        """The counts of a run, with what a manifest says of them.
+
+        Raises:
+            CountsError: they contradict each other.
+        """
+        return cls(
+            run=run,
+            pretokenizer=manifest.pretokenizer,
+            special_tokens=manifest.special_tokens,
+            totals=manifest.totals,
+            order_span=manifest.order_span,
+            inputs=manifest.inputs,
+            prune=manifest.prune,
+            scale=manifest.scale,
+            runs=manifest.runs,
+            cut=manifest.cut,
+        )
 
     @classmethod
     def from_items(

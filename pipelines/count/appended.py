@@ -216,15 +216,15 @@ def _write_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> No
         storage.write(join(directory, one.inputs if name == INPUTS else one.manifest), data)
 
 
-def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> AppendedManifest:
-    """Add up sets where there are enough; returns the manifest then."""
+def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> None:
+    """Add up sets where there are enough, each time under a manifest of its own."""
     while True:
         levels: dict[int, list[AppendedSet]] = {}
         for one in now.sets:
             levels.setdefault(one.jobs, []).append(one)
         full = [sets for jobs, sets in sorted(levels.items()) if jobs and len(sets) >= FAN_IN]
         if not full:
-            return now
+            return
         merged, job = full[0][:FAN_IN], replace(job, generation=now.generation + 1)
         manifests = [manifest_in(directory, one) for one in merged]
         counts = combine(

@@ -177,17 +177,7 @@ def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
     """The counts of the corpus that groups are of, where each document has its place."""
     manifest = _manifest_of(sets)
     try:
-        return PretokenCounts(
-            run=merge_runs([one.load().run for one in sets]),
-            pretokenizer=manifest.pretokenizer,
-            special_tokens=manifest.special_tokens,
-            totals=manifest.totals,
-            order_span=manifest.order_span,
-            inputs=manifest.inputs,
-            prune=manifest.prune,
-            runs=manifest.runs,
-            cut=manifest.cut,
-        )
+        return PretokenCounts.of(merge_runs([one.load().run for one in sets]), manifest)
     except OverflowError as error:
         raise CountsError(f"{sets[0].path}: {error}") from error
 

@@ -36,17 +36,6 @@ def load_set(directory: str, manifest: CountsManifest, *, where: str) -> Pretoke
             raise InputError(f"{path} is missing, the manifest names it: count again")
         runs.append(read_part(data, part, shard=shard, shards=len(manifest.parts), where=path))
     try:
-        return PretokenCounts(
-            run=merge_runs(runs),
-            pretokenizer=manifest.pretokenizer,
-            special_tokens=manifest.special_tokens,
-            totals=manifest.totals,
-            order_span=manifest.order_span,
-            inputs=manifest.inputs,
-            prune=manifest.prune,
-            scale=manifest.scale,
-            runs=manifest.runs,
-            cut=manifest.cut,
-        )
+        return PretokenCounts.of(merge_runs(runs), manifest)
     except (CountsError, ValueError) as error:
         raise CountsError(f"{where}: {error}") from error
