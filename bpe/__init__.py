@@ -7,7 +7,8 @@ From texts to ids, in the order in which modules import each other:
 - ``models``: what a pre-token consists of: bytes, characters, or WordPieces.
 - ``ties``, ``symbols``, ``trainer``: counts to a tokenizer; ``parity``: counts of groups to one;
   ``training_report``: ``training.json``.
-- ``vocabulary``, ``_encoding``, ``tokenizer``: the tokenizer; ``explain``, ``diff``: for people.
+- ``vocabulary``, ``dropout``, ``_encoding``, ``tokenizer``: the tokenizer; ``explain``,
+  ``diff``: for people.
 - ``run_counting``: texts to counts of runs of its tokens; ``superword_trainer``: these to
   superwords.
 - ``formats``: tokenizer files; ``presets``: settings by name; ``errors``: every error.
@@ -39,19 +40,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bpe._encoding import row_seeds
     from bpe.counting import count_pretokens
     from bpe.counts import PretokenCounts
     from bpe.errors import BpeError
     from bpe.models import ByteLevel, CharacterLevel, WordPiece
-    from bpe.normalizer import NORMALIZERS
     from bpe.parity import train_parity
-    from bpe.presets import Preset
-    from bpe.pretokenizer import NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
-    from bpe.roles import Roles
+    from bpe.pretokenizer import PRETOKENIZERS, Pretokenizer
     from bpe.run_counting import count_runs
     from bpe.superword_trainer import train_superwords
-    from bpe.ties import TIES
     from bpe.tokenizer import Tokenizer
     from bpe.trainer import train
     from bpe.training_report import Training
@@ -59,25 +55,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "NEVER_SPLIT",
-    "NORMALIZERS",
-    "PATTERNS",
     "PRETOKENIZERS",
-    "TIES",
     "BpeError",
     "ByteLevel",
     "CharacterLevel",
-    "Preset",
     "PretokenCounts",
     "Pretokenizer",
-    "Roles",
     "Tokenizer",
     "Training",
     "WordPiece",
     "__version__",
     "count_pretokens",
     "count_runs",
-    "row_seeds",
     "train",
     "train_parity",
     "train_superwords",
@@ -85,24 +74,17 @@ __all__ = [
 
 # Imported when they are asked for: a command that encodes trains nothing.
 _MODULES = {
-    "NEVER_SPLIT": "bpe.pretokenizer",
-    "NORMALIZERS": "bpe.normalizer",
-    "PATTERNS": "bpe.pretokenizer",
     "PRETOKENIZERS": "bpe.pretokenizer",
-    "TIES": "bpe.ties",
     "BpeError": "bpe.errors",
     "ByteLevel": "bpe.models",
     "CharacterLevel": "bpe.models",
-    "Preset": "bpe.presets",
     "PretokenCounts": "bpe.counts",
     "Pretokenizer": "bpe.pretokenizer",
-    "Roles": "bpe.roles",
     "Tokenizer": "bpe.tokenizer",
     "Training": "bpe.training_report",
     "WordPiece": "bpe.models",
     "count_pretokens": "bpe.counting",
     "count_runs": "bpe.run_counting",
-    "row_seeds": "bpe._encoding",
     "train": "bpe.trainer",
     "train_parity": "bpe.parity",
     "train_superwords": "bpe.superword_trainer",

@@ -41,8 +41,8 @@ def count_pretokens(
         texts: str or bytes (which may be malformed UTF-8), or an Arrow array of strings.
         pretokenizer: a name of :data:`bpe.PRETOKENIZERS`, or a Pretokenizer, alone.
         pattern: a regular expression instead, or several, applied one after the other.
-        normalizer: steps of :data:`bpe.NORMALIZERS`, applied before the text is cut.
-        never_split: names of :data:`bpe.NEVER_SPLIT` or regular expressions.
+        normalizer: steps of :data:`bpe.normalizer.NORMALIZERS`, applied before the text is cut.
+        never_split: names of :data:`bpe.pretokenizer.NEVER_SPLIT` or regular expressions.
         special_tokens: cut out of the texts first, and not counted.
         track_order: record where each pre-token occurs first, for ``ties="first-seen"``.
 

@@ -116,8 +116,8 @@ class Pretokenizer:
         pattern: a regular expression in the syntax of the package ``regex``, or None with a name.
             Or several: each cuts the pieces of the one before, and may be a name of
             :data:`PRETOKENIZERS`.
-        normalizer: steps of :data:`bpe.NORMALIZERS`, in order.
-        never_split: names of ``bpe.NEVER_SPLIT`` (``url``, ``email``) or regular expressions.
+        normalizer: steps of :data:`bpe.normalizer.NORMALIZERS`, in order.
+        never_split: names of :data:`NEVER_SPLIT` (``url``, ``email``) or regular expressions.
 
     Raises:
         PretokenizerError: both or neither of name and pattern are given, a name is unknown, or a

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from bpe import formats
 from bpe._arrow import binary_array, id_list, id_rows, text_array, utf8
-from bpe._encoding import CacheUse, Noise, TextEncoder, row_seeds, seed_array
+from bpe._encoding import CacheUse, TextEncoder
+from bpe.dropout import Noise, row_seeds, seed_array
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
 from bpe.explain import (
     Explainer,
@@ -109,7 +110,7 @@ class Tokenizer(Vocabulary):
             pretokenizer: how text is cut, for formats that do not say it (not tokenizer.json);
                 the published .tiktoken files and GPT-2's pair have theirs as default.
             pattern: a regular expression, or several, instead of a name.
-            normalizer: steps of ``bpe.NORMALIZERS``, beside a name or a pattern.
+            normalizer: steps of ``bpe.normalizer.NORMALIZERS``, beside a name or a pattern.
             never_split: patterns whose matches are pre-tokens, beside a name or a pattern.
             special_tokens: each with its id, or by name where the file (or its publisher) gives
                 it one, for formats that do not say which they are.
@@ -262,8 +263,8 @@ class Tokenizer(Vocabulary):
                 of pandas or Polars; a numpy array, or any iterable, of str. Nulls stay null.
             allowed_special: as in :meth:`encode`.
             dropout: as in :meth:`encode`, independent for each row.
-            seed: the seeds of the rows are ``bpe.row_seeds(seed, len(texts))``; the first row gets
-                the ids of ``encode(text, dropout=dropout, seed=seed)``.
+            seed: the seeds of the rows are ``bpe.dropout.row_seeds(seed, len(texts))``; the first
+                row gets the ids of ``encode(text, dropout=dropout, seed=seed)``.
             seeds: one seed for each row instead.
             id_type: ``uint32``, or ``uint16`` for a vocabulary of at most 65,536 ids.
             cache_use: hits and misses of the cache of words are added to it.

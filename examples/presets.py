@@ -1,6 +1,6 @@
 """Tokenizers with the methods that five published descriptions of BPE ask for.
 
-Each class trains with a preset (``bpe.Preset``), and adds what its description names. See
+Each class trains with a preset (``bpe.presets.Preset``), and adds what its description names. See
 ``docs/systems.md``.
 """
 
@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from bpe import Preset, Pretokenizer, Tokenizer
+from bpe import Pretokenizer, Tokenizer
 from bpe.errors import TokenizerError
 from bpe.explain import Explainer
 from bpe.pair_counts import count_pairs
+from bpe.presets import Preset
 
 if TYPE_CHECKING:
     import os

@@ -16,7 +16,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 import bpe
-from bpe import Roles, Tokenizer
+from bpe import Tokenizer
 from bpe._codec import encode
 from bpe.counts import PretokenCounts, check_agreement, combine, require_pretokens
 from bpe.counts.manifest import add_formats
@@ -25,6 +25,7 @@ from bpe.errors import BpeError, CountsError
 from bpe.formats.cut_at_marks import WORDS
 from bpe.formats.huggingface import why_dialect
 from bpe.models import CharacterLevel
+from bpe.roles import Roles
 from bpe.run_counting import runs_of
 from bpe.ties import needs_order
 from bpe.training_report import MixedSource, model_settings

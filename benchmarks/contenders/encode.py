@@ -33,6 +33,7 @@ from benchmarks.contenders.report import (
 )
 from benchmarks.contenders.trainer_memory import distinct_words
 from benchmarks.corpora import column, text_bytes
+from bpe.pretokenizer import PATTERNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ def own_pattern(vocabulary: str) -> Encoder:
 
 def pattern_of(vocabulary: str) -> str:
     """What the pre-tokenizer of a vocabulary matches, but not in the words that it is known by."""
-    return f"(?:{bpe.PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]})"
+    return f"(?:{PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]})"
 
 
 def lists_digest(rows: pa.ListArray) -> str:
@@ -96,7 +97,7 @@ def tiktoken(vocabulary: str) -> Encoder:
     import tiktoken
     from tiktoken.load import load_tiktoken_bpe
 
-    pattern = bpe.PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]
+    pattern = PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]
     path = str(vocabularies.ranks(vocabulary))
     load, encoding = timed(
         lambda: tiktoken.Encoding(
@@ -184,7 +185,7 @@ CONTENDERS: dict[str, Callable[[str], Encoder]] = {
     "beam-bpe, normalizer": lambda name: variant(name, normalizer=("nfc",)),
     "beam-bpe, never split": lambda name: variant(name, never_split=("url", "email")),
     "beam-bpe, several patterns": lambda name: variant(
-        name, pattern=[r"\p{N}{1,3}", bpe.PATTERNS[vocabularies.PUBLISHED[name].pretokenizer]]
+        name, pattern=[r"\p{N}{1,3}", PATTERNS[vocabularies.PUBLISHED[name].pretokenizer]]
     ),
     "gigatoken, list": lambda name: gigatoken("list", name),
     "gigatoken, Arrow": lambda name: gigatoken("arrow", name),

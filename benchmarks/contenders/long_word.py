@@ -17,6 +17,7 @@ import bpe
 from benchmarks import vocabularies
 from benchmarks.contenders.merges import parts_of
 from benchmarks.contenders.report import Report, rows_digest, strings_digest, timed
+from bpe.pretokenizer import PATTERNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,7 +95,7 @@ def encode_tiktoken(text: bytes, _: str) -> Callable[[], Callable[[], list[int]]
 
     encoding = tiktoken.Encoding(
         VOCABULARY,
-        pat_str=bpe.PATTERNS["gpt2"],
+        pat_str=PATTERNS["gpt2"],
         mergeable_ranks=load_tiktoken_bpe(str(vocabularies.ranks(VOCABULARY))),
         special_tokens={},
     )

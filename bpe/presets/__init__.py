@@ -46,7 +46,7 @@ class Preset:
         pretokenizer: how texts are cut into words.
         model: what a word consists of before anything is merged.
         special_tokens: with ids from 0.
-        ties: the tie rule, one of ``bpe.TIES``.
+        ties: the tie rule, one of ``bpe.ties.TIES``.
         pair_counts: how pairs of equal symbols are counted, ``overlapping`` or ``disjoint``.
         min_frequency: rarer pairs are not merged.
         prune_below: rarer words are dropped.

@@ -225,7 +225,7 @@ def check_run(
     Raises:
         JobError: something is wrong; the class says what.
     """
-    from bpe import Roles
+    from bpe.roles import Roles
     from pipelines import storage
     from pipelines.corpus.inputs import find_inputs
     from pipelines.encode.kept import find_kept

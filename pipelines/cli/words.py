@@ -77,7 +77,7 @@ def words(ctx: click.Context, /, words: tuple[str, ...], **_: Any) -> None:
 
 def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[tuple[bytes, int]]]:
     """A tokenizer, and the words it was trained on with their counts, in the order of the text."""
-    from bpe import Preset
+    from bpe.presets import Preset
 
     settle_stop(ctx)
     values, pretokens = ctx.params, marked_pretokens(ctx, options.pretoken_settings(ctx))

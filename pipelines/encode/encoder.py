@@ -133,7 +133,7 @@ def document_seeds(
     """The seed of each document: of its file's SplitMix64 the number that its place counts.
 
     So it depends on the file's name and the place in it alone: that of a document at place 5 is
-    ``bpe.row_seeds(seed of the file, 1, first=5)``.
+    ``bpe.dropout.row_seeds(seed of the file, 1, first=5)``.
 
     Args:
         seeds: `file_seed` of each file, by its number.

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from bpe import Roles, Tokenizer
+    from bpe import Tokenizer
+    from bpe.roles import Roles
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
     from pipelines.progress import SlotWriter

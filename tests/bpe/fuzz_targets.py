@@ -23,6 +23,7 @@ import bpe
 from bpe._native import scan
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts
+from bpe.dropout import row_seeds
 from bpe.errors import BpeError, TrainingError, UnknownCharacterError
 from bpe.models import ByteLevel, WordPiece
 from bpe.normalizer import NORMALIZERS, normalize_column
@@ -254,7 +255,7 @@ def check_encode(data: bytes, dice: random.Random) -> Seen:
             expected = tuple(i for i, missing in enumerate(unknown) if missing)
             same(error.rows, expected, "rows with unknown characters")
         return type(tokenizer.model).__name__, "unknown", size(len(error.rows))
-    seeds = bpe.row_seeds(seed, len(rows)).to_pylist()
+    seeds = row_seeds(seed, len(rows)).to_pylist()
     for row, row_seed, row_ids in zip(rows, seeds, ids, strict=True):
         again = tokenizer.encode_arrow(
             pa.array([row], pa.binary()), allowed_special=allowed, dropout=dropout, seeds=[row_seed]
@@ -315,7 +316,7 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
         same(list(trained.merges), wanted.merges, "superwords,", settings)
         same(trained.tied, wanted.tied, "superwords that the rule chose,", settings)
     dropout, seed = dice.choice((0.0, 0.0, 0.3, 1.0)), dice.getrandbits(64)
-    seeds = bpe.row_seeds(seed, len(rows)).to_pylist()
+    seeds = row_seeds(seed, len(rows)).to_pylist()
     ids = tokenizer.encode_arrow(column(rows, dice), dropout=dropout, seed=seed).to_pylist()
     for row, row_seed, row_ids in zip(rows, seeds, ids, strict=True):
         alone = column([row], dice)

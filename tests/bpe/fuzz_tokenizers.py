@@ -15,14 +15,14 @@ from bpe.normalizer import NORMALIZERS
 from bpe.pretokenizer import PRETOKENIZERS, Pretokenizer
 from bpe.reference.encode import encode
 from bpe.reference.pretokenize import split
-from bpe.ties import needs_order
+from bpe.ties import TIES, needs_order
 from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES, ranked_tokens, small_tokenizer
 
 POOL = 48  # tokenizers that are made once: their caches of words are used again and again
 END = "<|endoftext|>"
 UNORDERED_TIES = tuple(
-    ties for ties in bpe.TIES if ties != "huggingface" and not needs_order(ties)
+    ties for ties in TIES if ties != "huggingface" and not needs_order(ties)
 )  # for any model and any counts
 
 

@@ -19,6 +19,7 @@ from bpe.counts.files import run_from_table
 from bpe.diff import fit
 from bpe.errors import CountsError, TrainingError
 from bpe.files import CHECKSUM, with_checksum
+from bpe.roles import Roles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,7 +166,7 @@ def test_what_needs_text_refuses_them() -> None:
 def test_the_digest_for_runs_is_of_what_decides_ids() -> None:
     counts = bpe.count_pretokens(["low lower"], special_tokens=["<|end|>"])
     tokenizer = bpe.train(counts, max_merges=3)
-    asked = tokenizer.with_roles(bpe.Roles(eos="<|end|>", add_eos=True))
+    asked = tokenizer.with_roles(Roles(eos="<|end|>", add_eos=True))
     assert asked.sha256 != tokenizer.sha256
     assert asked.text_sha256 == tokenizer.text_sha256 == tokenizer.with_training(None).text_sha256
     assert bpe.train(counts, max_merges=2).text_sha256 != tokenizer.text_sha256

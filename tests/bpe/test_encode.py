@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import EncodingError
-from bpe.pretokenizer import LOSSY
+from bpe.pretokenizer import LOSSY, PATTERNS
 from bpe.reference.encode import encode as reference_encode
 from bpe.tokenizer import CacheUse
 from tests.bpe.steps import INSTRUMENTED, assert_linear, counts_steps
@@ -100,7 +100,7 @@ def test_a_pattern_equals_the_textbook(text: bytes) -> None:
 
 def test_a_pattern_that_means_the_same_gives_the_same_ids() -> None:
     named = small_tokenizer("gpt2")
-    given_by_value = small_tokenizer(None, pattern=bpe.PATTERNS["gpt2"])
+    given_by_value = small_tokenizer(None, pattern=PATTERNS["gpt2"])
     texts = pa.array([*library_sources(200_000), None, b"", b"<|end|>a<|end|><|end|>"])
     for allowed in ((), "all"):
         assert given_by_value.encode_arrow(texts, allowed_special=allowed) == named.encode_arrow(

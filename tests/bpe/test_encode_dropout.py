@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bpe
+from bpe.dropout import row_seeds
 from bpe.errors import EncodingError
+from bpe.pretokenizer import PATTERNS
 from bpe.reference.encode import SplitMix64
 from tests.bpe.models import LETTERS, character_tokenizers, make, reference, texts
 from tests.bpe.texts import byte_strings, library_sources
@@ -126,7 +128,7 @@ def test_special_tokens_stay_whole() -> None:
 
 
 def test_a_pattern_gives_the_same_as_the_name() -> None:
-    named, by_value = small_tokenizer("gpt2"), small_tokenizer(None, pattern=bpe.PATTERNS["gpt2"])
+    named, by_value = small_tokenizer("gpt2"), small_tokenizer(None, pattern=PATTERNS["gpt2"])
     column = pa.array([*library_sources(100_000), None, b""])
     assert named.encode_arrow(column, dropout=0.2, seed=3) == by_value.encode_arrow(
         column, dropout=0.2, seed=3
@@ -167,12 +169,12 @@ def test_rows_do_not_depend_on_chunks_slices_or_threads(column: pa.Array) -> Non
     parts = [column.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
     chunked = tokenizer.encode_arrow(pa.chunked_array(parts), dropout=0.1, seed=7)
     assert chunked.to_pylist() == rows
-    seeds = bpe.row_seeds(7, len(column))
+    seeds = row_seeds(7, len(column))
     assert tokenizer.encode_arrow(column, dropout=0.1, seeds=seeds).to_pylist() == rows
 
     def encode(part: int) -> Any:
         first, end = cuts[part], cuts[part + 1]
-        own = bpe.row_seeds(7, end - first, first=first)
+        own = row_seeds(7, end - first, first=first)
         return tokenizer.encode_arrow(parts[part], dropout=0.1, seeds=own).to_pylist()
 
     with ThreadPoolExecutor(4) as pool:
@@ -189,7 +191,7 @@ def test_rows_do_not_depend_on_chunks_slices_or_threads(column: pa.Array) -> Non
 def test_seeds_of_rows_are_splitmix64(seed: int, first: int, rows: int) -> None:
     random_numbers = SplitMix64(seed)
     numbers = [random_numbers.next() for _ in range(first + rows)]
-    assert bpe.row_seeds(seed, rows, first=first).to_pylist() == numbers[first:]
+    assert row_seeds(seed, rows, first=first).to_pylist() == numbers[first:]
 
 
 def test_seeds_of_all_forms() -> None:

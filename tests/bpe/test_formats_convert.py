@@ -20,6 +20,7 @@ from transformers import GPT2TokenizerFast
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats import FORMATS, LEAVE_OUT, sentencepiece
+from bpe.pretokenizer import PATTERNS
 from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables, ranked_tokens, write_ranks
 from tests.examples import examples
@@ -147,7 +148,7 @@ def test_tiktoken_reads_the_ranks(trained: bpe.Tokenizer, tmp_path: Path) -> Non
     trained.save(path, leave_out=["special-tokens"])
     theirs = tiktoken.Encoding(
         "x",
-        pat_str=bpe.PATTERNS["gpt2"],
+        pat_str=PATTERNS["gpt2"],
         mergeable_ranks=load_tiktoken_bpe(str(path)),
         special_tokens=dict(trained.special_tokens),
     )
@@ -198,7 +199,7 @@ def test_files_that_tokenizers_trained_and_saved(tmp_path: Path) -> None:
     )
     ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
     encoding = tiktoken.Encoding(
-        "x", pat_str=bpe.PATTERNS["gpt2"], mergeable_ranks=ranks, special_tokens={}
+        "x", pat_str=PATTERNS["gpt2"], mergeable_ranks=ranks, special_tokens={}
     )
     same_ids(ours, lambda text: encoding.encode(text, disallowed_special=()))
 

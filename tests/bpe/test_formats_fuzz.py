@@ -20,6 +20,7 @@ import bpe
 from bpe import formats
 from bpe.errors import TokenizerFileError, UnknownCharacterError
 from bpe.formats.sentencepiece import _message
+from bpe.roles import Roles
 from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES
 
@@ -202,7 +203,7 @@ def check(tokenizer: bpe.Tokenizer, path: Path) -> None:
     assert len(tokenizer.unreachable()) <= len(tokenizer)
     tokenizer.save(path, dialect="beam-bpe")
     # Roles are beside a file called tokenizer.json alone.
-    assert bpe.Tokenizer.load(path) == tokenizer.with_roles(bpe.Roles())
+    assert bpe.Tokenizer.load(path) == tokenizer.with_roles(Roles())
 
 
 @pytest.mark.parametrize("name", FORMATS)

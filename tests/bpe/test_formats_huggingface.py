@@ -14,7 +14,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 import bpe
-from bpe.pretokenizer import LOSSY, NAMED
+from bpe.pretokenizer import LOSSY, NAMED, PATTERNS
 from tests.bpe.texts import CHARACTERS, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
 from tests.examples import examples
@@ -142,7 +142,7 @@ def test_published_vocabularies(name: str, corpus: str, tmp_path: Path) -> None:
 # Files that they write.
 
 BYTE_LEVEL = {"add_prefix_space": False}
-SPLIT = bpe.PATTERNS["llama3"]
+SPLIT = PATTERNS["llama3"]
 
 
 def split(pattern: str, behavior: str = "isolated", invert: bool = False) -> Any:
@@ -161,8 +161,8 @@ def split(pattern: str, behavior: str = "isolated", invert: bool = False) -> Any
         (pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False), "none"),
         (split(SPLIT), "llama3"),
         (split(SPLIT, "removed", invert=True), "llama3"),
-        (split(bpe.PATTERNS["qwen2"]), "qwen2"),
-        (split(bpe.PATTERNS["o200k"]), "o200k"),
+        (split(PATTERNS["qwen2"]), "qwen2"),
+        (split(PATTERNS["o200k"]), "o200k"),
         (split(r"\p{N}|[^\r\n]"), r"\p{N}|[^\r\n]"),
         (split(r"\A\s|\w\Z|\s\z".replace(r"\w", "[a-z]")), r"\A\s|[a-z]$|\s\Z"),
     ],

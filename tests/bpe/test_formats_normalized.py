@@ -33,7 +33,8 @@ import bpe
 from bpe.errors import TokenizerFileError
 from bpe.formats.huggingface_cuts import read_normalizer, write_normalizer
 from bpe.formats.strict_json import Entry
-from bpe.normalizer import normalize
+from bpe.normalizer import NORMALIZERS, normalize
+from bpe.pretokenizer import PATTERNS
 from tests.bpe.models import make
 from tests.bpe.texts import CHARACTERS, code_points, library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
@@ -91,7 +92,7 @@ def check(ours: bpe.Tokenizer, theirs: tokenizers.Tokenizer) -> None:
 
 
 # The others are a pre-tokenizer there: tests/bpe/test_formats_sentencepiece.py.
-STEPS = [step for step in bpe.NORMALIZERS if not step.startswith("ensure-")]
+STEPS = [step for step in NORMALIZERS if not step.startswith("ensure-")]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -135,7 +136,7 @@ def test_the_shape_of_qwen2(tmp_path: Path) -> None:
     theirs.normalizer = normalizers.NFC()
     theirs.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(tokenizers.Regex(bpe.PATTERNS["qwen2"]), "isolated"),
+            pre_tokenizers.Split(tokenizers.Regex(PATTERNS["qwen2"]), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -237,7 +238,7 @@ BYTES_LAST = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         [SPLIT(tokenizers.Regex(" +"), "removed")],
         [SPLIT(tokenizers.Regex(r"\s+"), "removed")],
         [SPLIT(tokenizers.Regex(r"\S+"), "removed", invert=True)],
-        [SPLIT(tokenizers.Regex(bpe.PATTERNS["llama3"]), "isolated"), pre_tokenizers.Digits()],
+        [SPLIT(tokenizers.Regex(PATTERNS["llama3"]), "isolated"), pre_tokenizers.Digits()],
         [pre_tokenizers.BertPreTokenizer()],
     ],
     ids=str,

@@ -17,6 +17,7 @@ import bpe
 from bpe.errors import TokenizerFileError
 from bpe.formats.sentencepiece import _message
 from bpe.models import BYTE_TOKENS
+from bpe.roles import Roles
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
@@ -126,7 +127,7 @@ def test_tokens_roles_and_files(kind: str, tmp_path: Path) -> None:
     controls = {theirs.id_to_piece(i): i for i in range(len(ours)) if theirs.is_control(i)}
     assert ours.special_tokens == controls | {"<unk>": 0}
     pad = "<pad>" if kind == "digits" else None
-    assert ours.roles == bpe.Roles(bos="<s>", eos="</s>", unk="<unk>", pad=pad)
+    assert ours.roles == Roles(bos="<s>", eos="</s>", unk="<unk>", pad=pad)
     ours.save(tmp_path)
     assert bpe.Tokenizer.load(tmp_path / "tokenizer.json") == ours
     ours.save(tmp_path / "tokenizer.model")

@@ -18,6 +18,7 @@ import bpe
 from bpe import _native, formats
 from bpe.errors import BpeError
 from bpe.normalizer import normalize_column
+from bpe.ties import TIES
 from tests.bpe.models import make
 from tests.bpe.test_formats_fuzz import FORMATS, cut_of
 from tests.bpe.vocabularies import BYTES
@@ -124,7 +125,7 @@ def test_calls_keep_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     ("ties", "model"),
     [
-        *((ties, bpe.ByteLevel()) for ties in bpe.TIES),
+        *((ties, bpe.ByteLevel()) for ties in TIES),
         *(("id-min", model) for model in (bpe.CharacterLevel(), bpe.WordPiece())),
     ],
 )

@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 import bpe
 from bpe import formats
 from bpe.errors import TokenizerError, TokenizerFileError
+from bpe.roles import Roles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,7 @@ def plain() -> bpe.Tokenizer:
 @pytest.fixture(scope="module")
 def tokenizer(plain: bpe.Tokenizer) -> bpe.Tokenizer:
     return plain.with_roles(
-        bpe.Roles(bos="<s>", eos="</s>", pad="<pad>", unk="<unk>", chat_template=TEMPLATE)
+        Roles(bos="<s>", eos="</s>", pad="<pad>", unk="<unk>", chat_template=TEMPLATE)
     )
 
 
@@ -61,7 +62,7 @@ def test_tokens_that_transformers_adds(
     plain: bpe.Tokenizer, tmp_path: Path, ends: tuple[str, ...]
 ) -> None:
     adds = {f"add_{role}": True for role in ends}
-    roles = bpe.Roles(bos="<s>", eos="</s>", **adds)  # type: ignore[arg-type]
+    roles = Roles(bos="<s>", eos="</s>", **adds)  # type: ignore[arg-type]
     tokenizer = plain.with_roles(roles)
     tokenizer.save(tmp_path)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
@@ -76,7 +77,7 @@ def test_tokens_that_transformers_adds(
     loaded = bpe.Tokenizer.load(tmp_path)
     assert loaded == tokenizer
     assert loaded.sha256 != plain.sha256
-    assert tokenizer.with_roles(bpe.Roles()) == plain
+    assert tokenizer.with_roles(Roles()) == plain
     assert loaded.not_applied == (said,)
 
 
@@ -167,8 +168,8 @@ def test_broken_files_are_named(
 
 def test_roles_that_cannot_be(plain: bpe.Tokenizer) -> None:
     with pytest.raises(TokenizerError, match="`pad`: the tokenizer has no token '<none>'"):
-        plain.with_roles(bpe.Roles(pad="<none>"))
+        plain.with_roles(Roles(pad="<none>"))
     with pytest.raises(TokenizerError, match="`add_bos` needs `bos`"):
-        bpe.Roles(add_bos=True)
+        Roles(add_bos=True)
     with pytest.raises(TokenizerError, match="`add_eos`: 'a' is not a special token"):
-        plain.with_roles(bpe.Roles(eos="a", add_eos=True))
+        plain.with_roles(Roles(eos="a", add_eos=True))

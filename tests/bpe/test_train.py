@@ -10,9 +10,8 @@ import pytest
 import bpe
 from bpe import PretokenCounts, Tokenizer, train
 from bpe.errors import SpecialTokenError, TrainingError
+from bpe.ties import TIES
 from tests.bpe.steps import assert_linear, counts_steps
-
-TIES = bpe.TIES
 
 
 def trained(

@@ -14,12 +14,13 @@ from bpe.errors import TokenizerError, TrainingError
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import encode as reference_encode
 from bpe.reference import train as reference
+from bpe.ties import TIES
 from tests.bpe.test_train_reference import in_order, learnt, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TIES = [ties for ties in bpe.TIES if ties != "huggingface"]
+RULES = [ties for ties in TIES if ties != "huggingface"]
 WORDS = st.one_of(words_of("a"), words_of("ab"), words_of("abc"), words_of("aé"))
 
 
@@ -79,7 +80,7 @@ def learnt_from(old: Tokenizer, new: Tokenizer) -> reference.Learnt:
     return found._replace(tokens=[token for token in new.tokens if token is not None])
 
 
-@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("ties", RULES)
 @given(
     old=tokenizers(),
     words=WORDS,

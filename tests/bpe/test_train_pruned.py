@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import bpe
 from bpe import ByteLevel, CharacterLevel, PretokenCounts, Pretokenizer, Tokenizer, WordPiece, train
 from bpe.counts import combine
+from bpe.ties import TIES
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
     from bpe.models import Model
 
-TIES = bpe.TIES
 MODELS: tuple[Model, ...] = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""))
 SETTINGS = [
     (ties, model)

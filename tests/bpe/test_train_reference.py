@@ -16,12 +16,12 @@ from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
+from bpe.ties import TIES
 
 if TYPE_CHECKING:
     from bpe.models import Model
     from bpe.reference.train import Learnt
 
-TIES = bpe.TIES
 MODELS = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
 SETTINGS = [
     (ties, model)

@@ -17,11 +17,11 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpe import TIES
 from bpe._native import TextColumn, Trainer
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
+from bpe.ties import TIES
 from bpe.training_report import TrainedMerge
 
 if TYPE_CHECKING:

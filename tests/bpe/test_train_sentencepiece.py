@@ -22,6 +22,7 @@ from bpe.formats.cut_at_marks import WORDS
 from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
 from bpe.reference.train import covered_characters
 from bpe.reference.train import train as reference_train
+from bpe.roles import Roles
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
@@ -31,7 +32,7 @@ sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece he
 MARK = "▁"
 CUT = bpe.Pretokenizer(pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"))
 SPECIAL = ["<unk>", "<s>", "</s>"]
-ROLES = bpe.Roles(bos="<s>", eos="</s>", unk="<unk>")
+ROLES = Roles(bos="<s>", eos="</s>", unk="<unk>")
 
 
 def trained(texts: list[str], **arguments: Any) -> bpe.Tokenizer:

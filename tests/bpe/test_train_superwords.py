@@ -20,13 +20,14 @@ from bpe.counts import CutRuns, Runs, combine
 from bpe.errors import TrainingError
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import superwords as reference
+from bpe.ties import TIES
 from tests.bpe.test_counts_of_runs import counts_of
 from tests.bpe.test_train_reference import words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TIES = [ties for ties in bpe.TIES if ties not in ("huggingface", "first-seen")]
+RULES = [ties for ties in TIES if ties not in ("huggingface", "first-seen")]
 WORDS = st.one_of(words_of("a"), words_of("ab"), words_of("abc"))
 IdRuns = dict[tuple[int, ...], int]
 
@@ -84,7 +85,7 @@ def learn(words: Tokenizer, runs: IdRuns, *, boundless: bool, most: int, **setti
     )
 
 
-@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("ties", RULES)
 @pytest.mark.parametrize("boundless", [False, True])
 @given(
     given=words_and_runs(),

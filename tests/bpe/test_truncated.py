@@ -21,6 +21,7 @@ from bpe import (
     train,
 )
 from bpe.errors import TokenizerError
+from bpe.ties import TIES
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from bpe.models import Model
 
-TIES = bpe.TIES
 MODELS = (ByteLevel(), CharacterLevel(unknown="<unk>"), WordPiece())
 SETTINGS = [
     (ties, model)

@@ -149,8 +149,8 @@ def test_an_installation_has_the_presets(tmp_path: Path) -> None:
     (core,) = [*(ROOT / "bpe").glob("_native*.so")][:1]
     (library / "bpe" / core.name).symlink_to(core)
     code = (
-        "from bpe import Preset, presets; print(presets.path('words')); "
-        "print(Preset.load('words').ties)"
+        "from bpe import presets; print(presets.path('words')); "
+        "print(presets.Preset.load('words').ties)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
+from bpe.dropout import row_seeds
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
 from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
@@ -99,7 +100,7 @@ def test_dropout_depends_on_seed_file_and_place_alone(
     plain = [tokenizer.encode(text) for text in corpus.texts]
     assert found[0] != plain
     # The first document of all: place 0 of the file of that name.
-    seeds = bpe.row_seeds(file_seed(seed, "a ünï.txt"), 1)
+    seeds = row_seeds(file_seed(seed, "a ünï.txt"), 1)
     text = pa.array(corpus.texts[:1])
     assert found[0][0] == tokenizer.encode_arrow(text, dropout=0.4, seeds=seeds)[0].as_py()
 
@@ -127,7 +128,7 @@ def test_seeds_of_documents_are_numbers_of_splitmix64(
         places=pa.array([place for _, place in where], pa.int64()),
     )
     assert found.to_pylist() == [
-        bpe.row_seeds(seeds[index], 1, first=place)[0].as_py() for index, place in where
+        row_seeds(seeds[index], 1, first=place)[0].as_py() for index, place in where
     ]
 
 

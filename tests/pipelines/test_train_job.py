@@ -11,6 +11,8 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts, combine
+from bpe.roles import Roles
+from bpe.ties import TIES
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.progress import NoProgress, SlotWriter
 from pipelines.progress.steps import LiveStage
@@ -39,7 +41,7 @@ def test_who_loads_what_was_written_gets_what_the_file_holds(
 ) -> None:
     counts = bpe.count_pretokens(["the cat sat on the mat"], special_tokens=("<|e|>",))
     trained = bpe.train(counts, max_merges=9, model=model)
-    trained = trained.with_roles(bpe.Roles(eos="<|e|>", add_eos=True))
+    trained = trained.with_roles(Roles(eos="<|e|>", add_eos=True))
     path = str(tmp_path / "tokenizer.json")
     write_tokenizer(path, trained)
     loaded = load_tokenizer(path)
@@ -49,7 +51,7 @@ def test_who_loads_what_was_written_gets_what_the_file_holds(
     assert load_tokenizer(path) == bpe.Tokenizer.load(path)
 
 
-@pytest.mark.parametrize("ties", bpe.TIES)
+@pytest.mark.parametrize("ties", TIES)
 def test_the_tokenizer_is_the_one_trained_in_memory(
     corpus: Corpus, tmp_path: Path, ties: str
 ) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpe import BpeError, Preset, presets
+from bpe import BpeError, presets
 from bpe.errors import TrainingError
+from bpe.presets import Preset
 from examples.presets import (
     ByteLevelTokenizer,
     InterviewTokenizer,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe as library
-from bpe import Preset
+from bpe.presets import Preset
 from pipelines.settings import (
     Execution,
     InputSettings,
