@@ -7,8 +7,9 @@ From texts to ids, in the order in which modules import each other:
 - ``models``: what a pre-token consists of: bytes, characters, or WordPieces.
 - ``ties``, ``symbols``, ``trainer``: counts to a tokenizer; ``parity``: counts of groups to one;
   ``training_report``: ``training.json``.
-- ``vocabulary``, ``dropout``, ``_encoding``, ``tokenizer``: the tokenizer; ``explain``,
-  ``diff``: for people.
+- ``parts``: what a tokenizer is made of, which ``formats`` read and write; ``core_encoder``: the
+  core's encoder of it; ``truncation``: of fewer tokens.
+- ``dropout``, ``_encoding``, ``tokenizer``: texts to ids; ``explain``, ``diff``: for people.
 - ``run_counting``: texts to counts of runs of its tokens; ``superword_trainer``: these to
   superwords.
 - ``formats``: tokenizer files; ``presets``: settings by name; ``errors``: every error.
@@ -23,7 +24,7 @@ Where to add
   ``native/text/pretokenizers.h``; its name in ``pipelines/settings.py``; ``pretokenizer.py`` if
   it drops text (``kDropsText``), or tokenizer.json spells it differently.
 - a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``; a sample in
-  ``tests/bpe/test_formats_fuzz.py``. It reads and writes what `formats.format.TokenizerSpec` holds;
+  ``tests/bpe/test_formats_fuzz.py``. It reads and writes `parts.Parts`;
   one that holds less than a tokenizer is also in ``BARE_FILES`` of ``pipelines/cli/options.py``.
 - a model, such as one with byte fallback: ``models.py``, ``native/encode/model.h``, and what asks
   for a model by its class.

@@ -73,3 +73,12 @@ def from_text(text: str) -> bytes:
         return text.translate(_LATIN1).encode("latin-1")
     except UnicodeEncodeError as error:
         raise KeyError(text[error.start]) from None
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are well-formed UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

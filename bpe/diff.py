@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from bpe.counts import require_pretokens
 from bpe.errors import CountsError, TokenizerError
-from bpe.explain import ranks_of
+from bpe.parts import Merges
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
 
@@ -105,7 +105,7 @@ class Agreement:
 
 def compare(old: Tokenizer, new: Tokenizer) -> Difference:
     """What changed from ``old`` to ``new``."""
-    ids_old, ids_new = _ids(old), _ids(new)
+    ids_old, ids_new = old.parts.ids, new.parts.ids
     ranks_old, ranks_new = _ranks(old), _ranks(new)
     both = [merge for merge in ranks_old if merge in ranks_new]
     # Ranks among the shared merges: one new merge at the front does not move all others.
@@ -254,13 +254,10 @@ def _sums(numbers: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
 
 
-def _ids(tokenizer: Tokenizer) -> dict[bytes, int]:
-    return {token: id_ for id_, token in enumerate(tokenizer.tokens) if token is not None}
-
-
 def _ranks(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], int]:
     """Of all merges, those of superwords behind the others."""
-    return ranks_of(tokenizer, [*tokenizer.merges, *tokenizer.superwords])
+    parts = tokenizer.parts
+    return parts.ranks(Merges(parts.merges.flat + parts.superwords.flat))
 
 
 def _settings(old: Tokenizer, new: Tokenizer) -> dict[str, tuple[str, str]]:

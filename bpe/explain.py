@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import replace
 from html import escape
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import unicodedata2
 
+from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece, is_symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from bpe._native import Encoder
     from bpe.models import Model
-    from bpe.tokenizer import Tokenizer
-    from bpe.vocabulary import Vocabulary
+    from bpe.parts import Parts
 
 
 _SHOWN = 8  # special tokens, and merges at either end
@@ -41,17 +39,13 @@ class MergeStep(NamedTuple):
 class Explainer:
     """Explains how pre-tokens become tokens; see :meth:`bpe.Tokenizer.explain`."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        never = {*tokenizer.special_tokens.values(), *superword_ids(tokenizer)}
-        self._model = tokenizer.model
-        self._is_never_split = tokenizer.pretokenizer.is_never_split
-        self._whole_words = tokenizer.ignore_merges
-        self._tokens = {
-            token
-            for id_, token in enumerate(tokenizer.tokens)
-            if token is not None and id_ not in never
-        }
-        self._ranks = ranks_of(tokenizer, tokenizer.merges)
+    def __init__(self, parts: Parts) -> None:
+        never = parts.superword_ids.union(parts.special_tokens.values())
+        self._model = parts.model
+        self._is_never_split = parts.pretokenizer.is_never_split
+        self._whole_words = parts.ignore_merges
+        self._tokens = {token for token, id_ in parts.ids.items() if id_ not in never}
+        self._ranks = parts.ranks(parts.merges)
 
     def pieces(self, pretoken: bytes, *, clean: bool = False) -> list[bytes]:
         """What the merges make of a pre-token; symbols without a token stay as they are.
@@ -108,48 +102,32 @@ def merge_steps(
         steps.append(MergeStep(tuple(symbols), merge))
 
 
-def ranks_of(
-    tokenizer: Tokenizer, merges: Iterable[tuple[int, int, int]]
-) -> dict[tuple[bytes, bytes], int]:
-    """The rank of each pair of tokens, by their bytes."""
-    of = tokenizer.token_bytes
-    return {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(merges)}
-
-
-def superword_ids(tokenizer: Vocabulary) -> set[int]:
-    """The tokens that superwords alone make: no pre-token is one of them."""
-    made = {result for _, _, result in tokenizer.merges}
-    return {result for _, _, result in tokenizer.superwords if result not in made}
-
-
-def superword_steps(tokenizer: Tokenizer, run: Sequence[bytes]) -> list[MergeStep]:
+def superword_steps(parts: Parts, run: Sequence[bytes]) -> list[MergeStep]:
     """All steps from the tokens of a run to superwords.
 
     Raises:
         EncodingError: one is no token.
     """
     for token in run:
-        if tokenizer.token_id(token) is None:
+        if token not in parts.ids:
             raise EncodingError(f"{token!r:.60} is not a token: a run is of tokens")
-    return merge_steps(tuple(run), ranks_of(tokenizer, tokenizer.superwords))
+    return merge_steps(tuple(run), parts.ranks(parts.superwords))
 
 
-def superword_runs(
-    tokenizer: Tokenizer, pretokens: Iterable[bytes | None]
-) -> Iterator[list[bytes]]:
+def superword_runs(parts: Parts, pretokens: Iterable[bytes | None]) -> Iterator[list[bytes]]:
     """The runs in which superwords may be merged: pre-tokens that are one token of a superword.
 
     Args:
-        tokenizer: with superwords, or none.
+        parts: of a tokenizer with superwords, or without.
         pretokens: of a text, in order; None for what no superword crosses, such as a special token.
     """
-    of = tokenizer.token_bytes
-    parts = {of(id_) for left, right, _ in tokenizer.superwords for id_ in (left, right)}
+    of, steps = parts.tokens.bytes_of, Explainer(parts).steps
+    words = {of(id_) for left, right, _ in parts.superwords for id_ in (left, right)}
     run: list[bytes] = []
-    for pretoken in (*pretokens, None) if parts else ():
-        whole = pretoken is not None and not tokenizer.pretokenizer.is_never_split(pretoken)
-        symbols = tokenizer.explain(pretoken)[-1].symbols if pretoken and whole else ()
-        if len(symbols) == 1 and symbols[0] in parts:
+    for pretoken in (*pretokens, None) if words else ():
+        whole = pretoken is not None and not parts.pretokenizer.is_never_split(pretoken)
+        symbols = steps(pretoken)[-1].symbols if pretoken and whole else ()
+        if len(symbols) == 1 and symbols[0] in words:
             run.append(symbols[0])
             continue
         if len(run) > 1:
@@ -157,21 +135,55 @@ def superword_runs(
         run = []
 
 
-def unreachable_superwords(tokenizer: Tokenizer) -> list[int]:
+def unreachable(parts: Parts) -> list[int]:
+    """The ids of ordinary tokens that no text encodes to; see :meth:`Tokenizer.unreachable`."""
+    model = parts.model
+    unknown = None if isinstance(model, ByteLevel) else model.unknown
+    others = parts.superword_ids.union(parts.cut_tokens.values())
+    end = model.end_of_word.encode() if isinstance(model, CharacterLevel) else b""
+    is_never_split = parts.pretokenizer.is_never_split
+    tokens = {
+        id_: token
+        for token, id_ in parts.ids.items()
+        if id_ not in others
+        and token != (unknown and unknown.encode())
+        and not (token.endswith(end) and is_never_split(token.removesuffix(end)))
+    }
+    # Their symbols are merged as one pre-token, of which none is kept from being split.
+    merging = replace(parts, pretokenizer=replace(parts.pretokenizer, never_split=()))
+    if not isinstance(model, CharacterLevel) or not end:
+        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
+        spelled = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS) if falls_back}
+        words = {id_: spelled.get(token, token) for id_, token in tokens.items()}
+        return sorted([*_unreached(words, merging), *_unreached_superwords(parts)])
+    # A token with the end of a word is a word by itself. The others occur inside words, so they are
+    # merged as words without an end.
+    ended = {id_: token for id_, token in tokens.items() if token.endswith(end) and token != end}
+    inside = {id_: token for id_, token in tokens.items() if not token.endswith(end)}
+    words = {id_: token.removesuffix(end) for id_, token in ended.items()}
+    without_end = replace(merging, model=replace(model, end_of_word=""))
+    return sorted([*_unreached(words, merging), *_unreached(inside, without_end)])
+
+
+def _unreached(words: Mapping[int, bytes], parts: Parts) -> list[int]:
+    """The ids that the word of the same id does not encode to."""
+    rows = encoded_words(parts, words.values())
+    return [id_ for id_, ids in zip(words, rows, strict=True) if ids != [id_]]
+
+
+def _unreached_superwords(parts: Parts) -> list[int]:
     """The tokens of superwords that merging the tokens of their words does not give.
 
     A superword that several merges make is tried with the words of each.
     """
-    if not tokenizer.superwords:
-        return []
-    of, alone = tokenizer.token_bytes, superword_ids(tokenizer)
-    ranks = ranks_of(tokenizer, tokenizer.superwords)
+    of, alone = parts.tokens.bytes_of, parts.superword_ids
+    ranks = parts.ranks(parts.superwords)
     words = dict[int, tuple[bytes, ...]]()  # of each superword that is reached
-    by_size = sorted(tokenizer.superwords, key=lambda merge: len(of(merge[2])))
+    by_size = sorted(parts.superwords, key=lambda merge: len(of(merge[2])))
     for left, right, result in by_size:  # parts are shorter than what they make
-        parts = [words.get(id_) if id_ in alone else (of(id_),) for id_ in (left, right)]
-        if result not in words and parts[0] is not None and parts[1] is not None:
-            run = parts[0] + parts[1]
+        first, second = (words.get(id_) if id_ in alone else (of(id_),) for id_ in (left, right))
+        if result not in words and first is not None and second is not None:
+            run = first + second
             if len(merge_steps(run, ranks)[-1].symbols) == 1:
                 words[result] = run
     return sorted(alone - words.keys())
@@ -213,12 +225,11 @@ def is_single(token: bytes, model: Model) -> bool:
     return is_symbol(token.decode(), model)
 
 
-def merge_counts(tokenizer: Tokenizer) -> dict[int, int]:
+def merge_counts(parts: Parts) -> dict[int, int]:
     """How often the pair of each merge occurred in training, by rank; empty if not known."""
-    if (training := tokenizer.training) is None:
+    if (training := parts.training) is None:
         return {}
-    of = tokenizer.token_bytes
-    ranks = {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(tokenizer.merges)}
+    ranks = parts.ranks(parts.merges)
     return {
         rank: merge.count
         for rank, merge in enumerate(training.merges, start=training.first_rank)
@@ -226,35 +237,21 @@ def merge_counts(tokenizer: Tokenizer) -> dict[int, int]:
     }
 
 
-def common_root(tokenizer: Tokenizer, words: Iterable[str]) -> list[str]:
-    """The tokens that all words begin with: whether related words share a root.
-
-    Raises:
-        UnknownCharacterError: a word holds a character without a token.
-    """
-    root = []
-    for first, *others in zip(*map(tokenizer.tokenize, words), strict=False):
-        if any(token != first for token in others):
-            break
-        root.append(first)
-    return root
-
-
-def html_table(tokenizer: Tokenizer) -> str:
+def html_table(parts: Parts) -> str:
     """A tokenizer as an HTML table; everything that comes from it is escaped."""
-    merges = tokenizer.merges
+    merges = [*parts.merges]
     rows = {
-        "vocabulary": f"{len(tokenizer):,} tokens",
-        "model": repr(tokenizer.model),
-        "pre-tokenizer": str(tokenizer.pretokenizer),
+        "vocabulary": f"{parts.size:,} tokens",
+        "model": repr(parts.model),
+        "pre-tokenizer": str(parts.pretokenizer),
         "special tokens": _listed(
-            [f"{token} ({id_})" for token, id_ in tokenizer.special_tokens.items()]
+            [f"{token} ({id_})" for token, id_ in parts.special_tokens.items()]
         ),
         "merges": f"{len(merges):,}",
     }
-    if tokenizer.superwords:
-        rows["superwords"] = f"{len(tokenizer.superwords):,}"
-    of = tokenizer.token_bytes
+    if parts.superwords:
+        rows["superwords"] = f"{len(parts.superwords):,}"
+    of = parts.tokens.bytes_of
     first, last = merges[:_SHOWN], merges[_SHOWN:][-_SHOWN:]
     for name, some in (("first merges", first), ("last merges", last)):
         if some:
@@ -267,61 +264,6 @@ def html_table(tokenizer: Tokenizer) -> str:
 def _listed(names: list[str]) -> str:
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "") or "none"
-
-
-def unreachable_tokens(
-    tokens: Mapping[int, bytes],
-    *,
-    model: Model,
-    is_never_split: Callable[[bytes], bool],
-    make_encoder: Callable[[Model], Encoder],
-) -> list[int]:
-    """The ids of the tokens that merging their own symbols does not give.
-
-    Args:
-        tokens: by id.
-        model: of the tokenizer.
-        is_never_split: whether a pre-token is never split, so that its token is always reached.
-        make_encoder: an encoder with the same tokens and another model.
-    """
-    end = model.end_of_word.encode() if isinstance(model, CharacterLevel) else b""
-    tokens = {
-        id_: token
-        for id_, token in tokens.items()
-        if not (token.endswith(end) and is_never_split(token.removesuffix(end)))
-    }
-    if not isinstance(model, CharacterLevel) or not end:
-        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
-        spelled = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS) if falls_back}
-        words = {id_: spelled.get(token, token) for id_, token in tokens.items()}
-        return _unreachable(words, tokens, make_encoder(model))
-    # A token with the end of a word is a word by itself. The others occur inside words, so they are
-    # merged as words without an end.
-    ended = {id_: token for id_, token in tokens.items() if token.endswith(end) and token != end}
-    open_ = {id_: token for id_, token in tokens.items() if not token.endswith(end)}
-    words = {id_: token.removesuffix(end) for id_, token in ended.items()}
-    without_end = replace(model, end_of_word="")
-    return sorted(
-        _unreachable(words, ended, make_encoder(model))
-        + _unreachable(open_, open_, make_encoder(without_end))
-    )
-
-
-def _unreachable(
-    words: Mapping[int, bytes], tokens: Mapping[int, bytes], encoder: Encoder
-) -> list[int]:
-    """The ids that the word of the same id does not encode to."""
-    ends = accumulate(map(len, words.values()), initial=0)
-    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
-    found, rows, *_ = encoder.encode_pieces(
-        b"".join(words.values()), pieces, array("q", range(1, len(words) + 1))
-    )
-    ids, offsets = memoryview(found).cast("I"), memoryview(rows).cast("q")
-    return [
-        id_
-        for id_, (begin, end) in zip(tokens, pairwise(offsets), strict=True)
-        if end - begin != 1 or ids[begin] != id_
-    ]
 
 
 SPACE = "␣"

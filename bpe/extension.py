@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ from bpe.roles import Roles
 from bpe.special_tokens import found_in_normalized
 from bpe.symbols import Alphabet
 from bpe.tokenizer import Tokenizer
-from bpe.vocabulary import atomic_ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,25 +113,18 @@ def check_counts(
         (special_tokens, "`special_tokens` has"),
         (counts.special_tokens, "the counts were split at the special token"),
     ):
-        if missing := [token for token in named if token not in cut_tokens(tokenizer)]:
-            known = ", ".join(map(repr, cut_tokens(tokenizer))) or "none"
+        if missing := [token for token in named if token not in tokenizer.parts.cut_tokens]:
+            known = ", ".join(map(repr, tokenizer.parts.cut_tokens)) or "none"
             raise TrainingError(
                 f"{where} {missing[0]!r}, which the tokenizer to extend lacks (it has {known}): "
                 "its special tokens are those of the result"
             )
 
 
-def cut_tokens(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """The special and the added tokens, by id: what text is cut at before it is counted."""
-    named = {**tokenizer.special_tokens, **tokenizer.added_tokens}
-    return tuple(sorted(named, key=named.__getitem__))
-
-
 def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
     """The special and added tokens that ordinary text never encodes to, with their ids."""
-    atomic = atomic_ids_of(tokenizer)
-    named = {**tokenizer.special_tokens, **tokenizer.added_tokens}
-    return {content: id_ for content, id_ in named.items() if id_ in atomic}
+    atomic = tokenizer.parts.atomic_ids
+    return {content: id_ for content, id_ in tokenizer.parts.cut_tokens.items() if id_ in atomic}
 
 
 def token_alphabet(tokenizer: Tokenizer) -> tuple[Alphabet, list[int]]:
@@ -142,18 +135,17 @@ def token_alphabet(tokenizer: Tokenizer) -> tuple[Alphabet, list[int]]:
     """
     ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
     symbol_of_id = symbols_of(tokenizer, ids)
-    state = tokenizer.__getstate__()
     # A word is encoded as it is: not cut again, and nothing in it is special.
     encoder = Tokenizer(
-        **state
-        | {
-            "pretokenizer": Pretokenizer("none"),
-            "special_tokens": atomic_tokens(tokenizer),
-            "added_tokens": {},
-            "post_processor": None,
-            "roles": Roles(),
-            "token_flags": {},
-        }
+        replace(
+            tokenizer.parts,
+            pretokenizer=Pretokenizer("none"),
+            special_tokens=atomic_tokens(tokenizer),
+            added_tokens={},
+            post_processor=None,
+            roles=Roles(),
+            token_flags={},
+        )
     )
 
     def add(trainer: Trainer, words: TrainingWords) -> None:
@@ -177,7 +169,7 @@ def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
         ids: of the symbols.
     """
     symbols = symbols_of(tokenizer, ids)
-    return array("I", [symbols[id_] for merge in tokenizer.merges for id_ in merge])
+    return array("I", [symbols[id_] for id_ in tokenizer.parts.merges.flat])
 
 
 def symbols_of(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bpe.errors import TokenizerError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable
 
 
 BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in range(256))
@@ -156,35 +156,6 @@ def _characters(pretoken: bytes) -> list[bytes]:
     """The UTF-8 of each character; a byte that is not part of well-formed UTF-8 is one."""
     text = pretoken.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in text]
-
-
-def atomic_ids(
-    *,
-    special_tokens: Mapping[str, int],
-    added_tokens: Mapping[str, int],
-    merging: Iterable[int],
-    model: Model,
-) -> set[int]:
-    """Ids that ordinary text can never produce.
-
-    That is every special token, and every added token unless it is a symbol of the model, part of
-    a merge, or a WordPiece.
-
-    Args:
-        special_tokens: with their ids.
-        added_tokens: with their ids.
-        merging: the ids that merges use or make.
-        model: of the tokenizer.
-    """
-    ids = set(special_tokens.values())
-    if isinstance(model, WordPiece) or not added_tokens:
-        return ids
-    merging = set(added_tokens.values()).intersection(merging)
-    return ids | {
-        id_
-        for content, id_ in added_tokens.items()
-        if id_ not in merging and not is_symbol(content, model)
-    }
 
 
 def is_symbol(content: str, model: Model) -> bool:

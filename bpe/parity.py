@@ -15,13 +15,13 @@ from bpe._native import ParityTrainer
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
-from bpe.tokenizer import Tokenizer
 from bpe.trainer import MAX_FREQUENCY, Run, Settings, begin
 from bpe.training_report import Parity, ParityGroup, TrainedMerge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bpe.tokenizer import Tokenizer
     from bpe.training_report import Training
 
     GroupedCounts = Mapping[str, PretokenCounts | Callable[[], PretokenCounts]]
@@ -189,7 +189,7 @@ def _train(
         _report(tokenizer.training, groups, pooled=pooled, has_held_out=held_out is not None),
         parity=parity,
     )
-    return Tokenizer(**tokenizer.__getstate__() | {"training": training})
+    return tokenizer.with_training(training)
 
 
 def _check_settings(

@@ -62,10 +62,16 @@ class Roles:
 
         Args:
             ids: of the special tokens.
+
+        Raises:
+            TokenizerError: a token to be added is none of them.
         """
         bos, eos = (
             [getattr(self, role)] if getattr(self, f"add_{role}") else [] for role in ("bos", "eos")
         )
+        for role, tokens in (("bos", bos), ("eos", eos)):
+            if tokens and tokens[0] not in ids:
+                raise TokenizerError(f"`add_{role}`: {tokens[0]!r} is not a special token")
         if not (bos or eos):
             return None
 

@@ -12,6 +12,7 @@ import regex
 from bpe import _native
 from bpe._arrow import text_column
 from bpe._encoding import Pieces, TokenSearch, prepare
+from bpe.core_encoder import make_encoder
 from bpe.counting import text_blocks
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts
@@ -234,5 +235,5 @@ def _marking_encoder(tokenizer: Tokenizer, merge_pattern: str) -> Encoder:
         marks = bytearray(tokenizer.max_id + 1)
         for id_ in eligible_ids(tokenizer, merge_pattern=merge_pattern):
             marks[id_] = 1
-        encoders[merge_pattern] = tokenizer.marking_encoder(bytes(marks))
+        encoders[merge_pattern] = make_encoder(tokenizer.parts, marks=bytes(marks))
     return encoders[merge_pattern]

@@ -19,11 +19,14 @@ from bpe.counts import PretokenCounts
 from bpe.errors import TokenizerError, TrainingError
 from bpe.models import ByteLevel
 from bpe.pair_counts import check_pair_counts
+from bpe.parts import Merges
 from bpe.symbols import TrainingWords
 from bpe.ties import TIES
-from bpe.tokenizer import Tokenizer, truncated
+from bpe.token_table import TokenTable
+from bpe.tokenizer import Tokenizer
 from bpe.trainer import MOST_PRUNED, check_number, forbidden_strings, most_pruned
 from bpe.training_report import Extended, SuperwordTraining, TrainedMerge, Training
+from bpe.truncation import truncated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -227,13 +230,13 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
     scale = 1
     if settings.boundless:
         try:
-            vocabulary = truncated(tokenizer, _training(tokenizer).initial_vocab)
+            vocabulary = truncated(tokenizer.parts, _training(tokenizer).initial_vocab)
         except TokenizerError as error:
             raise TrainingError(f"the ids of the tokenizer cannot be made anew: {error}") from error
         steps, scale = list(_word_steps(tokenizer)), _training(tokenizer).counts.get("scale", 1)
-        start, most = vocabulary["tokens"], len(tokenizer)
+        start, most = [*vocabulary.tokens], len(tokenizer)
     else:
-        steps, start = [], tokenizer.tokens
+        steps, start = [], [*tokenizer.tokens]
         most = len(tokenizer) + (settings.superwords or 0)
     return _Phase(
         trainer=trainer,
@@ -243,7 +246,7 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         steps=steps,
         scale=(counts.scale, scale),
         most=most,
-        tokens=list(start),
+        tokens=start,
         ids={token: id_ for id_, token in enumerate(start) if token is not None},
         prune=counts.prune,
         cut=counts.cut,
@@ -432,13 +435,15 @@ class _Phase:
         learnt = self.trainer.merges()
         of = [self.ids.get(string, -1) for string in self.strings]  # -1: dropped, so in no merge
         superwords = [(of[left], of[right], of[token]) for left, right, token, *_ in learnt]
-        changes = {
-            "tokens": self.tokens,
-            "merges": merges,
-            "superwords": superwords,
-            "training": replace(training, superwords=self._report(learnt)),
-        }
-        return Tokenizer(**{**self.tokenizer.__getstate__(), **changes})
+        return Tokenizer(
+            replace(
+                self.tokenizer.parts,
+                tokens=TokenTable.of(self.tokens),
+                merges=Merges.of(merges),
+                superwords=Merges.of(superwords),
+                training=replace(training, superwords=self._report(learnt)),
+            )
+        )
 
     def _report(self, merges: Sequence[MergeRow]) -> SuperwordTraining:
         full = len(self.ids) >= self.most

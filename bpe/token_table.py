@@ -28,12 +28,14 @@ class TokenTable:
         self.offsets = offsets
 
     @classmethod
-    def of(cls, tokens: Sequence[bytes | None]) -> Self:
+    def of(cls, tokens: TokenTable | Sequence[bytes | None]) -> TokenTable:
         """The table of these tokens, without ids at the end that have none.
 
         Raises:
             TokenizerError: one is neither None nor at least one byte.
         """
+        if isinstance(tokens, TokenTable):
+            return tokens
         for id_, token in enumerate(tokens):
             if token is not None and (not isinstance(token, bytes) or not token):
                 raise TokenizerError(
@@ -71,6 +73,10 @@ class TokenTable:
         more = array("q", islice(ends, 1, None))
         return TokenTable(b"".join([self.data, *behind]), self.offsets + more)
 
+    def bytes_of(self, id_: int) -> bytes:
+        """The token of an id that has one."""
+        return self.data[self.offsets[id_] : self.offsets[id_ + 1]]
+
     def __len__(self) -> int:
         """One more than the greatest id."""
         return len(self.offsets) - 1
@@ -82,3 +88,11 @@ class TokenTable:
     def __iter__(self) -> Iterator[bytes | None]:
         """The token of each id."""
         return (self.data[begin:end] or None for begin, end in pairwise(self.offsets))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TokenTable):
+            return NotImplemented
+        return (self.data, self.offsets) == (other.data, other.offsets)
+
+    def __hash__(self) -> int:
+        return hash((self.data, self.offsets.tobytes()))

@@ -4,46 +4,50 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from functools import cached_property, partial
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
 from bpe import formats
-from bpe._arrow import binary_array, id_list, id_rows, text_array, utf8
+from bpe._arrow import as_id, binary_array, id_list, id_rows, text_array, utf8
 from bpe._encoding import CacheUse, TextEncoder
+from bpe.core_encoder import make_encoder
 from bpe.dropout import Noise, row_seeds, seed_array
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
-from bpe.explain import (
-    Explainer,
-    html_table,
-    superword_ids,
-    superword_steps,
-    unreachable_superwords,
-    unreachable_tokens,
-)
+from bpe.explain import Explainer, html_table, superword_steps, unreachable
 from bpe.files import write_atomically
 from bpe.formats import huggingface
 from bpe.formats.huggingface_superwords import approximate
 from bpe.formats.post_processor import not_applied
-from bpe.models import ByteLevel, CharacterLevel, WordPiece, is_symbol
+from bpe.models import ByteLevel
+from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
-from bpe.vocabulary import Vocabulary
+from bpe.truncation import truncated
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from typing_extensions import Self
+
+    from bpe._native import Encoder
     from bpe.explain import MergeStep
     from bpe.formats.huggingface import Dialect
+    from bpe.models import Model
+    from bpe.special_tokens import TokenFlags
+    from bpe.training_report import Training
 
 
 __all__ = ["CacheUse", "Tokenizer"]
 
 
-class Tokenizer(Vocabulary):
+class Tokenizer:
     """Encodes texts to token ids and decodes them; byte-level, every text decodes to itself.
 
     Text is cut at the special tokens that the caller allows (leftmost, then longest). The rest is
@@ -67,25 +71,38 @@ class Tokenizer(Vocabulary):
         [257, 32, 116, 111, 111, 256]
 
     Args:
-        tokens: the bytes of each id, special tokens as UTF-8; None for ids without a token. No
-            two are equal. A byte-level model needs every single byte.
-        merges: (left, right, result) ids in order, or a buffer of uint32 triples.
-        superwords: merges across pre-tokens, likewise; of a byte-level model. A token that they
-            alone make is never looked up as a pre-token.
-        pretokenizer: how text is cut before merging.
-        special_tokens: tokens, with their ids, that text can hold only if the caller allows it;
-            otherwise the same characters are plain text. No merge makes or uses them.
-        added_tokens: tokens, with their ids, that are cut out of every text.
-        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
-        model: what a pre-token consists of before and after merging.
-        training: how it was trained, if known.
-        post_processor: that of tokenizer.json; written back, never applied.
-        roles: what a model uses special tokens for.
-        token_flags: how special and added tokens are found in a text, if not just anywhere.
+        parts: what it is made of.
+        **fields: of :class:`bpe.parts.Parts`, in its place; tokens and merges as sequences.
+
+    Attributes:
+        parts: what it is made of.
 
     Raises:
         TokenizerError: the parts contradict each other; the message names what and where.
     """
+
+    parts: Parts
+    _encoder: Encoder
+
+    def __init__(self, parts: Parts | None = None, /, **fields: Any) -> None:
+        parts = Parts(**fields) if parts is None else parts
+        vars(self).update(parts=parts, _encoder=make_encoder(parts))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign {name!r}: a tokenizer is immutable")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete {name!r}: a tokenizer is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has the same parts; training does not count."""
+        return self.parts == other.parts if isinstance(other, Tokenizer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.parts.tokens, self.parts.merges))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Parts]]:
+        return type(self), (self.parts,)
 
     @classmethod
     def load(
@@ -129,14 +146,16 @@ class Tokenizer(Vocabulary):
             if any(setting is not None for setting in settings)
             else None
         )
-        parts = formats.read(
-            Path(path),
-            pretokenizer=cut,
-            special_tokens=special_tokens,
-            vocabulary_path=None if vocabulary_path is None else Path(vocabulary_path),
-        )
         try:
-            return cls(**vars(parts))
+            parts = formats.read(
+                Path(path),
+                pretokenizer=cut,
+                special_tokens=special_tokens,
+                vocabulary_path=None if vocabulary_path is None else Path(vocabulary_path),
+            )
+            return cls(parts)
+        except TokenizerFileError:
+            raise
         except (TokenizerError, SpecialTokenError) as error:
             raise TokenizerFileError(f"{path}: {error}") from None
 
@@ -162,7 +181,7 @@ class Tokenizer(Vocabulary):
         Raises:
             TokenizerError: the format cannot express this tokenizer; the message says what.
         """
-        files = formats.write(self, Path(path), leave_out=leave_out, dialect=dialect)
+        files = formats.write(self.parts, Path(path), leave_out=leave_out, dialect=dialect)
         for name, data in files.contents.items():
             write_atomically(name, data)
 
@@ -172,7 +191,7 @@ class Tokenizer(Vocabulary):
         Raises:
             TokenizerError: as :meth:`save`.
         """
-        return huggingface.to_json(self, dialect=dialect)
+        return huggingface.to_json(self.parts, dialect=dialect)
 
     @cached_property
     def sha256(self) -> str:
@@ -182,12 +201,187 @@ class Tokenizer(Vocabulary):
     @cached_property
     def text_sha256(self) -> str:
         """SHA-256 (hex) of what decides the ids of a text: all but post-processor and roles."""
-        return self._with(_post_processor=None, _roles=Roles()).sha256
+        return self._with(post_processor=None, roles=Roles()).sha256
 
     @property
     def not_applied(self) -> tuple[str, ...]:
         """What the file asks for and encoding leaves out, in words: a post-processor's tokens."""
-        return (*not_applied(self._post_processor), *self._roles.ignored)
+        return (*not_applied(self.parts.post_processor), *self.parts.roles.ignored)
+
+    # Its parts.
+
+    @cached_property
+    def tokens(self) -> tuple[bytes | None, ...]:
+        """The bytes of each id; None where no token has it."""
+        return tuple(self.parts.tokens)
+
+    @property
+    def merges(self) -> list[tuple[int, int, int]]:
+        """The merges as (left, right, result) ids, in order."""
+        return list(self.parts.merges)
+
+    @property
+    def superwords(self) -> list[tuple[int, int, int]]:
+        """The merges across pre-tokens as (left, right, result) ids, in order."""
+        return list(self.parts.superwords)
+
+    @property
+    def pretokenizer(self) -> Pretokenizer:
+        """How text is cut before merging."""
+        return self.parts.pretokenizer
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """The tokens that text can hold only if the caller allows it, with their ids."""
+        return MappingProxyType(self.parts.special_tokens)
+
+    @property
+    def added_tokens(self) -> Mapping[str, int]:
+        """The tokens that are cut out of every text, with their ids."""
+        return MappingProxyType(self.parts.added_tokens)
+
+    @property
+    def token_flags(self) -> Mapping[str, TokenFlags]:
+        """How special and added tokens are found, for those that have any of these flags."""
+        return MappingProxyType(self.parts.token_flags)
+
+    @property
+    def ignore_merges(self) -> bool:
+        """Whether a pre-token that is a token is encoded as that token, whatever the merges."""
+        return self.parts.ignore_merges
+
+    @property
+    def model(self) -> Model:
+        """What a pre-token consists of before and after merging."""
+        return self.parts.model
+
+    @property
+    def post_processor(self) -> Mapping[str, Any] | None:
+        """The ``post_processor`` of tokenizer.json, a copy; never applied."""
+        return deepcopy(self.parts.post_processor)
+
+    @property
+    def training(self) -> Training | None:
+        """How it was trained; None where that is not known, as after loading."""
+        return self.parts.training
+
+    @property
+    def roles(self) -> Roles:
+        """What a model uses special tokens for."""
+        return self.parts.roles
+
+    def with_training(self, training: Training | None) -> Self:
+        """This tokenizer with another :attr:`training`, such as ``Training.load(path)``."""
+        return self._with(training=training)
+
+    def with_roles(self, roles: Roles) -> Self:
+        """This tokenizer with other roles; tokens to be added make another :attr:`post_processor`.
+
+        Raises:
+            TokenizerError: a token is none of this tokenizer's; or one that is to be added is not
+                a special token.
+        """
+        processor: Mapping[str, Any] | None = roles.post_processor(self.special_tokens)
+        if processor is None and not (self.roles.add_bos or self.roles.add_eos):
+            processor = self.post_processor
+        return self._with(roles=roles, post_processor=processor)
+
+    def _with(self, **changes: Any) -> Self:
+        """This tokenizer with other parts that do not change what a text encodes to."""
+        other = object.__new__(type(self))
+        cached = {name: value for name, value in vars(self).items() if name != "sha256"}
+        vars(other).update(cached, parts=replace(self.parts, **changes))
+        return other
+
+    @property
+    def lossless(self) -> bool:
+        """Whether every text decodes to itself: byte-level, and nothing is dropped.
+
+        Special tokens, which a caller has to allow, may drop whitespace all the same.
+        """
+        keeps_text = isinstance(self.parts.model, ByteLevel) and self.parts.pretokenizer.lossless
+        return keeps_text and not any(
+            flags.drop_whitespace and token in self.parts.added_tokens
+            for token, flags in self.parts.token_flags.items()
+        )
+
+    @property
+    def max_id(self) -> int:
+        """The greatest id: ``len() - 1``, or more if some ids have no token."""
+        return self.parts.max_id
+
+    def __len__(self) -> int:
+        """The number of tokens: special tokens count, ids without a token do not."""
+        return self.parts.size
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens, as ``len()``; with gaps, :attr:`max_id` is greater."""
+        return len(self)
+
+    def get_vocab(self) -> dict[str, int]:
+        """The id of each token by its text (see :meth:`token_text`), in the order of the ids."""
+        return dict(self._ids_by_text)
+
+    @cached_property
+    def _ids_by_text(self) -> dict[str, int]:
+        return {self.parts.text(id_): id_ for id_ in sorted(self.parts.ids.values())}
+
+    def token_to_id(self, token: str | bytes) -> int | None:
+        """The id of a token; None if there is none.
+
+        Args:
+            token: its text as in :meth:`get_vocab` (of bytes: ``Ġthe``), or its bytes.
+
+        Raises:
+            TypeError: it is neither str nor bytes.
+        """
+        return self._ids_by_text.get(token) if isinstance(token, str) else self.token_id(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """The text of a token (see :meth:`token_text`); None if no token has the id.
+
+        Raises:
+            TypeError: it is not an int.
+        """
+        try:
+            return self.token_text(token_id)
+        except EncodingError:
+            return None
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token.
+
+        Raises:
+            EncodingError: no token has this id.
+            TypeError: it is not an int.
+        """
+        token_id = as_id(token_id)
+        token = self.tokens[token_id] if 0 <= token_id <= self.max_id else None
+        if token is None:
+            raise EncodingError(f"no token has the id {token_id}; the greatest id is {self.max_id}")
+        return token
+
+    def token_text(self, token_id: int) -> str:
+        """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters.
+
+        Raises:
+            EncodingError, TypeError: as :meth:`token_bytes`.
+        """
+        self.token_bytes(token_id)
+        return self.parts.text(token_id)
+
+    def token_id(self, token: str | bytes) -> int | None:
+        """The id of the token with these bytes; None if there is none.
+
+        Args:
+            token: its bytes; a str stands for its UTF-8.
+
+        Raises:
+            EncodingError: a str has a lone surrogate, which no token has.
+            TypeError: it is neither str nor bytes.
+        """
+        return self.parts.ids.get(utf8(token, what="the token"))
 
     # Encoding.
 
@@ -195,10 +389,10 @@ class Tokenizer(Vocabulary):
     def _text_encoder(self) -> TextEncoder:
         return TextEncoder(
             self._encoder,
-            self._pretokenizer,
-            special_tokens=self._special_tokens,
-            added_tokens=self._added_tokens,
-            token_flags=self._token_flags,
+            self.parts.pretokenizer,
+            special_tokens=self.parts.special_tokens,
+            added_tokens=self.parts.added_tokens,
+            token_flags=self.parts.token_flags,
         )
 
     def encode(
@@ -328,19 +522,7 @@ class Tokenizer(Vocabulary):
         Merging the symbols of such a token, as one pre-token, gives other tokens; of a superword,
         merging the pre-tokens that it is made of. Trained tokenizers have none.
         """
-        others = {*self._cut_tokens, *superword_ids(self)}
-        ordinary = {
-            id_: token
-            for token, id_ in self._ids.items()
-            if id_ not in others and not self._is_unknown(token)
-        }
-        words = unreachable_tokens(
-            ordinary,
-            model=self._model,
-            is_never_split=self._pretokenizer.is_never_split,
-            make_encoder=partial(self._make_encoder, never_split=False),
-        )
-        return sorted([*words, *unreachable_superwords(self)])
+        return unreachable(self.parts)
 
     def explain(self, pretoken: str | bytes) -> list[MergeStep]:
         """How one pre-token merges, step by step; the last step has its tokens.
@@ -362,15 +544,24 @@ class Tokenizer(Vocabulary):
         Raises:
             EncodingError: one of them is no token.
         """
-        return superword_steps(self, tokens)
+        return superword_steps(self.parts, tokens)
+
+    def common_root(self, words: Iterable[str]) -> list[str]:
+        """The tokens that all words begin with: whether related words share a root.
+
+        Raises:
+            UnknownCharacterError: a word holds a character without a token.
+        """
+        root = []
+        for first, *others in zip(*map(self.tokenize, words), strict=False):
+            if any(token != first for token in others):
+                break
+            root.append(first)
+        return root
 
     @cached_property
     def _explainer(self) -> Explainer:
-        return Explainer(self)
-
-    def _is_unknown(self, token: bytes) -> bool:
-        unknown = None if isinstance(self._model, ByteLevel) else self._model.unknown
-        return unknown is not None and token == unknown.encode()
+        return Explainer(self.parts)
 
     # Decoding.
 
@@ -396,15 +587,15 @@ class Tokenizer(Vocabulary):
         """The bytes of ids; otherwise as :meth:`decode`."""
         numbers = id_list(ids)
         if skip_special_tokens:
-            special = set(self._special_tokens.values())
+            special = set(self.parts.special_tokens.values())
             numbers = [id_ for id_ in numbers if id_ not in special]
-        if isinstance(self._model, ByteLevel) and min(numbers, default=0) >= 0:
+        if isinstance(self.parts.model, ByteLevel) and min(numbers, default=0) >= 0:
             try:
-                return b"".join([self._tokens[id_] for id_ in numbers])  # type: ignore[misc]
+                return b"".join([self.tokens[id_] for id_ in numbers])  # type: ignore[misc]
             except (IndexError, TypeError):  # no such id, or a gap: reported below
                 pass
         tokens = [self.token_bytes(id_) for id_ in numbers]
-        if isinstance(self._model, ByteLevel):
+        if isinstance(self.parts.model, ByteLevel):
             return b"".join(tokens)
         data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
         return bytes(memoryview(data))
@@ -429,7 +620,7 @@ class Tokenizer(Vocabulary):
             TypeError: the array is not of lists of integers.
         """
         values, rows = id_rows(ids)
-        skipped = list(self._special_tokens.values()) if skip_special_tokens else []
+        skipped = list(self.parts.special_tokens.values()) if skip_special_tokens else []
         try:
             data, offsets = self._encoder.decode(values, rows, skipped)
         except ValueError as error:
@@ -448,7 +639,7 @@ class Tokenizer(Vocabulary):
             TokenizerError: the size exceeds that of this tokenizer, or has no room for special
                 tokens and alphabet; or the ids do not follow the order of the merges.
         """
-        return Tokenizer(**self.__getstate__() | truncated(self, vocab_size))
+        return Tokenizer(truncated(self.parts, vocab_size))
 
     def approximate(self) -> Tokenizer:
         """A tokenizer with the same tokens whose superwords are ordinary merges.
@@ -461,156 +652,19 @@ class Tokenizer(Vocabulary):
         Raises:
             TokenizerError: there are no superwords.
         """
-        return approximate(self)
+        return Tokenizer(approximate(self.parts))
 
     def __repr__(self) -> str:
-        model = "" if isinstance(self._model, ByteLevel) else f"{self._model!r}, "
-        special = len(self._special_tokens)
-        superwords = f"{len(self._superwords) // 3:,} superwords, " if self._superwords else ""
+        model = "" if isinstance(self.parts.model, ByteLevel) else f"{self.parts.model!r}, "
+        special = len(self.parts.special_tokens)
+        superwords = f"{len(self.parts.superwords):,} superwords, " if self.parts.superwords else ""
         return (
-            f"<bpe.Tokenizer: {len(self):,} tokens, {len(self._merges) // 3:,} merges, "
-            f"{superwords}{model}pre-tokenizer {str(self._pretokenizer)!r}, "
+            f"<bpe.Tokenizer: {len(self):,} tokens, {len(self.parts.merges):,} merges, "
+            f"{superwords}{model}pre-tokenizer {str(self.parts.pretokenizer)!r}, "
             f"{special} special token{'' if special == 1 else 's'}"
             f"{', post-processor not applied' if self.not_applied else ''}>"
         )
 
     def _repr_html_(self) -> str:
         """A table for notebooks: size, pre-tokenizer, special tokens, first and last merges."""
-        return html_table(self)
-
-
-def truncated(tokenizer: Tokenizer, vocab_size: int) -> dict[str, Any]:
-    """The tokens, merges, superwords and training of the first ``vocab_size`` tokens.
-
-    Raises:
-        TokenizerError: the size is impossible, or the ids do not follow the order of the merges.
-    """
-    if type(vocab_size) is not int or not 1 <= vocab_size <= len(tokenizer):
-        raise TokenizerError(
-            f"`vocab_size` {vocab_size!r:.60} is not between 1 and {len(tokenizer):,}, the number "
-            "of tokens of this tokenizer"
-        )
-    merges, superwords = tokenizer.merges, tokenizer.superwords
-    training = tokenizer.training
-    trained_across = training.superwords if training is not None else None
-    if superwords and (
-        trained_across is None
-        or trained_across.boundless
-        or len(trained_across.merges) != len(superwords)
-    ):
-        training = None
-    across = 0
-    if training is None:
-        count, across = _merges_needed(tokenizer, vocab_size)
-    else:
-        trained = training.first_rank + len(training.merges)
-        if not isinstance(tokenizer.model, WordPiece) and trained != len(merges):
-            raise TokenizerError(
-                f"the training has {trained:,} merges, the tokenizer {len(merges):,}: "
-                "it is the training of another tokenizer"
-            )
-        training = training.truncated(vocab_size)
-        count = training.first_rank + len(training.merges)
-        if isinstance(tokenizer.model, CharacterLevel) and tokenizer.model.byte_fallback:
-            return _truncated_inside(tokenizer, vocab_size, count) | {"training": training}
-        across = len(training.superwords.merges) if training.superwords is not None else 0
-    # The ids that an extended tokenizer left free come before all that were trained.
-    end = vocab_size + tokenizer.max_id + 1 - len(tokenizer)
-    for content, id_ in (*tokenizer.special_tokens.items(), *tokenizer.added_tokens.items()):
-        if id_ >= end:
-            raise TokenizerError(
-                f"a vocabulary of {vocab_size:,} tokens does not hold {content!r}, which has the "
-                f"id {id_}: only tokenizers whose special tokens come first can be truncated"
-            )
-    return {
-        "tokens": tokenizer.tokens[:end],
-        "merges": merges[:count],
-        "superwords": superwords[:across],
-        "training": training,
-    }
-
-
-def _truncated_inside(tokenizer: Tokenizer, vocab_size: int, merges: int) -> dict[str, Any]:
-    """Tokens and merges where the characters come last, as training with byte fallback has it."""
-    dropped = len(tokenizer) - vocab_size
-    characters = {id_ for id_ in _symbols(tokenizer) if len(tokenizer.token_text(id_)) == 1}
-    end = len(tokenizer) - len(characters)
-    if characters != set(range(end, len(tokenizer))):
-        raise TokenizerError(
-            "the tokens of single characters do not have the last ids: this is not the order in "
-            "which the tokenizer was trained"
-        )
-    tokens = tokenizer.tokens
-    return {
-        "tokens": [*tokens[: end - dropped], *tokens[end:]],
-        "merges": [
-            tuple(id_ - dropped if id_ >= end else id_ for id_ in merge)
-            for merge in tokenizer.merges[:merges]
-        ],
-    }
-
-
-def _merges_needed(tokenizer: Tokenizer, vocab_size: int) -> tuple[int, int]:
-    """How many merges, and superwords, the first tokens need, judged by the ids alone."""
-    if isinstance(tokenizer.model, WordPiece):
-        raise TokenizerError(
-            "a WordPiece vocabulary does not say in which order its tokens were learnt: use "
-            'tokenizer.with_training(bpe.Training.load("training.json"))'
-        )
-    if None in tokenizer.tokens:
-        raise TokenizerError(f"no token has the id {tokenizer.tokens.index(None)}: ids with gaps")
-    if vocab_size == len(tokenizer):
-        return len(tokenizer.merges), len(tokenizer.superwords)
-    symbols = _symbols(tokenizer)
-    for id_ in sorted(symbols):
-        if id_ >= vocab_size:
-            raise TokenizerError(
-                f"a vocabulary of {vocab_size:,} tokens does not hold the symbol "
-                f"{tokenizer.token_text(id_)!r}, which has the id {id_}"
-            )
-    available = set(symbols)
-    count = _first_merges(tokenizer.merges, vocab_size, available)
-    return count, _first_merges(tokenizer.superwords, vocab_size, available, kind="superword merge")
-
-
-def _first_merges(
-    merges: Sequence[tuple[int, int, int]],
-    vocab_size: int,
-    available: set[int],
-    *,
-    kind: str = "merge",
-) -> int:
-    """How many merges come before the first that makes a token beyond the size.
-
-    Args:
-        merges: in order.
-        vocab_size: of the tokens that are kept.
-        available: tokens that need no merge; those that merges make are added.
-        kind: what errors call a merge.
-    """
-    count, greatest = 0, -1
-    for number, (_, _, result) in enumerate(merges):
-        if result in available:
-            continue
-        if result < greatest:
-            raise TokenizerError(
-                f"{kind} {number} makes token {result} after one that made token {greatest}: the "
-                "ids do not follow the order of the merges, so no smaller vocabulary is in it"
-            )
-        available.add(result)
-        greatest = result
-        if result < vocab_size:
-            count = number + 1
-    return count
-
-
-def _symbols(tokenizer: Tokenizer) -> set[int]:
-    """The ids of the symbols of unmerged pre-tokens."""
-    model = tokenizer.model
-    if isinstance(model, ByteLevel):
-        return {id_ for id_, token in enumerate(tokenizer.tokens) if token and len(token) == 1}
-    return {
-        id_
-        for id_, token in enumerate(tokenizer.tokens)
-        if token and is_symbol(token.decode(), model)
-    }
+        return html_table(self.parts)

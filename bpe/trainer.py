@@ -6,9 +6,9 @@ rule ``huggingface``, that of ``bpe.reference.huggingface``.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe import extension
 from bpe._native import Trainer
@@ -18,9 +18,11 @@ from bpe.errors import TrainingError
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK
 from bpe.pair_counts import check_pair_counts
+from bpe.parts import Merges, Parts
 from bpe.special_tokens import check_special_tokens
 from bpe.symbols import Alphabet, TrainingWords, make_alphabet
 from bpe.ties import check_ties
+from bpe.token_table import TokenTable
 from bpe.tokenizer import Tokenizer
 from bpe.training_report import Extended, Stopped, TrainedMerge, Training, WholeWord
 
@@ -242,23 +244,21 @@ class _Start:
     Attributes:
         alphabet: the symbols that words consist of.
         ids: of these; None if they come behind those of the new tokens.
-        parts: arguments of the tokenizer that has no more than this; without the alphabet if it
-            comes last.
+        parts: of the tokenizer that has no more than this; without the alphabet if it comes last.
         forbidden: the special tokens, whose strings no merge makes.
         known: the merges of a tokenizer that is extended, as triples of symbols.
     """
 
     alphabet: Alphabet
     ids: Sequence[int] | None
-    parts: Mapping[str, Any]
+    parts: Parts
     forbidden: Sequence[str]
     known: array[int] | None = None
 
     @property
     def size(self) -> int:
         """The number of tokens."""
-        size = sum(token is not None for token in self.parts["tokens"])
-        return size + (len(self.alphabet.symbols) if self.ids is None else 0)
+        return self.parts.size + (len(self.alphabet.symbols) if self.ids is None else 0)
 
 
 def _fresh(
@@ -291,13 +291,13 @@ def _fresh(
     return _Start(
         alphabet=alphabet,
         ids=None if falls_back else range(len(fixed), len(fixed) + len(alphabet.symbols)),
-        parts={
-            "tokens": fixed if falls_back else [*fixed, *alphabet.symbols],
-            "merges": [],
-            "special_tokens": {special: i for i, special in enumerate(specials)},
-            "pretokenizer": counts.pretokenizer,
-            "model": model,
-        },
+        parts=Parts(
+            tokens=TokenTable.of(fixed if falls_back else [*fixed, *alphabet.symbols]),
+            merges=Merges(),
+            pretokenizer=counts.pretokenizer,
+            special_tokens={special: i for i, special in enumerate(specials)},
+            model=model,
+        ),
         forbidden=specials,
     )
 
@@ -310,7 +310,7 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
     return _Start(
         alphabet=alphabet,
         ids=ids,
-        parts=tokenizer.__getstate__() | {"tokens": tokenizer.tokens, "merges": tokenizer.merges},
+        parts=tokenizer.parts,
         forbidden=tuple(extension.atomic_tokens(tokenizer)),
         known=extension.known_merges(tokenizer, ids),
     )
@@ -446,7 +446,7 @@ class Run:
         strings, trainer, parts = self.trainer.tokens(), self.trainer, self.start.parts
         symbols = self.start.alphabet.symbols
         learnt = strings[len(symbols) :]
-        first = len(parts["tokens"])
+        first = len(parts.tokens)
         last = first + len(learnt)
         alphabet_ids, behind = self.start.ids, []
         if alphabet_ids is None:
@@ -458,12 +458,14 @@ class Run:
             if isinstance(self.settings.model, WordPiece)
             else [(ids[left], ids[right], ids[token]) for left, right, token, *_ in rows]
         )
-        changes = {
-            "tokens": [*parts["tokens"], *learnt, *behind],
-            "merges": [*parts["merges"], *merges],
-            "training": self._report(strings, rows),
-        }
-        return Tokenizer(**{**parts, **changes})
+        return Tokenizer(
+            replace(
+                parts,
+                tokens=TokenTable.of([*parts.tokens, *learnt, *behind]),
+                merges=Merges.of([*parts.merges, *merges]),
+                training=self._report(strings, rows),
+            )
+        )
 
     def _report(self, strings: Sequence[bytes], merges: Sequence[MergeRow]) -> Training:
         trainer = self.trainer

@@ -110,7 +110,7 @@ class PresetTokenizer:
     @property
     def splits(self) -> dict[str, list[str]]:
         """The words trained on, each in its tokens, in the order in which they were first seen."""
-        pieces = Explainer(self.tokenizer).pieces
+        pieces = Explainer(self.tokenizer.parts).pieces
         return {_text(word): [*map(_text, pieces(word))] for word, _ in self._words()}
 
     def pair_counts(self) -> Counter[tuple[str, str]]:
@@ -130,7 +130,7 @@ class PresetTokenizer:
             clean: leave out the marks at the ends of words.
         """
         words = self.tokenizer.pretokenizer.split(text)
-        pieces = Explainer(self.tokenizer).pieces
+        pieces = Explainer(self.tokenizer.parts).pieces
         return [_text(piece) for word in words for piece in pieces(word, clean=clean)]
 
     def _words(self) -> list[tuple[bytes, int]]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerFileError
-from bpe.extension import cut_tokens
 from bpe.formats import published
 from bpe.training_report import Training
 from pipelines import storage
@@ -124,5 +123,5 @@ def pretokens_of(tokenizer: Tokenizer) -> PretokenSettings:
         pattern=cut.pattern,
         normalizer=cut.normalizer,
         never_split=cut.never_split,
-        special_tokens=cut_tokens(tokenizer),
+        special_tokens=tuple(tokenizer.parts.cut_tokens),
     )

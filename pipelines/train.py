@@ -630,7 +630,7 @@ def training_facts(job: TrainRequest, words: TrainSummary | None = None) -> dict
         "tokens": merges[-1]["tokens_left"] if merges else training["initial_tokens"],
         "stopped": training["stopped"],
         "sha256": storage.digest(path).sha256,
-        "dialect": why_dialect(tokenizer),
+        "dialect": why_dialect(tokenizer.parts),
         "weighted": any(source.weight != 1 for source in job.counts),
         "scale": counts.get("scale", 1),
         "mix": tuple(MixedSource(**source) for source in training["mix"]),

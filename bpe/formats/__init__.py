@@ -14,7 +14,7 @@ from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import uncollected
 from bpe.formats import gpt2, huggingface, sentencepiece, tiktoken
 from bpe.formats.export_checks import LEAVE_OUT, check_leave_out
-from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec
+from bpe.formats.format import Format, TokenizerFiles
 from bpe.formats.published import find, of_name
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bpe.formats.format import SpecialIds
+    from bpe.parts import Parts
     from bpe.pretokenizer import Pretokenizer
-    from bpe.tokenizer import Tokenizer
 
 __all__ = [
     "ENDINGS",
@@ -31,7 +31,6 @@ __all__ = [
     "LEAVE_OUT",
     "USUAL_NAMES",
     "TokenizerFiles",
-    "TokenizerSpec",
     "companions",
     "may_have",
     "read",
@@ -60,7 +59,7 @@ def read(
     pretokenizer: Pretokenizer | None = None,
     special_tokens: SpecialIds = None,
     vocabulary_path: Path | None = None,
-) -> TokenizerSpec:
+) -> Parts:
     """Read a tokenizer file of any format; its name says which.
 
     Args:
@@ -113,7 +112,7 @@ def may_have(path: Path) -> tuple[Path, ...]:
 
 
 def write(
-    tokenizer: Tokenizer,
+    parts: Parts,
     path: Path,
     *,
     leave_out: Collection[str] = (),
@@ -122,7 +121,7 @@ def write(
     """A tokenizer as the files of the format that a name says, as for :func:`read`.
 
     Args:
-        tokenizer: what to write.
+        parts: what to write.
         path: ``*.tiktoken``; ``*vocab.json`` or ``*merges.txt`` for both of the pair; any other
             ``*.json``, or an existing directory, for tokenizer.json.
         leave_out: names of :data:`LEAVE_OUT` that the file may lose silently.
@@ -140,7 +139,7 @@ def write(
         path /= huggingface.NAME
     for format_ in FORMATS:
         if format_.writes(path):
-            return format_.write(tokenizer, path, leave_out, dialect)
+            return format_.write(parts, path, leave_out, dialect)
     raise TokenizerError(f"{path}: {_UNKNOWN}")
 
 

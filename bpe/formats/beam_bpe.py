@@ -17,20 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
-from bpe.formats.format import Contents
 from bpe.formats.oniguruma import check_size
 from bpe.formats.strict_json import shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import atomic_ids_of
+from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
     from bpe.formats.strict_json import Entry
-    from bpe.tokenizer import Tokenizer
 
     _Model: TypeAlias = type[ByteLevel | CharacterLevel | WordPiece]
 
@@ -41,18 +40,18 @@ _MODELS: Mapping[str, _Model] = {
 }
 
 
-def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
+def write_entries(parts: Parts) -> dict[str, Any]:
     """The entries that differ from Hugging Face's; ``model`` without vocabulary and merges.
 
     Raises:
         TokenizerError: a pattern is too large to be read back.
     """
     try:
-        for pattern in (*tokenizer.pretokenizer.patterns, *tokenizer.pretokenizer.never_split):
+        for pattern in (*parts.pretokenizer.patterns, *parts.pretokenizer.never_split):
             check_size(pattern)
     except ValueError as error:
         raise TokenizerError(f"tokenizer.json cannot hold this pre-tokenizer: {error}") from None
-    cut = tokenizer.pretokenizer.settings
+    cut = parts.pretokenizer.settings
     return {
         "normalizer": cut["normalizer"],
         "pre_tokenizer": {
@@ -61,20 +60,20 @@ def write_entries(tokenizer: Tokenizer) -> dict[str, Any]:
             "never_split": cut["never_split"],
         },
         "model": {
-            "type": type(tokenizer.model).__name__,
-            **asdict(tokenizer.model),
-            "ignore_merges": tokenizer.ignore_merges,
+            "type": type(parts.model).__name__,
+            **asdict(parts.model),
+            "ignore_merges": parts.ignore_merges,
         },
     }
 
 
-def write_names(tokenizer: Tokenizer) -> dict[int, str]:
+def write_names(parts: Parts) -> dict[int, str]:
     """The text of each token in the vocabulary, by id."""
-    atomic = atomic_ids_of(tokenizer)
-    spelled = to_text if isinstance(tokenizer.model, ByteLevel) else bytes.decode
+    atomic = parts.atomic_ids
+    spelled = to_text if isinstance(parts.model, ByteLevel) else bytes.decode
     return {
         id_: spelled(token)
-        for id_, token in enumerate(tokenizer.tokens)
+        for id_, token in enumerate(parts.tokens)
         if token is not None and id_ not in atomic
     }
 
@@ -121,9 +120,13 @@ def read_model(entry: Entry) -> Model:
 
 
 def read_contents(
-    entry: Entry, model: Model, vocab: Mapping[str, int], added: Mapping[str, int]
-) -> Contents:
-    """The tokens and merges.
+    entry: Entry,
+    model: Model,
+    cut: Pretokenizer,
+    vocab: Mapping[str, int],
+    added: Mapping[str, int],
+) -> Parts:
+    """The tokens and merges, with the model and the pre-tokenizer.
 
     Raises:
         TokenizerFileError: they are broken.
@@ -142,8 +145,14 @@ def read_contents(
         if tokens[id_] not in (None, content.encode()):
             names.fail(f"{shorten(content)} is added under the id {id_} of another token")
         tokens[id_] = content.encode()
-    ignore_merges = entry.get("ignore_merges").boolean(default=False)
-    return Contents(model, tokens, merges, ignore_merges, superwords)
+    return Parts(
+        tokens=TokenTable.of(tokens),
+        merges=Merges(merges),
+        superwords=Merges(superwords),
+        pretokenizer=cut,
+        ignore_merges=entry.get("ignore_merges").boolean(default=False),
+        model=model,
+    )
 
 
 def _strings(entry: Entry) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
@@ -12,14 +11,13 @@ from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
-from bpe.vocabulary import atomic_ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
+    from bpe.parts import Parts
     from bpe.roles import Roles
-    from bpe.tokenizer import Tokenizer
 
 LossName: TypeAlias = Literal[
     "pretokenizer",
@@ -96,27 +94,26 @@ def named_tokens(named: Mapping[str, int], *, of: Collection[str] | None = None)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def common_losses(tokenizer: Tokenizer) -> dict[LossName, Loss]:
+def common_losses(parts: Parts) -> dict[LossName, Loss]:
     """The losses of both ``.tiktoken`` and ``vocab.json`` with ``merges.txt``."""
     losses: dict[LossName, Loss] = {}
-    cut = tokenizer.pretokenizer
+    cut = parts.pretokenizer
     if cut.normalizer:
         losses["normalizer"] = Loss(f"the normalizer {', '.join(cut.normalizer)}")
     if cut.never_split:
         losses["never-split"] = Loss(f"what is never split: {', '.join(cut.never_split)}")
-    if tokenizer.added_tokens:
+    if parts.added_tokens:
         losses["added-tokens"] = Loss(
-            f"the added tokens {named_tokens(tokenizer.added_tokens)}, which are cut out of every "
-            "text"
+            f"the added tokens {named_tokens(parts.added_tokens)}, which are cut out of every text"
         )
-    stripping = [token for token, flags in tokenizer.token_flags.items() if flags.change_matches]
+    stripping = [token for token, flags in parts.token_flags.items() if flags.change_matches]
     if stripping:
-        named = named_tokens({**tokenizer.special_tokens, **tokenizer.added_tokens}, of=stripping)
+        named = named_tokens(parts.cut_tokens, of=stripping)
         losses["token-flags"] = Loss(f"lstrip, rstrip or single_word of {named}")
-    if adds := not_applied(tokenizer.post_processor):
+    if adds := not_applied(parts.post_processor):
         losses["post-processor"] = Loss("; ".join(adds))
-    if tokenizer.roles:
-        losses["roles"] = lost_roles(tokenizer.roles)
+    if parts.roles:
+        losses["roles"] = lost_roles(parts.roles)
     return losses
 
 
@@ -127,27 +124,27 @@ def lost_roles(roles: Roles) -> Loss:
     return Loss(f"the roles of special tokens ({', '.join(named + template)})", reported=True)
 
 
-def cuts_as(tokenizer: Tokenizer, name: str) -> bool:
+def cuts_as(parts: Parts, name: str) -> bool:
     """Whether normalized text is cut as by a named pre-tokenizer."""
-    cut = tokenizer.pretokenizer
+    cut = parts.pretokenizer
     return Pretokenizer.of(cut.name, cut.pattern) == Pretokenizer(name)
 
 
-def require_byte_level(tokenizer: Tokenizer, *, kind: str) -> None:
+def require_byte_level(parts: Parts, *, kind: str) -> None:
     """Refuse models that are not byte-level, and superwords.
 
     Raises:
         TokenizerError: the model is another one, or has superwords.
     """
-    if tokenizer.superwords:
+    if parts.superwords:
         raise TokenizerError(
             f"{kind} cannot hold superwords, which merge pre-tokens: write a tokenizer.json, or "
             "`approximate` them"
         )
-    if not isinstance(tokenizer.model, ByteLevel):
+    if not isinstance(parts.model, ByteLevel):
         raise TokenizerError(
             f"{kind} can hold byte-level tokenizers only, and this one is "
-            f"{type(tokenizer.model).__name__}: write a tokenizer.json"
+            f"{type(parts.model).__name__}: write a tokenizer.json"
         )
 
 
@@ -159,14 +156,15 @@ class Ordinary:
         merges: the merges that happen, as a flat list of ids: left, right, result, left, ...
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        atomic = atomic_ids_of(tokenizer)
+    def __init__(self, parts: Parts) -> None:
+        atomic = parts.atomic_ids
         self.tokens: Sequence[bytes | None] = [
-            None if id_ in atomic else token for id_, token in enumerate(tokenizer.tokens)
+            None if id_ in atomic else token for id_, token in enumerate(parts.tokens)
         ]
         self._table = TokenTable.of(self.tokens)
-        triples = array("I", (id_ for merge in tokenizer.merges for id_ in merge))
-        self.merges = _flat(merges_that_happen(self._table.data, self._table.offsets, triples))
+        self.merges = _flat(
+            merges_that_happen(self._table.data, self._table.offsets, parts.merges.flat)
+        )
 
     def unmade(self) -> list[int]:
         """The ids of the tokens of several bytes that no merge makes."""

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerFileError
-from bpe.models import ByteLevel, Model
-from bpe.roles import Roles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
     from typing import TypeAlias
 
-    from typing_extensions import Buffer
-
     from bpe.formats.export_checks import Loss, LossName
+    from bpe.parts import Parts
     from bpe.pretokenizer import Pretokenizer
-    from bpe.special_tokens import TokenFlags
-    from bpe.token_table import TokenTable
-    from bpe.tokenizer import Tokenizer
 
     SpecialIds: TypeAlias = Mapping[str, int | None] | Collection[str] | None
 
@@ -40,7 +34,7 @@ class Format:
         reads: whether a path is read as this format.
         writes: whether a path is written as this format.
         read: of a path, a pre-tokenizer and special tokens; see :func:`bpe.formats.read`.
-        write: of a tokenizer, a path, ``leave_out`` and ``dialect``; see
+        write: of parts, a path, ``leave_out`` and ``dialect``; see
             :func:`bpe.formats.write`.
     """
 
@@ -52,39 +46,8 @@ class Format:
     may_have: Callable[[Path], tuple[Path, ...]] = lambda _: ()
     reads: Callable[[Path], bool]
     writes: Callable[[Path], bool]
-    read: Callable[[Path, Pretokenizer | None, SpecialIds], TokenizerSpec]
-    write: Callable[[Tokenizer, Path, Collection[str], str], TokenizerFiles]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenizerSpec:
-    """The arguments of :class:`bpe.Tokenizer`, which checks them.
-
-    Attributes:
-        tokens: the bytes of each id; None where no token has the id.
-        merges: (left, right, result) ids in order, or a buffer of uint32 triples.
-        superwords: merges across pre-tokens, likewise.
-        pretokenizer: how text is cut before merging.
-        special_tokens: tokens that text can hold only if the caller allows it.
-        added_tokens: tokens that are cut out of every text.
-        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
-        model: what a pre-token consists of before and after merging.
-        post_processor: Hugging Face's, kept for the file, never applied.
-        roles: of special tokens.
-        token_flags: how special and added tokens are found in a text.
-    """
-
-    tokens: Sequence[bytes | None] | TokenTable
-    merges: Sequence[tuple[int, int, int]] | Buffer
-    superwords: Sequence[tuple[int, int, int]] | Buffer = ()
-    pretokenizer: Pretokenizer
-    special_tokens: Mapping[str, int] = field(default_factory=dict)
-    added_tokens: Mapping[str, int] = field(default_factory=dict)
-    ignore_merges: bool = False
-    model: Model = field(default_factory=ByteLevel)
-    post_processor: Mapping[str, Any] | None = None
-    roles: Roles = field(default_factory=Roles)
-    token_flags: Mapping[str, TokenFlags] = field(default_factory=dict)
+    read: Callable[[Path, Pretokenizer | None, SpecialIds], Parts]
+    write: Callable[[Parts, Path, Collection[str], str], TokenizerFiles]
 
 
 @dataclass(frozen=True)
@@ -102,17 +65,6 @@ class TokenizerFiles:
     contents: Mapping[Path, bytes]
     losses: Mapping[LossName, Loss]
     dialect: str | None = None
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The contents of a ``model`` entry, for :class:`TokenizerSpec`."""
-
-    model: Model
-    tokens: Sequence[bytes | None]
-    merges: Sequence[tuple[int, int, int]] | Buffer = ()
-    ignore_merges: bool = False
-    superwords: Sequence[tuple[int, int, int]] | Buffer = ()
 
 
 def with_ids(

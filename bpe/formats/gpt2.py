@@ -15,7 +15,7 @@ from bpe.formats.export_checks import (
     named_tokens,
     require_byte_level,
 )
-from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec, with_ids
+from bpe.formats.format import Format, TokenizerFiles, with_ids
 from bpe.formats.strict_json import Entry, read_bytes, read_json
 from bpe.formats.token_text import (
     read_merges,
@@ -24,14 +24,15 @@ from bpe.formats.token_text import (
     spelled_bytes,
     token_names,
 )
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
+from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
     from bpe.formats.format import SpecialIds
-    from bpe.tokenizer import Tokenizer
 
 VOCAB = "vocab.json"
 MERGES = "merges.txt"
@@ -39,7 +40,7 @@ MERGES = "merges.txt"
 
 def read(
     path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
-) -> TokenizerSpec:
+) -> Parts:
     """Read the two files.
 
     ``vocab.json`` is an object of tokens, spelled in the byte alphabet, and their ids.
@@ -72,9 +73,9 @@ def read(
     for content, id_ in special.items():
         if vocab.get(content, id_) != id_:
             file.get(content).fail(f"has the id {vocab[content]} here, not {id_}")
-    return TokenizerSpec(
-        tokens=read_tokens(file, vocab, special, merges),
-        merges=merges,
+    return Parts(
+        tokens=TokenTable.of(read_tokens(file, vocab, special, merges)),
+        merges=Merges(merges),
         pretokenizer=pretokenizer or Pretokenizer("gpt2"),
         special_tokens=special,
     )
@@ -105,7 +106,7 @@ _VERSION = "#version"
 
 
 def write(
-    tokenizer: Tokenizer,
+    parts: Parts,
     path: Path,
     leave_out: Collection[str] = (),
     dialect: str = "",  # noqa: ARG001 - of tokenizer.json
@@ -117,34 +118,32 @@ def write(
     Raises:
         TokenizerError: the files would silently lose something; the message names what.
     """
-    require_byte_level(tokenizer, kind=_KIND)
-    losses = common_losses(tokenizer)
-    if not cuts_as(tokenizer, "gpt2"):
+    require_byte_level(parts, kind=_KIND)
+    losses = common_losses(parts)
+    if not cuts_as(parts, "gpt2"):
         losses["pretokenizer"] = Loss("a pre-tokenizer other than gpt2")
-    ordinary = Ordinary(tokenizer)
-    _check_tokens(tokenizer, ordinary)
-    if tokenizer.special_tokens and "special-tokens" in leave_out:
-        losses["special-tokens"] = Loss(
-            f"the special tokens {named_tokens(tokenizer.special_tokens)}"
-        )
+    ordinary = Ordinary(parts)
+    _check_tokens(parts, ordinary)
+    if parts.special_tokens and "special-tokens" in leave_out:
+        losses["special-tokens"] = Loss(f"the special tokens {named_tokens(parts.special_tokens)}")
     check_losses(
         losses,
         leave_out,
         kind=_KIND,
         loading="the pre-tokenizer can be given when the files are loaded",
     )
-    names = token_names(tokenizer, kind=_KIND)
-    special = set(tokenizer.special_tokens.values())
+    names = token_names(parts, kind=_KIND)
+    special = set(parts.special_tokens.values())
     written = {
         name: id_
         for id_, name in sorted(names.items())
         if ordinary.tokens[id_] is not None
         or (id_ in special and "special-tokens" not in leave_out)
     }
-    if any(spelled_bytes(name) for name in tokenizer.special_tokens if name in written):
+    if any(spelled_bytes(name) for name in parts.special_tokens if name in written):
         losses["special-tokens"] = Loss("which tokens are special", reported=True)
     lines = [f"{_VERSION}: 0.2"]
-    lines += (f"{names[left]} {names[right]}" for left, right, _ in tokenizer.merges)
+    lines += (f"{names[left]} {names[right]}" for left, right, _ in parts.merges)
     # Hugging Face's readers skip every such line, not the first alone.
     for line in lines[1:]:
         if line.startswith(_VERSION):
@@ -158,21 +157,21 @@ def write(
     return TokenizerFiles(contents, losses)
 
 
-def _check_tokens(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
+def _check_tokens(parts: Parts, ordinary: Ordinary) -> None:
     """Refuse tokens that would become special, or be lost without ignore_merges."""
     unmade = ordinary.unmade()
-    if unmade and tokenizer.ignore_merges:
+    if unmade and parts.ignore_merges:
         raise TokenizerError(
             f"{_KIND} cannot hold tokens that only ignore_merges finds: {ordinary.named(unmade)}"
         )
-    listed = {result for _, _, result in tokenizer.merges}
+    listed = set(parts.merges.results)
     silent = [id_ for id_ in unmade if id_ not in listed]
     if silent:
         raise TokenizerError(
             f"{_KIND} cannot hold tokens that no merge makes, which would be special there: "
             f"{ordinary.named(silent)}"
         )
-    for content, id_ in tokenizer.special_tokens.items():
+    for content, id_ in parts.special_tokens.items():
         if len(content) == 1:
             raise TokenizerError(
                 f"{_KIND} cannot hold the special token {content!r} ({id_}): one character is the "

@@ -16,7 +16,7 @@ from bpe.files import uncollected
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
 from bpe.formats.export_checks import lost_roles
-from bpe.formats.format import Contents, Format, TokenizerFiles, TokenizerSpec, id_limit
+from bpe.formats.format import Format, TokenizerFiles, id_limit
 from bpe.formats.huggingface_cuts import (
     cuts_bytes_at_digits,
     ends_in_bytes,
@@ -28,6 +28,7 @@ from bpe.formats.huggingface_cuts import (
     write_pre_tokenizer,
 )
 from bpe.formats.huggingface_superwords import (
+    approximate,
     exact_pattern,
     joined_merges,
     read_pattern,
@@ -39,10 +40,11 @@ from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, is_symbol
 from bpe.normalizer import MARK, PREPENDING
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, found_in_normalized
-from bpe.vocabulary import merge_triples
+from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
 
     from bpe.formats.export_checks import Loss, LossName
     from bpe.formats.format import SpecialIds
-    from bpe.tokenizer import Tokenizer
 
 
 NAME = "tokenizer.json"
@@ -62,7 +63,7 @@ DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
 def write(
-    tokenizer: Tokenizer,
+    parts: Parts,
     path: Path,
     leave_out: Collection[str] = (),  # noqa: ARG001 - no loss has to be accepted
     dialect: str = "huggingface",
@@ -72,33 +73,31 @@ def write(
     A file of another name has no roles. Raises as :func:`to_json`.
     """
     losses: dict[LossName, Loss] = {}
-    beside = tokenizer_config.files(tokenizer.roles)
+    beside = tokenizer_config.files(parts.roles)
     if path.name != NAME and beside:
-        losses["roles"] = lost_roles(tokenizer.roles)
+        losses["roles"] = lost_roles(parts.roles)
         beside = {}
-    text, reason = to_json_and_reason(tokenizer, dialect=dialect)
+    text, reason = to_json_and_reason(parts, dialect=dialect)
     contents = {path.parent / name: data for name, data in beside.items()}
     return TokenizerFiles({**contents, path: text.encode()}, losses, reason)
 
 
-def to_json(tokenizer: Tokenizer, *, dialect: str = "huggingface") -> str:
+def to_json(parts: Parts, *, dialect: str = "huggingface") -> str:
     """A tokenizer as the text of its tokenizer.json; equal tokenizers give equal texts.
 
     Raises:
         InexpressibleError: it needs the dialect, which is not allowed.
         TokenizerError: no tokenizer.json can hold it, or the dialect is unknown.
     """
-    return to_json_and_reason(tokenizer, dialect=dialect)[0]
+    return to_json_and_reason(parts, dialect=dialect)[0]
 
 
 @uncollected()
-def to_json_and_reason(
-    tokenizer: Tokenizer, *, dialect: str = "huggingface"
-) -> tuple[str, str | None]:
+def to_json_and_reason(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | None]:
     """The text, and why it is in the dialect; None if it is Hugging Face's.
 
     Args:
-        tokenizer: what to write.
+        parts: what to write.
         dialect: ``beam-bpe`` allows the dialect for what Hugging Face's libraries cannot express.
 
     Raises:
@@ -106,10 +105,10 @@ def to_json_and_reason(
     """
     if dialect not in DIALECTS:
         raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
-    names, entries, reason = _contents(tokenizer, one_list=dialect == "huggingface")
+    names, entries, reason = _contents(parts, one_list=dialect == "huggingface")
     if reason is not None and dialect == "huggingface":
         other = ""
-        if tokenizer.superwords and _contents(tokenizer.approximate(), one_list=True)[2] is None:
+        if parts.superwords and _contents(approximate(parts), one_list=True)[2] is None:
             other = ", or `approximate` to write it without superwords"
         raise InexpressibleError(
             f"Hugging Face's tokenizer.json cannot express this tokenizer: {reason}; give "
@@ -119,74 +118,72 @@ def to_json_and_reason(
         "version": beam_bpe.VERSION if reason else _VERSION,
         "truncation": None,
         "padding": None,
-        "added_tokens": write_added_tokens(tokenizer),
+        "added_tokens": write_added_tokens(parts),
         "normalizer": entries["normalizer"],
         "pre_tokenizer": entries["pre_tokenizer"],
-        "post_processor": tokenizer.post_processor,
+        "post_processor": parts.post_processor,
         "decoder": entries.get("decoder"),
         "model": entries["model"],
     }
-    has_merges = reason is not None or not isinstance(tokenizer.model, WordPiece)
-    lists = {"merges": tokenizer.merges} if has_merges else {}
-    if tokenizer.superwords and reason is None:
-        lists["merges"] = joined_merges(tokenizer)
-    elif tokenizer.superwords:
-        lists["superwords"] = tokenizer.superwords
+    has_merges = reason is not None or not isinstance(parts.model, WordPiece)
+    lists = {"merges": parts.merges} if has_merges else {}
+    if parts.superwords and reason is None:
+        lists["merges"] = joined_merges(parts)
+    elif parts.superwords:
+        lists["superwords"] = parts.superwords
     return _joined(head, names, lists), reason
 
 
-def why_dialect(tokenizer: Tokenizer) -> str | None:
+def why_dialect(parts: Parts) -> str | None:
     """Why its tokenizer.json is in the dialect where that is allowed; None if it is not."""
-    return _contents(tokenizer, one_list=False)[2]
+    return _contents(parts, one_list=False)[2]
 
 
-def _contents(
-    tokenizer: Tokenizer, *, one_list: bool
-) -> tuple[dict[int, str], dict[str, Any], str | None]:
+def _contents(parts: Parts, *, one_list: bool) -> tuple[dict[int, str], dict[str, Any], str | None]:
     """The names of the tokens, the entries, and why both are the dialect's, if they are.
 
     Args:
-        tokenizer: what to write.
+        parts: what to write.
         one_list: write superwords as merges like others, under another pre-tokenizer.
     """
     try:
-        return token_names(tokenizer), _entries(tokenizer, one_list=one_list), None
+        return token_names(parts), _entries(parts, one_list=one_list), None
     except InexpressibleError as error:
-        return beam_bpe.write_names(tokenizer), beam_bpe.write_entries(tokenizer), str(error)
+        return beam_bpe.write_names(parts), beam_bpe.write_entries(parts), str(error)
 
 
-def _entries(tokenizer: Tokenizer, *, one_list: bool) -> dict[str, Any]:
+def _entries(parts: Parts, *, one_list: bool) -> dict[str, Any]:
     """The entries for Hugging Face's libraries; ``model`` without vocabulary and merges.
 
     Args:
-        tokenizer: what to write.
+        parts: what to write.
         one_list: as for :func:`_contents`.
 
     Raises:
         InexpressibleError: they cannot express the tokenizer.
     """
-    byte_level = isinstance(tokenizer.model, ByteLevel)
-    if tokenizer.superwords and not one_list:
+    byte_level = isinstance(parts.model, ByteLevel)
+    if parts.superwords and not one_list:
         raise InexpressibleError(
-            f"its {len(tokenizer.superwords):,} superwords are a list of merges of their own"
+            f"its {len(parts.superwords):,} superwords are a list of merges of their own"
         )
     pre_tokenizer = (
-        write_pattern(exact_pattern(tokenizer))
-        if tokenizer.superwords
-        else write_pre_tokenizer(tokenizer.pretokenizer, byte_level=byte_level)
+        write_pattern(exact_pattern(parts))
+        if parts.superwords
+        else write_pre_tokenizer(parts.pretokenizer, byte_level=byte_level)
     )
     return {
-        "normalizer": write_normalizer(tokenizer.pretokenizer.normalizer),
+        "normalizer": write_normalizer(parts.pretokenizer.normalizer),
         "pre_tokenizer": pre_tokenizer,
-        "decoder": write_decoder(tokenizer.model, tokenizer.pretokenizer.normalizer),
-        "model": write_model(tokenizer),
+        "decoder": write_decoder(parts.model, parts.pretokenizer.normalizer),
+        "model": write_model(parts),
     }
 
 
 def _joined(
     head: Mapping[str, Any],
     names: Mapping[int, str],
-    merges: Mapping[str, Iterable[tuple[int, int, int]]],
+    merges: Mapping[str, Merges],
 ) -> str:
     """The text of the file.
 
@@ -214,7 +211,7 @@ def read(
     path: Path,
     pretokenizer: Pretokenizer | None = None,  # noqa: ARG001 - the file defines it
     special_tokens: SpecialIds = None,  # noqa: ARG001 - the file defines them
-) -> TokenizerSpec:
+) -> Parts:
     """Read a tokenizer.json.
 
     Raises:
@@ -243,7 +240,7 @@ def read(
     return _read(path, file)
 
 
-def _read(path: Path, file: Entry) -> TokenizerSpec:
+def _read(path: Path, file: Entry) -> Parts:
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         file.get(name).bounded()
     entry = file.get("model")
@@ -268,17 +265,11 @@ def _read(path: Path, file: Entry) -> TokenizerSpec:
     keeps_spaces = not is_dialect and marks == ("mark-spaces",)
     flags = _searched(file.get("added_tokens"), flags, cut, keeps_spaces=keeps_spaces)
     read_them = beam_bpe.read_contents if is_dialect else read_contents
-    contents = read_them(entry, model, vocab, added)
+    parts = read_them(entry, model, cut, vocab, added)
     if not is_dialect:
-        cut = cut_at_marks(
-            cut,
-            model=model,
-            tokens=contents.tokens,
-            merges=contents.merges,
-            ignore_merges=contents.ignore_merges,
-        )
-        _check_digits(file.get("pre_tokenizer"), contents)
-        _check_single_words(file.get("added_tokens"), tokens, vocab, contents)
+        parts = cut_at_marks(parts)
+        _check_digits(file.get("pre_tokenizer"), parts)
+        _check_single_words(file.get("added_tokens"), tokens, vocab, parts)
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
         _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
@@ -287,12 +278,11 @@ def _read(path: Path, file: Entry) -> TokenizerSpec:
     if path.name == NAME:
         roles = tokenizer_config.read_roles(
             path.parent,
-            is_token=lambda token: token in added or token.encode() in contents.tokens,
+            is_token=lambda token: token in added or token.encode() in parts.ids,
             post_processor=processor,
         )
-    return TokenizerSpec(
-        **vars(contents),
-        pretokenizer=cut,
+    return replace(
+        parts,
         special_tokens={content: id_ for content, id_ in added.items() if content in special},
         added_tokens=ordinary,
         post_processor=processor,
@@ -301,14 +291,14 @@ def _read(path: Path, file: Entry) -> TokenizerSpec:
     )
 
 
-def _check_digits(entry: Entry, contents: Contents) -> None:
+def _check_digits(entry: Entry, parts: Parts) -> None:
     """Refuse tokens that a cut behind ByteLevel, which may be inside a character, would divide."""
     if not cuts_bytes_at_digits(entry):
         return
-    if contents.ignore_merges:
+    if parts.ignore_merges:
         entry.fail("Digits behind ByteLevel is not supported beside ignore_merges")
-    for result in merge_triples(contents.merges)[2::3]:
-        token = contents.tokens[result] or b""
+    for result in parts.merges.results:
+        token = parts.tokens.bytes_of(result)
         if mixes_digits(token):
             entry.fail(
                 "Digits behind ByteLevel is supported if no merge joins digits and other bytes; "
@@ -362,13 +352,13 @@ _WORD_PIECE_KEYS = (
 )
 
 
-def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
+def write_model(parts: Parts) -> dict[str, Any]:
     """The settings of the model, without vocabulary and merges.
 
     Raises:
         InexpressibleError: Hugging Face's libraries have no such model.
     """
-    model = tokenizer.model
+    model = parts.model
     if isinstance(model, WordPiece):
         return {
             "type": "WordPiece",
@@ -396,7 +386,7 @@ def write_model(tokenizer: Tokenizer) -> dict[str, Any]:
         "end_of_word_suffix": None,
         "fuse_unk": isinstance(model, CharacterLevel) and model.fuse_unknown,
         "byte_fallback": isinstance(model, CharacterLevel) and model.byte_fallback,
-        "ignore_merges": tokenizer.ignore_merges,
+        "ignore_merges": parts.ignore_merges,
     }
 
 
@@ -485,16 +475,21 @@ def _read_word_piece(entry: Entry, *, byte_level: bool) -> WordPiece:
 
 
 def read_contents(
-    entry: Entry, model: Model, vocab: Mapping[str, int], added: Mapping[str, int]
-) -> Contents:
-    """The tokens and merges of a model.
+    entry: Entry,
+    model: Model,
+    cut: Pretokenizer,
+    vocab: Mapping[str, int],
+    added: Mapping[str, int],
+) -> Parts:
+    """The tokens and merges of a model, with the model and the pre-tokenizer.
 
     Raises:
         TokenizerFileError: they are broken, or not tokens of such a model.
     """
     names = entry.get("vocab")
     if isinstance(model, WordPiece):
-        return Contents(model, read_strings(names, vocab, added))
+        tokens = read_strings(names, vocab, added)
+        return Parts(tokens=TokenTable.of(tokens), merges=Merges(), pretokenizer=cut, model=model)
     merges = read_merges(entry.get("merges"), vocab)
     ignore_merges = entry.get("ignore_merges").boolean(default=False)
     tokens = (
@@ -502,27 +497,29 @@ def read_contents(
         if isinstance(model, ByteLevel)
         else read_strings(names, vocab, added)
     )
-    return Contents(model, tokens, merges, ignore_merges)
+    return Parts(
+        tokens=TokenTable.of(tokens),
+        merges=Merges(merges),
+        pretokenizer=cut,
+        ignore_merges=ignore_merges,
+        model=model,
+    )
 
 
 _NO_FLAGS = TokenFlags()
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
-def write_added_tokens(tokenizer: Tokenizer) -> list[dict[str, Any]]:
+def write_added_tokens(parts: Parts) -> list[dict[str, Any]]:
     """Special and added tokens by id."""
-    added = {**tokenizer.special_tokens, **tokenizer.added_tokens}
     return [
         {
             "id": id_,
             "content": content,
-            **{
-                name: getattr(tokenizer.token_flags.get(content, _NO_FLAGS), name)
-                for name in _FLAGS
-            },
-            "special": content in tokenizer.special_tokens,
+            **{name: getattr(parts.token_flags.get(content, _NO_FLAGS), name) for name in _FLAGS},
+            "special": content in parts.special_tokens,
         }
-        for content, id_ in sorted(added.items(), key=lambda item: item[1])
+        for content, id_ in parts.cut_tokens.items()
     ]
 
 
@@ -638,7 +635,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _check_single_words(
-    entry: Entry, added: AddedTokens, vocab: Mapping[str, int], contents: Contents
+    entry: Entry, added: AddedTokens, vocab: Mapping[str, int], parts: Parts
 ) -> None:
     """Refuse a single_word token that Hugging Face's model makes of plain text, and ours does not.
 
@@ -647,9 +644,9 @@ def _check_single_words(
     """
     for content, flags in added.flags.items():
         looked_up = (
-            isinstance(contents.model, WordPiece)
-            or contents.ignore_merges
-            or is_symbol(content, contents.model)
+            isinstance(parts.model, WordPiece)
+            or parts.ignore_merges
+            or is_symbol(content, parts.model)
         )
         if flags.single_word and content in vocab and looked_up:
             entry.fail(

@@ -13,29 +13,24 @@ crosses their ends, which :func:`exact_pattern` checks.
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from dataclasses import replace
-from itertools import accumulate, chain, pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import regex
 
+from bpe.core_encoder import encoded_words, make_encoder
 from bpe.errors import InexpressibleError, TokenizerError
-from bpe.explain import superword_ids
-from bpe.models import ByteLevel
 from bpe.normalizer import PREPENDING
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import NAMED, Pretokenizer
-from bpe.token_table import TokenTable
-from bpe.vocabulary import Vocabulary, make_encoder, merge_triples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import NoReturn
 
-    from bpe.formats.format import TokenizerSpec
     from bpe.formats.strict_json import Entry
-    from bpe.tokenizer import Tokenizer
 
 PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 """Where SuperBPE's published tokenizers cut in their second phase (arXiv 2503.13423)."""
@@ -63,7 +58,7 @@ _CONTRACTION: Mapping[str, str] = {
 }
 
 
-def approximate(tokenizer: Tokenizer) -> Tokenizer:
+def approximate(parts: Parts) -> Parts:
     """A tokenizer with the same tokens whose superwords are ordinary merges, as SuperBPE publishes.
 
     Its pre-tokenizer hardly cuts, so it also merges what is no pre-token by itself, and cuts
@@ -72,30 +67,28 @@ def approximate(tokenizer: Tokenizer) -> Tokenizer:
     Raises:
         TokenizerError: it has no superwords.
     """
-    if not tokenizer.superwords:
+    if not parts.superwords:
         raise TokenizerError("the tokenizer has no superwords: it can be written as it is")
-    cut = tokenizer.pretokenizer
-    return type(tokenizer)(
-        **tokenizer.__getstate__()
-        | {
-            "merges": joined_merges(tokenizer),
-            "superwords": (),
-            "pretokenizer": Pretokenizer(
-                pattern=PUBLISHED, normalizer=cut.normalizer, never_split=cut.never_split
-            ),
-            "training": None,
-        }
+    cut = parts.pretokenizer
+    return replace(
+        parts,
+        merges=joined_merges(parts),
+        superwords=Merges(),
+        pretokenizer=Pretokenizer(
+            pattern=PUBLISHED, normalizer=cut.normalizer, never_split=cut.never_split
+        ),
+        training=None,
     )
 
 
-def joined_merges(tokenizer: Vocabulary) -> list[tuple[int, int, int]]:
+def joined_merges(parts: Parts) -> Merges:
     """The merges of words, then those of superwords, without the pairs that words merge already."""
-    of_words = {merge[:2] for merge in tokenizer.merges}
-    across = (merge for merge in tokenizer.superwords if merge[:2] not in of_words)
-    return [*tokenizer.merges, *across]
+    of_words = {merge[:2] for merge in parts.merges}
+    across = (merge for merge in parts.superwords if merge[:2] not in of_words)
+    return Merges.of([*parts.merges, *across])
 
 
-def exact_pattern(tokenizer: Vocabulary) -> str:
+def exact_pattern(parts: Parts) -> str:
     """The pattern under which all merges in one list give exactly the ids of a tokenizer.
 
     1. Where a pre-token begins, the pattern takes a listed word if and only if the pre-tokenizer
@@ -110,46 +103,46 @@ def exact_pattern(tokenizer: Vocabulary) -> str:
     Raises:
         InexpressibleError: one of these is not sure.
     """
-    cut = tokenizer.pretokenizer
+    cut = parts.pretokenizer
     if cut.never_split:
-        _fail(tokenizer, "no text is kept from being split (never_split)")
+        _fail(parts, "no text is kept from being split (never_split)")
     if cut.name not in _CONTRACTION:
-        _fail(tokenizer, f"the pre-tokenizer is one of {', '.join(_CONTRACTION)}")
-    if tokenizer.ignore_merges:
-        _fail(tokenizer, "no pre-token is looked up as a token (ignore_merges)")
+        _fail(parts, f"the pre-tokenizer is one of {', '.join(_CONTRACTION)}")
+    if parts.ignore_merges:
+        _fail(parts, "no pre-token is looked up as a token (ignore_merges)")
     if not PREPENDING.isdisjoint(cut.normalizer):
-        _fail(tokenizer, "the normalizer adds nothing before a text")
+        _fail(parts, "the normalizer adds nothing before a text")
     name = str(cut.name)
-    words = _words(tokenizer, name)
-    _check_inside(tokenizer, name)
-    return _pattern(name, words, _stops(tokenizer, name, words))
+    words = _words(parts, name)
+    _check_inside(parts, name)
+    return _pattern(name, words, _stops(parts, name, words))
 
 
-def _fail(tokenizer: Vocabulary, condition: str) -> NoReturn:
+def _fail(parts: Parts, condition: str) -> NoReturn:
     raise InexpressibleError(
-        f"its {len(tokenizer.superwords):,} superwords merge pre-tokens that are one token each, "
+        f"its {len(parts.superwords):,} superwords merge pre-tokens that are one token each, "
         f"which is exact there only if {condition}"
     )
 
 
-def _words(tokenizer: Vocabulary, name: str) -> dict[str, int]:
+def _words(parts: Parts, name: str) -> dict[str, int]:
     """The pre-tokens that superwords consist of, with their ids.
 
     Raises:
         InexpressibleError: one is no word that the pre-tokenizer gives.
     """
-    alone = superword_ids(tokenizer)
-    for _, _, result in tokenizer.superwords:
+    alone = parts.superword_ids
+    for _, _, result in parts.superwords:
         if result not in alone:
-            token = tokenizer.token_bytes(result)
-            _fail(tokenizer, f"no merge of words makes a superword, and one makes {token!r}")
-    ids = sorted({id_ for *pair, _ in tokenizer.superwords for id_ in pair} - alone)
-    if sum(len(tokenizer.token_bytes(id_)) for id_ in ids) > _MOST_BYTES:
-        _fail(tokenizer, f"their words have {_MOST_BYTES:,} bytes together at most")
+            token = parts.tokens.bytes_of(result)
+            _fail(parts, f"no merge of words makes a superword, and one makes {token!r}")
+    ids = sorted({id_ for *pair, _ in parts.superwords for id_ in pair} - alone)
+    if sum(len(parts.tokens.bytes_of(id_)) for id_ in ids) > _MOST_BYTES:
+        _fail(parts, f"their words have {_MOST_BYTES:,} bytes together at most")
     cut = Pretokenizer(name)
     words: dict[str, int] = {}
     for id_ in ids:
-        token = tokenizer.token_bytes(id_)
+        token = parts.tokens.bytes_of(id_)
         word = token.decode("utf-8", "replace")
         is_word = (
             word.encode() == token
@@ -159,36 +152,18 @@ def _words(tokenizer: Vocabulary, name: str) -> dict[str, int]:
             and cut.split(token) == [token]
         )
         if not is_word:
-            _fail(tokenizer, f"they merge words with letters alone, and one merges {token!r}")
+            _fail(parts, f"they merge words with letters alone, and one merges {token!r}")
         words[word] = id_
-    for (word, id_), ids in zip(words.items(), _merged(tokenizer, words), strict=True):
+    for (word, id_), ids in zip(words.items(), _merged(parts, words), strict=True):
         if ids != [id_]:
-            _fail(tokenizer, f"each word is one token, and {word!r} is not")
+            _fail(parts, f"each word is one token, and {word!r} is not")
     return words
 
 
-def _merged(tokenizer: Vocabulary, texts: Iterable[str]) -> list[list[int]]:
+def _merged(parts: Parts, texts: Iterable[str]) -> list[list[int]]:
     """The ids of texts, each as one pre-token, by the merges of words."""
-    encoder = make_encoder(
-        table=TokenTable.of(tokenizer.tokens),
-        merges=merge_triples(tokenizer.merges),
-        superwords=array("I"),
-        special_tokens={},
-        added_tokens={},
-        model=ByteLevel(),
-        pretokenizer=Pretokenizer("none"),
-        ignore_merges=False,
-        marks=b"",
-        token_flags={},
-    )
-    column = [text.encode() for text in texts]
-    ends = accumulate(map(len, column), initial=0)
-    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
-    rows = array("q", range(1, len(column) + 1))
-    found, offsets, *_ = encoder.encode_pieces(b"".join(column), pieces, rows)
-    ids = memoryview(found).cast("B").cast("I").tolist()
-    bounds = memoryview(offsets).cast("B").cast("q").tolist()
-    return [ids[begin:end] for begin, end in pairwise(bounds)]
+    words = Parts(tokens=parts.tokens, merges=parts.merges, pretokenizer=Pretokenizer("none"))
+    return encoded_words(words, (text.encode() for text in texts))
 
 
 def _not_followed_by(name: str, word: str) -> str:
@@ -210,13 +185,13 @@ def _ends_in_contraction(name: str, text: str) -> bool:
     return regex.search(f"{before}{_CONTRACTION[name]}\\Z", text) is not None
 
 
-def _check_inside(tokenizer: Vocabulary, name: str) -> None:
+def _check_inside(parts: Parts, name: str) -> None:
     """Refuse superwords whose parts may follow each other inside one pre-token."""
-    for left, right, _ in tokenizer.superwords:
-        first, second = (tokenizer.token_bytes(id_).decode() for id_ in (left, right))
+    for left, right, _ in parts.superwords:
+        first, second = (parts.tokens.bytes_of(id_).decode() for id_ in (left, right))
         if not (_ends_in_contraction(name, first) or _is_cut_between(name, first, second)):
             _fail(
-                tokenizer,
+                parts,
                 f"no pre-token holds both parts of one, and one may hold {first!r} and {second!r}",
             )
 
@@ -237,27 +212,27 @@ def _is_cut_between(name: str, first: str, second: str) -> bool:
     return bool(changes_case) and behind_apostrophe not in ("rE", "vE", "lL")
 
 
-def _stops(tokenizer: Vocabulary, name: str, words: Mapping[str, int]) -> dict[str, str]:
+def _stops(parts: Parts, name: str, words: Mapping[str, int]) -> dict[str, str]:
     """The characters that end a run behind a word: a merge of words may join it with theirs.
 
     Raises:
         InexpressibleError: superwords begin so behind this word.
     """
-    joined = _joined_by_words(tokenizer, name, words)
-    following = _followers(tokenizer, words)
+    joined = _joined_by_words(parts, name, words)
+    following = _followers(parts, words)
     stops: dict[str, str] = {}
     for before, behind in joined:
         chars = {word[0] for word in behind}
         for word in following[before]:
             if word[0] in chars:
                 what = f"{before!r} and {word!r}"
-                _fail(tokenizer, f"no merge of words can join two words of one, as it can {what}")
+                _fail(parts, f"no merge of words can join two words of one, as it can {what}")
         stops[before] = "".join(sorted(chars))
     return stops
 
 
 def _joined_by_words(
-    tokenizer: Vocabulary, name: str, words: Mapping[str, int]
+    parts: Parts, name: str, words: Mapping[str, int]
 ) -> Iterator[tuple[str, set[str]]]:
     """The words that merges of words join with one that may follow in a run, and these."""
     ends = {word: _not_followed_by(name, word) for word in words}
@@ -273,17 +248,17 @@ def _joined_by_words(
             data = word.encode()
             for place in range(len(data)):
                 beginning[end, data[: place + 1]].append(word)
-    of = tokenizer.token_bytes
+    of = parts.tokens.bytes_of
     pairs: dict[tuple[str, str], None] = {}
     tried = 0
-    for left, right, _ in tokenizer.merges:
+    for left, right, _ in parts.merges:
         for end in lookaheads:
             befores, behinds = ending.get((end, of(left)), ()), beginning.get((end, of(right)), ())
             tried += len(befores) * len(behinds)
             if tried > _MOST_PAIRS:
-                _fail(tokenizer, "merges of words concern few pairs of its words, not millions")
+                _fail(parts, "merges of words concern few pairs of its words, not millions")
             pairs |= dict.fromkeys(product(befores, behinds))
-    merged = _merged(tokenizer, (before + behind for before, behind in pairs))
+    merged = _merged(parts, (before + behind for before, behind in pairs))
     joined: dict[str, set[str]] = defaultdict(set)
     for (before, behind), ids in zip(pairs, merged, strict=True):
         if ids != [words[before], words[behind]]:
@@ -291,12 +266,12 @@ def _joined_by_words(
     return iter(joined.items())
 
 
-def _followers(tokenizer: Vocabulary, words: Mapping[str, int]) -> dict[str, set[str]]:
+def _followers(parts: Parts, words: Mapping[str, int]) -> dict[str, set[str]]:
     """The words that superwords merge behind each word."""
     first = {id_: {word} for word, id_ in words.items()}
     last = {id_: {word} for word, id_ in words.items()}
     following: dict[str, set[str]] = {word: set() for word in words}
-    superwords = sorted(tokenizer.superwords, key=lambda one: len(tokenizer.token_bytes(one[2])))
+    superwords = sorted(parts.superwords, key=lambda one: len(parts.tokens.bytes_of(one[2])))
     for left, right, result in superwords:  # the parts of a superword come before it
         for word in last[left]:
             following[word] |= first[right]
@@ -389,13 +364,13 @@ def read_pattern(entry: Entry) -> tuple[str, str] | None:
     return None if name is None else (name, pattern)
 
 
-def read_superwords(spec: TokenizerSpec, name: str, pattern: str) -> TokenizerSpec | None:
+def read_superwords(parts: Parts, name: str, pattern: str) -> Parts | None:
     """A tokenizer whose file has :func:`exact_pattern`, with its superwords.
 
     The last merges are of superwords: the pre-tokenizer cuts what they make.
 
     Args:
-        spec: with all merges in one list.
+        parts: with all merges in one list.
         name: of the pre-tokenizer.
         pattern: that of the file.
 
@@ -403,19 +378,19 @@ def read_superwords(spec: TokenizerSpec, name: str, pattern: str) -> TokenizerSp
         None if the pattern is not that of such superwords, so that the file means something else.
     """
     cut = Pretokenizer(name)
-    flat = iter(merge_triples(spec.merges))
-    merges = list(zip(flat, flat, flat, strict=True))
-    number = len(merges)
-    while number and _is_cut(spec.tokens[merges[number - 1][2]] or b"", cut):
+    number = len(parts.merges)
+    results = parts.merges.results
+    while number and _is_cut(parts.tokens.bytes_of(results[number - 1]), cut):
         number -= 1
     exact = replace(
-        spec,
-        merges=merges[:number],
-        superwords=merges[number:],
-        pretokenizer=Pretokenizer(name, normalizer=spec.pretokenizer.normalizer),
+        parts,
+        merges=parts.merges.first(number),
+        superwords=Merges(parts.merges.flat[3 * number :]),
+        pretokenizer=Pretokenizer(name, normalizer=parts.pretokenizer.normalizer),
     )
     try:
-        return exact if exact_pattern(Vocabulary(**vars(exact))) == pattern else None
+        make_encoder(exact)
+        return exact if exact_pattern(exact) == pattern else None
     except TokenizerError:
         return None
 

@@ -17,9 +17,10 @@ from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.cut_at_marks import cut_at_marks
 from bpe.formats.export_checks import Loss, check_losses, common_losses, lost_roles, named_tokens
-from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec
+from bpe.formats.format import Format, TokenizerFiles
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.models import BYTE_TOKENS, CharacterLevel
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.token_table import TokenTable
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
-    from bpe.tokenizer import Tokenizer
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _KINDS = {_USER_DEFINED: "user-defined", _UNUSED: "unused"}  # not supported
@@ -79,7 +79,7 @@ def read(
     path: Path,
     pretokenizer: Pretokenizer | None = None,  # noqa: ARG001 - the file defines it
     special_tokens: SpecialIds = None,  # noqa: ARG001 - the file defines them
-) -> TokenizerSpec:
+) -> Parts:
     """Read a .model file of SentencePiece.
 
     Raises:
@@ -121,13 +121,15 @@ def read(
         for role, token in named.items()
         if token in map(str.encode, of_kind[_CONTROL])
     }
-    return TokenizerSpec(
-        tokens=tokens,
-        merges=merges,
-        pretokenizer=cut_at_marks(cut, model=model, tokens=tokens, merges=merges),
-        special_tokens=special,
-        model=model,
-        roles=Roles(unk=unknown, **roles),
+    return cut_at_marks(
+        Parts(
+            tokens=TokenTable.of(tokens),
+            merges=Merges(merges),
+            pretokenizer=cut,
+            special_tokens=special,
+            model=model,
+            roles=Roles(unk=unknown, **roles),
+        )
     )
 
 
@@ -307,7 +309,7 @@ _MOST_PIECES = 1 << 24  # of different scores, which are floats of 32 bits
 
 
 def write(
-    tokenizer: Tokenizer,
+    parts: Parts,
     path: Path,
     leave_out: Collection[str] = (),
     dialect: str = "",  # noqa: ARG001 - of tokenizer.json
@@ -318,32 +320,32 @@ def write(
         TokenizerError: it is not one of SentencePiece, its merges are not those that the scores of
             pieces imply, or the package protobuf is missing.
     """
-    model = tokenizer.model
+    model = parts.model
     if not isinstance(model, CharacterLevel) or model.end_of_word or not model.unknown:
         raise TokenizerError(
             f"{_KIND} holds BPE over characters with an unknown token and no end of word, and this "
             f"one is {type(model).__name__}: train with --model sentencepiece-bpe"
         )
-    if not (model.fuse_unknown or model.byte_fallback) or tokenizer.ignore_merges:
+    if not (model.fuse_unknown or model.byte_fallback) or parts.ignore_merges:
         raise TokenizerError(
             f"{_KIND} always fuses unknown characters, and never looks whole words up: this "
             "tokenizer does otherwise"
         )
-    losses = _losses(tokenizer)
+    losses = _losses(parts)
     check_losses(losses, leave_out, kind=_KIND, loading="it cannot be given on loading")
-    data = _serialized(tokenizer, model, _ranked(tokenizer, model))
+    data = _serialized(parts, model, _ranked(parts, model))
     return TokenizerFiles({path: data}, losses)
 
 
-def _losses(tokenizer: Tokenizer) -> dict[LossName, Loss]:
+def _losses(parts: Parts) -> dict[LossName, Loss]:
     """What the file does not hold."""
-    cut = tokenizer.pretokenizer
-    if tokenizer.added_tokens:
+    cut = parts.pretokenizer
+    if parts.added_tokens:
         raise TokenizerError(
             f"{_KIND} with added tokens that are not special is not written: "
-            f"{named_tokens(tokenizer.added_tokens)}"
+            f"{named_tokens(parts.added_tokens)}"
         )
-    losses = common_losses(tokenizer)
+    losses = common_losses(parts)
     steps = cut.normalizer
     losses.pop("normalizer", None)
     if sorted(steps) not in (["mark-spaces"], ["mark-spaces", "prepend-mark"]):
@@ -353,22 +355,13 @@ def _losses(tokenizer: Tokenizer) -> dict[LossName, Loss]:
             f"has the normalizer {named}"
         )
     whole = Pretokenizer("none", normalizer=steps)
-    same = (whole, cut_at_marks(whole, **_contents(tokenizer)))
-    if replace(cut, never_split=()) not in same:
+    same = cut_at_marks(replace(parts, pretokenizer=whole)).pretokenizer
+    if replace(cut, never_split=()) not in (whole, same):
         losses["pretokenizer"] = Loss(f"a pre-tokenizer, and here it is {cut}")
     losses.pop("roles", None)
-    if unwritten := _unwritten_roles(tokenizer.roles):
+    if unwritten := _unwritten_roles(parts.roles):
         losses["roles"] = lost_roles(unwritten)
     return losses
-
-
-def _contents(tokenizer: Tokenizer) -> dict[str, Any]:
-    return {
-        "model": tokenizer.model,
-        "tokens": tokenizer.tokens,
-        "merges": tokenizer.merges,
-        "ignore_merges": tokenizer.ignore_merges,
-    }
 
 
 def _unwritten_roles(roles: Roles) -> Roles:
@@ -376,21 +369,21 @@ def _unwritten_roles(roles: Roles) -> Roles:
     return replace(roles, bos=None, eos=None, pad=None, unk=None, add_bos=False, add_eos=False)
 
 
-def _ranked(tokenizer: Tokenizer, model: CharacterLevel) -> list[int]:
+def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
     """The ids of the normal pieces, the one of highest score first: those of merges, then the rest.
 
     Raises:
         TokenizerError: the order of the pieces implies other merges.
     """
-    kept = set(tokenizer.special_tokens.values())
+    kept = set(parts.special_tokens.values())
     bytes_of = BYTE_TOKENS if model.byte_fallback else ()
-    kept |= {tokenizer.tokens.index(token) for token in bytes_of}
-    if None in tokenizer.tokens:
+    kept |= {parts.ids[token] for token in bytes_of}
+    if parts.size <= parts.max_id:
         raise TokenizerError(f"{_KIND} cannot hold ids without a token")
-    if tokenizer.token_id(model.unknown or "") not in kept:
+    if parts.ids.get((model.unknown or "").encode()) not in kept:
         raise TokenizerError(f"the unknown token {model.unknown!r} is no special token")
-    tokens: list[bytes] = [token for token in tokenizer.tokens if token is not None]
-    made = dict.fromkeys(result for _, _, result in tokenizer.merges)
+    tokens: list[bytes] = [token for token in parts.tokens if token is not None]
+    made = dict.fromkeys(result for _, _, result in parts.merges)
     others = [id_ for id_ in range(len(tokens)) if id_ not in kept and id_ not in made]
     ranked = [*made, *others]
     characters = {tokens[id_] for id_ in ranked if len(tokens[id_].decode()) == 1}
@@ -407,7 +400,7 @@ def _ranked(tokenizer: Tokenizer, model: CharacterLevel) -> list[int]:
     in_order += [tokens[id_] for id_ in others if tokens[id_] not in characters]
     table = TokenTable.of(in_order)
     place = {token: number for number, token in enumerate(in_order)}
-    listed = array("I", (place[tokens[id_]] for merge in tokenizer.merges for id_ in merge))
+    listed = array("I", (place[tokens[id_]] for merge in parts.merges for id_ in merge))
     ours = merges_that_happen(table.data, table.offsets, listed, "characters")
     try:
         implied = merges_of_ranks(table.data, table.offsets, "characters")
@@ -434,33 +427,33 @@ def _merged(triple: tuple[int, ...], tokens: Sequence[bytes]) -> str:
     return f"{shorten(left)} and {shorten(right)} merge"
 
 
-def _serialized(tokenizer: Tokenizer, model: CharacterLevel, ranked: Sequence[int]) -> bytes:
+def _serialized(parts: Parts, model: CharacterLevel, ranked: Sequence[int]) -> bytes:
     """The file. Scores fall by one from piece to piece, as the package's own trainer has them."""
     scores = {id_: -float(rank) for rank, id_ in enumerate(ranked)}
     unknown = model.unknown or ""
     message = _new_message("writing a .model file of SentencePiece")
-    for id_, token in enumerate(tokenizer.tokens):
+    for id_, token in enumerate(parts.tokens):
         content = (token or b"").decode()
         kind = _NORMAL if id_ in scores else _CONTROL
         if content == unknown:
             kind = _UNKNOWN
-        elif kind == _CONTROL and content not in tokenizer.special_tokens:
+        elif kind == _CONTROL and content not in parts.special_tokens:
             kind = _BYTE
         message.pieces.add(piece=token, score=scores.get(id_, 0.0), type=kind)
     trainer = message.trainer_spec
-    trainer.model_type, trainer.vocab_size = _BPE, len(tokenizer)
+    trainer.model_type, trainer.vocab_size = _BPE, parts.size
     trainer.byte_fallback = model.byte_fallback
     trainer.treat_whitespace_as_suffix = False
-    trainer.unk_id, trainer.unk_piece = tokenizer.special_tokens[unknown], unknown.encode()
+    trainer.unk_id, trainer.unk_piece = parts.special_tokens[unknown], unknown.encode()
     for role in ("bos", "eos", "pad"):
-        content = getattr(tokenizer.roles, role)
-        id_ = tokenizer.special_tokens.get(content, -1) if content is not None else -1
+        content = getattr(parts.roles, role)
+        id_ = parts.special_tokens.get(content, -1) if content is not None else -1
         setattr(trainer, f"{role}_id", id_)
         if id_ >= 0:
             setattr(trainer, f"{role}_piece", content.encode())
     normalizer = message.normalizer_spec
     normalizer.name, normalizer.precompiled_charsmap = b"identity", b""
-    normalizer.add_dummy_prefix = "prepend-mark" in tokenizer.pretokenizer.normalizer
+    normalizer.add_dummy_prefix = "prepend-mark" in parts.pretokenizer.normalizer
     normalizer.remove_extra_whitespaces, normalizer.escape_whitespaces = False, True
     return bytes(message.SerializeToString(deterministic=True))
 
@@ -468,7 +461,7 @@ def _serialized(tokenizer: Tokenizer, model: CharacterLevel, ranked: Sequence[in
 FORMAT = Format(
     files="*.model of SentencePiece",
     endings=(".model",),
-    usual_names=(),  # tokenizer.model, which that of tiktoken names
+    usual_names=(),  # parts.model, which that of tiktoken names
     self_contained=True,
     reads=lambda path: path.suffix == ".model",  # and no ranks, which tiktoken's would read
     writes=lambda path: path.suffix == ".model",

@@ -22,9 +22,10 @@ from bpe.formats.export_checks import (
     named_tokens,
     require_byte_level,
 )
-from bpe.formats.format import Format, TokenizerFiles, TokenizerSpec, id_limit, with_ids
+from bpe.formats.format import Format, TokenizerFiles, id_limit, with_ids
 from bpe.formats.published import of_contents
 from bpe.formats.strict_json import read_bytes, shorten
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
 
     from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
-    from bpe.tokenizer import Tokenizer
 
 
 def read(
     path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
-) -> TokenizerSpec:
+) -> Parts:
     """Read a .tiktoken file.
 
     Args:
@@ -72,9 +72,9 @@ def read(
             )
         pretokenizer = Pretokenizer(published.pretokenizer)
     tokens = _with_special_tokens(path, tokens, special)
-    return TokenizerSpec(
+    return Parts(
         tokens=tokens,
-        merges=merges,
+        merges=Merges.of(merges),
         pretokenizer=pretokenizer,
         special_tokens=special,
         ignore_merges=True,
@@ -157,7 +157,7 @@ _KIND = "a .tiktoken file"
 
 
 def write(
-    tokenizer: Tokenizer,
+    parts: Parts,
     path: Path,
     leave_out: Collection[str] = (),
     dialect: str = "",  # noqa: ARG001 - of tokenizer.json
@@ -167,16 +167,16 @@ def write(
     Raises:
         TokenizerError: the file would silently lose something; the message names what.
     """
-    require_byte_level(tokenizer, kind=_KIND)
-    ordinary = Ordinary(tokenizer)
-    _check_merges(tokenizer, ordinary)
+    require_byte_level(parts, kind=_KIND)
+    ordinary = Ordinary(parts)
+    _check_merges(parts, ordinary)
     data = b"".join(
         base64.b64encode(token) + b" %d\n" % id_
         for id_, token in enumerate(ordinary.tokens)
         if token is not None
     )
     check_losses(
-        losses := _losses(tokenizer, data),
+        losses := _losses(parts, data),
         leave_out,
         kind=_KIND,
         loading="pre-tokenizer and special tokens can be given when the file is loaded",
@@ -184,19 +184,19 @@ def write(
     return TokenizerFiles({path: data}, losses)
 
 
-def _losses(tokenizer: Tokenizer, data: bytes) -> dict[LossName, Loss]:
+def _losses(parts: Parts, data: bytes) -> dict[LossName, Loss]:
     """What the file does not hold, or readers assume because OpenAI published these ranks."""
-    losses = common_losses(tokenizer)
+    losses = common_losses(parts)
     published = of_contents(data)
     known = published.special_tokens if published else {}
-    if tokenizer.special_tokens != known:
+    if parts.special_tokens != known:
         instead = f", and is known to have {named_tokens(known)}" if known else ""
-        named = named_tokens(tokenizer.special_tokens) or "(none)"
+        named = named_tokens(parts.special_tokens) or "(none)"
         losses["special-tokens"] = Loss(f"the special tokens {named}{instead}")
     if published is None:
         # Loading then fails without a pre-tokenizer.
         losses["pretokenizer"] = Loss("the pre-tokenizer", reported=True)
-    elif not cuts_as(tokenizer, published.pretokenizer):
+    elif not cuts_as(parts, published.pretokenizer):
         losses["pretokenizer"] = Loss(
             f"a pre-tokenizer other than {published.pretokenizer}, with which OpenAI "
             "published these ranks"
@@ -204,10 +204,10 @@ def _losses(tokenizer: Tokenizer, data: bytes) -> dict[LossName, Loss]:
     return losses
 
 
-def _check_merges(tokenizer: Tokenizer, ordinary: Ordinary) -> None:
+def _check_merges(parts: Parts, ordinary: Ordinary) -> None:
     """Refuse tokenizers whose merges differ from those that the ranks imply."""
     unmade = ordinary.unmade()
-    if unmade and not tokenizer.ignore_merges:
+    if unmade and not parts.ignore_merges:
         raise TokenizerError(
             f"{_KIND} cannot hold tokens that merging does not give, since tiktoken looks whole "
             f"pre-tokens up: {ordinary.named(unmade)}"

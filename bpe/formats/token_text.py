@@ -7,7 +7,7 @@ from array import array
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from bpe.byte_alphabet import from_text, from_texts, to_text, to_texts
+from bpe.byte_alphabet import from_text, from_texts, is_utf8, to_text, to_texts
 from bpe.errors import InexpressibleError
 from bpe.formats.format import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
@@ -16,27 +16,25 @@ from bpe.models import ByteLevel
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from bpe.tokenizer import Tokenizer
+    from bpe.parts import Parts
 
 
-def token_names(tokenizer: Tokenizer, *, kind: str = "tokenizer.json") -> dict[int, str]:
+def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]:
     """The text of each token in the file, by id.
 
     Raises:
         InexpressibleError: two tokens have the same text.
     """
-    tokens = {id_: token for id_, token in enumerate(tokenizer.tokens) if token is not None}
-    if not isinstance(tokenizer.model, ByteLevel):
+    tokens = {id_: token for id_, token in enumerate(parts.tokens) if token is not None}
+    if not isinstance(parts.model, ByteLevel):
         return {id_: token.decode() for id_, token in tokens.items()}  # all different
     names = dict(zip(tokens, to_texts(list(tokens.values())), strict=True))
-    cut_out = {id_: content for content, id_ in tokenizer.special_tokens.items()}
-    cut_out |= {id_: content for content, id_ in tokenizer.added_tokens.items()}
+    cut_out = {id_: content for content, id_ in parts.special_tokens.items()}
+    cut_out |= {id_: content for content, id_ in parts.added_tokens.items()}
     names |= cut_out
-    merging = (
-        {id_ for merge in tokenizer.merges for id_ in merge if id_ in cut_out} if cut_out else ()
-    )
+    merging = {id_ for merge in parts.merges for id_ in merge if id_ in cut_out} if cut_out else ()
     for id_, content in cut_out.items():
-        if _is_ambiguous(content, merging=id_ in merging, ignore_merges=tokenizer.ignore_merges):
+        if _is_ambiguous(content, merging=id_ in merging, ignore_merges=parts.ignore_merges):
             raise InexpressibleError(
                 f"{kind} cannot hold the special or added token {content!r}: "
                 "it is spelled there like other bytes"
@@ -198,12 +196,4 @@ def _is_ambiguous(content: str, *, merging: bool, ignore_merges: bool) -> bool:
     if merging:
         return to_text(content.encode()) != content
     spelled = spelled_bytes(content)
-    return spelled is not None and (len(spelled) == 1 or (ignore_merges and _is_utf8(spelled)))
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return spelled is not None and (len(spelled) == 1 or (ignore_merges and is_utf8(spelled)))

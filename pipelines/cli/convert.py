@@ -112,7 +112,7 @@ def convert(
     if approximate:
         tokenizer = exact.approximate()
     measured = _measured(exact, tokenizer, counts) if counts else []
-    files = formats.write(tokenizer, Path(target), leave_out=leave_out, dialect=dialect)
+    files = formats.write(tokenizer.parts, Path(target), leave_out=leave_out, dialect=dialect)
     for path in files.contents:
         if path.exists() and not overwrite:
             raise click.ClickException(f"{path} is there already: give --overwrite to replace it")

@@ -159,7 +159,7 @@ def _merges(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
     """The rank of each merge, and its count where the training is known."""
     from bpe.explain import merge_counts
 
-    of, counts = tokenizer.token_bytes, merge_counts(tokenizer)
+    of, counts = tokenizer.token_bytes, merge_counts(tokenizer.parts)
     return {
         (of(left), of(right)): {"rank": rank, **({"count": counts[rank]} if rank in counts else {})}
         for rank, (left, right, _) in enumerate(tokenizer.merges)
@@ -168,13 +168,10 @@ def _merges(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
 
 def _superwords(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
     """The same of the merges across pre-tokens."""
-    from bpe.explain import ranks_of
-
     training = tokenizer.training
     trained = () if training is None or training.superwords is None else training.superwords.merges
-    merges = {
-        merge: {"rank": rank} for merge, rank in ranks_of(tokenizer, tokenizer.superwords).items()
-    }
+    ranks = tokenizer.parts.ranks(tokenizer.parts.superwords)
+    merges = {merge: {"rank": rank} for merge, rank in ranks.items()}
     for rank, one in enumerate(trained):
         known = merges.get((one.left, one.right))
         if known is not None and known["rank"] == rank:
@@ -250,7 +247,7 @@ def _superword_steps(
     from bpe.explain import superword_runs
 
     pieces = (None if cut_out else pretoken for pretoken, cut_out in _cut(tokenizer, word, allowed))
-    for run in superword_runs(tokenizer, pieces):
+    for run in superword_runs(tokenizer.parts, pieces):
         steps = tokenizer.explain_superwords(run)
         if len(steps) > 1:
             yield steps

@@ -114,7 +114,7 @@ def _facts(
     training = tokenizer.training
     if training is None:
         raise TypeError("a tokenizer that was just trained knows its training")
-    pieces, cut = Explainer(tokenizer).pieces, tokenizer.pretokenizer.split
+    pieces, cut = Explainer(tokenizer.parts).pieces, tokenizer.pretokenizer.split
 
     def tokens(*pretokens: bytes) -> list[str]:
         return [_text(piece) for pretoken in pretokens for piece in pieces(pretoken)]

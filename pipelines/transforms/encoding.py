@@ -215,8 +215,7 @@ def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
 
 def _packed(tokenizer: bpe.Tokenizer) -> bytes:
     """A tokenizer for the workers, without how it was trained, which they do not need."""
-    state = {**tokenizer.__getstate__(), "training": None}
-    return pack(bpe.Tokenizer(**state))
+    return pack(tokenizer.with_training(None))
 
 
 def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 import bpe
-from bpe.explain import ranks_of, superword_ids
 from bpe.reference import pretokenize
 from bpe.reference.superwords import encode as reference_encode
 from tests.bpe.texts import byte_strings
@@ -101,9 +100,9 @@ def reference(
             for id_, token in enumerate(tokenizer.tokens)
             if token is not None and id_ not in cut_out
         },
-        ranks=ranks_of(tokenizer, tokenizer.merges),
-        superwords=ranks_of(tokenizer, tokenizer.superwords),
-        alone={tokenizer.token_bytes(id_) for id_ in superword_ids(tokenizer)},
+        ranks=tokenizer.parts.ranks(tokenizer.parts.merges),
+        superwords=tokenizer.parts.ranks(tokenizer.parts.superwords),
+        alone={tokenizer.token_bytes(id_) for id_ in tokenizer.parts.superword_ids},
         ignore_merges=tokenizer.ignore_merges,
         whole={
             pretoken

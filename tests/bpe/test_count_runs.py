@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from bpe._native import merge_runs
 from bpe.counts import CutRuns, PretokenCounts
 from bpe.counts.files import run_table
 from bpe.errors import CountsError, EncodingError
-from bpe.explain import ranks_of
+from bpe.parts import Merges
 from bpe.reference import superwords as textbook
 from bpe.reference.encode import encode as reference_encode
 from bpe.run_counting import RunCounter
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Runs = Counter[tuple[int, ...]]
 
 word_tokenizers = superword_tokenizers().map(
-    lambda tokenizer: bpe.Tokenizer(**tokenizer.__getstate__() | {"superwords": ()})
+    lambda tokenizer: bpe.Tokenizer(replace(tokenizer.parts, superwords=Merges()))
 )
 patterns = st.sampled_from([r"\p{L}", "a", "", r"^ ", "[^ab]"])
 
@@ -63,7 +64,7 @@ def reference(
     }
     ids, ranks = (
         {token: id_ for id_, token in tokens.items()},
-        ranks_of(tokenizer, tokenizer.merges),
+        tokenizer.parts.ranks(tokenizer.parts.merges),
     )
     is_never_split = tokenizer.pretokenizer.is_never_split
 
@@ -140,7 +141,7 @@ def letters(**settings: object) -> bpe.Tokenizer:
         "special_tokens": {SPECIAL: 258},
         "added_tokens": {ADDED: 259},
     }
-    return bpe.Tokenizer(**arguments | settings)  # type: ignore[arg-type]
+    return bpe.Tokenizer(**arguments | settings)
 
 
 def test_what_ends_a_run() -> None:

@@ -27,7 +27,7 @@ def check(tokenizer: bpe.Tokenizer, path: Path, named: str = "") -> None:
     """It is written in the dialect for that reason, refused by others, and reads back the same."""
     tokenizer.save(path, dialect="beam-bpe")
     assert json.loads(path.read_text("utf-8"))["version"] == "beam-bpe-1"
-    reason = formats.write(tokenizer, path, dialect="beam-bpe").dialect
+    reason = formats.write(tokenizer.parts, path, dialect="beam-bpe").dialect
     assert reason is not None
     assert named in reason
     with pytest.raises(Exception, match="Unknown tokenizer version 'beam-bpe-1'"):

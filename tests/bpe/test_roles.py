@@ -91,7 +91,7 @@ def test_what_transformers_saved(tokenizer: bpe.Tokenizer, tmp_path: Path) -> No
 
 def test_no_file_of_another_name_takes_roles(tokenizer: bpe.Tokenizer, tmp_path: Path) -> None:
     for name in ("mine.json", "mine.tiktoken", "vocab.json"):
-        files = formats.write(tokenizer, tmp_path / name, leave_out=["special-tokens"])
+        files = formats.write(tokenizer.parts, tmp_path / name, leave_out=["special-tokens"])
         assert files.losses["roles"].what == (
             "the roles of special tokens (bos '<s>', eos '</s>', pad '<pad>', unk '<unk>', "
             "a chat template)"

@@ -4,7 +4,6 @@ import pytest
 
 import bpe
 from bpe import CharacterLevel, WordPiece
-from bpe.explain import common_root
 
 TEXTS = ["playing played plays play player", "low lower lowest low", "the player is playing"] * 2
 
@@ -62,15 +61,15 @@ def test_nothing_has_no_average() -> None:
 @pytest.mark.parametrize("model", [CharacterLevel(unknown="<unk>"), WordPiece(), bpe.ByteLevel()])
 def test_whether_words_share_a_root(model: bpe.models.Model) -> None:
     tokenizer = trained(model, 300 if isinstance(model, bpe.ByteLevel) else 50)
-    root = common_root(tokenizer, ["playing", "played", "plays"])
+    root = tokenizer.common_root(["playing", "played", "plays"])
     tokens = [tokenizer.tokenize(word) for word in ("playing", "played", "plays")]
     assert all(one[: len(root)] == root for one in tokens)
     assert len({tuple(one[: len(root) + 1]) for one in tokens}) > 1
-    assert common_root(tokenizer, ["playing", "low"]) == []
-    assert common_root(tokenizer, ["playing"]) == tokenizer.tokenize("playing")
-    assert common_root(tokenizer, []) == []
+    assert tokenizer.common_root(["playing", "low"]) == []
+    assert tokenizer.common_root(["playing"]) == tokenizer.tokenize("playing")
+    assert tokenizer.common_root([]) == []
 
 
 def test_playing_played_and_plays_share_play() -> None:
     tokenizer = trained(CharacterLevel(unknown="<unk>"), 22)
-    assert common_root(tokenizer, ["playing", "played", "plays"]) == ["play"]
+    assert tokenizer.common_root(["playing", "played", "plays"]) == ["play"]

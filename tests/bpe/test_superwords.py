@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import bpe
 from bpe.byte_alphabet import BYTE_OF_CHAR
 from bpe.diff import compare, fit
 from bpe.errors import CountsError, TokenizerError, TokenizerFileError, TrainingError
+from bpe.parts import Merges
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.superword_tokenizers import ADDED, SPECIAL, reference, superword_tokenizers, texts
 from tests.bpe.vocabularies import BYTES
@@ -85,7 +87,7 @@ def test_files_and_pickles_hold_them(
     tmp_path_factory: pytest.TempPathFactory, tokenizer: bpe.Tokenizer
 ) -> None:
     assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer  # noqa: S301 - our own
-    assert bpe.Tokenizer(**tokenizer.__getstate__()) == tokenizer
+    assert bpe.Tokenizer(tokenizer.parts) == tokenizer
     path = tmp_path_factory.mktemp("files") / "tokenizer.json"
     tokenizer.save(path, dialect="beam-bpe")
     loaded = bpe.Tokenizer.load(path)
@@ -160,7 +162,7 @@ def test_a_pretoken_is_never_looked_up_as_a_superword() -> None:
 def test_wrong_superwords_are_refused_by_number() -> None:
     right = with_superwords((" a", " b"))
     made = right.token_id(" a b")
-    parts = right.__getstate__()
+    parts = right.parts.__getstate__()
     for superwords, message in (
         ([(256, 257, 258)], r"superword merge 0 \(256, 257 -> 258\): the result is not the bytes"),
         ([(256, 257, made), (256, 257, made)], "superword merge 1 .* merged twice"),
@@ -213,7 +215,7 @@ def test_other_formats_refuse_them_and_say_why(tmp_path: Path) -> None:
 
 def test_they_are_part_of_what_a_tokenizer_is() -> None:
     tokenizer, words = with_superwords((" a", " b")), with_superwords()
-    same_tokens = bpe.Tokenizer(**tokenizer.__getstate__() | {"superwords": ()})
+    same_tokens = bpe.Tokenizer(replace(tokenizer.parts, superwords=Merges()))
     assert tokenizer != same_tokens
     assert tokenizer.sha256 != same_tokens.sha256
     assert tokenizer.text_sha256 != same_tokens.text_sha256
@@ -254,7 +256,7 @@ def test_what_cannot_know_them_refuses_them() -> None:
 
 def test_truncated_drops_the_last_ids_first() -> None:
     pairs = [(" a", " b"), (" a b", " c"), (" c", " d")]
-    parts = with_superwords(*pairs).__getstate__()
+    parts = with_superwords(*pairs).parts.__getstate__()
     # Special tokens come first where anything is to be dropped.
     arguments = parts | {"special_tokens": {}, "tokens": list(parts["tokens"])[:-1]}
     tokenizer = bpe.Tokenizer(**arguments)

@@ -248,7 +248,7 @@ def test_extending_is_refused() -> None:
     [({"<z>": TokenFlags(lstrip=True)}, "no special or added"), ({"<m>": 1}, "not TokenFlags")],
 )
 def test_flags_of_no_token(flags: Any, named: str) -> None:
-    state = loaded(theirs({"<m>": TokenFlags()}, special=True)).__getstate__()
+    state = loaded(theirs({"<m>": TokenFlags()}, special=True)).parts.__getstate__()
     with pytest.raises(TokenizerError, match=named):
         bpe.Tokenizer(**state | {"token_flags": flags})
 

@@ -85,7 +85,7 @@ def test_merges_and_lengths_are_those_of_the_readable_twin(
         expected = [b"<unk>", *sorted(alphabet), *learnt]
     assert list(ours.tokens) == expected
     # What training says of the length of the corpus is what encoding gives.
-    state = ours.__getstate__() | {"pretokenizer": bpe.Pretokenizer("none")}
+    state = ours.parts.__getstate__() | {"pretokenizer": bpe.Pretokenizer("none")}
     ids = bpe.Tokenizer(**state).encode_arrow(pa.array(list(words))).to_pylist()
     assert ours.training.tokens == sum(
         len(row) * count for row, count in zip(ids, words.values(), strict=True)
@@ -229,7 +229,7 @@ def test_what_is_refused(arguments: dict[str, Any], named: str) -> None:
 
 def test_files_that_sentencepiece_cannot_hold(tmp_path: Path) -> None:
     path = tmp_path / "x.model"
-    state = of_sources().__getstate__()
+    state = of_sources().parts.__getstate__()
 
     def refused(named: str, **changes: Any) -> None:
         with pytest.raises(TokenizerError, match=named):

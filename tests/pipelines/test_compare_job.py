@@ -261,7 +261,7 @@ def test_tokens_that_take_whitespace_are_not_compared_by_bytes(
     for name, takes in zip(names, (False, True), strict=True):
         state = {"tokens": [*small.tokens, b"<x>"], "added_tokens": {"<x>": size}}
         flags = {"token_flags": {"<x>": TokenFlags(rstrip=takes)}}
-        bpe.Tokenizer(**small.__getstate__() | state | flags).save(tmp_path / name)
+        bpe.Tokenizer(**small.parts.__getstate__() | state | flags).save(tmp_path / name)
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["hello <x>  b", "tail end"])
     for order in (names, names[::-1]):
         tokenizers = compare(corpus, tmp_path, names=order)["total"]["tokenizers"]

@@ -1,0 +1,113 @@
+"""The core's encoder of a tokenizer: it merges, and cuts by names and tables of patterns."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from bpe._native import Encoder
+from bpe.byte_alphabet import is_utf8
+from bpe.errors import TokenizerError
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.normalizer import MARK, PREPENDING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bpe.parts import Parts
+    from bpe.token_table import TokenTable
+
+
+def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
+    """The encoder; with ``marks``, one that counts runs of the tokens whose byte there is 1.
+
+    Raises:
+        TokenizerError: the parts contradict each other, or do not go with the model.
+    """
+    model = parts.model
+    settings = _model_settings(parts)
+    if not isinstance(model, ByteLevel):
+        _check_strings(model, parts.tokens)
+    if isinstance(model, WordPiece) and (len(parts.merges) or parts.ignore_merges):
+        raise TokenizerError(
+            "a WordPiece model has no merges: give neither merges nor ignore_merges"
+        )
+    if len(parts.superwords) and not isinstance(model, ByteLevel):
+        raise TokenizerError(
+            f"superwords need a byte-level model, not {type(model).__name__}, whose tokens can "
+            "hold the beginning or end of a word: joined, they would not be the text"
+        )
+    special_ids = set(parts.atomic_ids)
+    # No text spells the unknown token of characters, and no merge uses it.
+    if isinstance(model, CharacterLevel) and settings["unknown"] is not None:
+        special_ids.add(settings["unknown"])
+    try:
+        return Encoder(
+            token_data=parts.tokens.data,
+            token_offsets=parts.tokens.offsets,
+            merges=parts.merges.flat,
+            special_ids=sorted(special_ids),
+            pretokenizer=parts.pretokenizer.native,
+            ignore_merges=parts.ignore_merges,
+            superwords=parts.superwords.flat,
+            marks=marks,
+            token_flags={
+                parts.cut_tokens[content]: flag.bits for content, flag in parts.token_flags.items()
+            },
+            **settings,
+        )
+    except ValueError as error:
+        raise TokenizerError(str(error)) from None
+
+
+def encoded_words(parts: Parts, words: Iterable[bytes]) -> list[list[int]]:
+    """The ids of words, each of which is one pre-token."""
+    column = [*words]
+    ends = accumulate(map(len, column), initial=0)
+    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
+    rows = array("q", range(1, len(column) + 1))
+    flat, offsets, *_ = make_encoder(parts).encode_pieces(b"".join(column), pieces, rows)
+    ids = memoryview(flat).cast("B").cast("I").tolist()
+    return [ids[begin:end] for begin, end in pairwise(memoryview(offsets).cast("B").cast("q"))]
+
+
+def _model_settings(parts: Parts) -> dict[str, Any]:
+    model, normalizer = parts.model, parts.pretokenizer.normalizer
+    settings: dict[str, Any] = {"affix": "", "unknown": None, "max_characters": 0}
+    if isinstance(model, ByteLevel):
+        return settings | {"model": "bytes"}
+    if isinstance(model, CharacterLevel):
+        settings |= {
+            "model": "characters",
+            "affix": model.end_of_word,
+            "byte_fallback": model.byte_fallback,
+            "fuse_unknown": model.fuse_unknown,
+            "mark": MARK if "mark-spaces" in normalizer else "",
+            "drops_space": not PREPENDING.isdisjoint(normalizer),
+        }
+    elif isinstance(model, WordPiece):
+        settings |= {"model": "word_piece", "affix": model.prefix}
+        settings["max_characters"] = model.max_characters
+    else:
+        raise TokenizerError(
+            f"the model is {model!r:.60}: give ByteLevel(), CharacterLevel() or WordPiece()"
+        )
+    if model.unknown is not None:
+        settings["unknown"] = parts.ids.get(model.unknown.encode())
+        if settings["unknown"] is None:
+            raise TokenizerError(
+                f"the unknown token {model.unknown!r:.60} of the model is not in the vocabulary"
+            )
+    return settings
+
+
+def _check_strings(model: Model, tokens: TokenTable) -> None:
+    if not len(tokens):
+        raise TokenizerError("a tokenizer has at least one token: give some")
+    for id_, token in enumerate(tokens):
+        if token is not None and not is_utf8(token):
+            raise TokenizerError(
+                f"token {id_} is {token!r:.60}, which is not UTF-8: the tokens of "
+                f"{type(model).__name__} are strings"
+            )

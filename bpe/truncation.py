@@ -1,0 +1,151 @@
+"""Smaller vocabularies: the first tokens of a tokenizer, as if no more had been trained."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bpe.errors import TokenizerError
+from bpe.models import ByteLevel, CharacterLevel, WordPiece, is_symbol
+from bpe.parts import Merges
+from bpe.token_table import TokenTable
+
+if TYPE_CHECKING:
+    from bpe.parts import Parts
+
+
+def truncated(parts: Parts, vocab_size: int) -> Parts:
+    """The tokenizer of the first ``vocab_size`` tokens; see :meth:`bpe.Tokenizer.truncated`.
+
+    Raises:
+        TokenizerError: the size is impossible, or the ids do not follow the order of the merges.
+    """
+    if type(vocab_size) is not int or not 1 <= vocab_size <= parts.size:
+        raise TokenizerError(
+            f"`vocab_size` {vocab_size!r:.60} is not between 1 and {parts.size:,}, the number "
+            "of tokens of this tokenizer"
+        )
+    merges, superwords = parts.merges, parts.superwords
+    training = parts.training
+    trained_across = training.superwords if training is not None else None
+    if superwords and (
+        trained_across is None
+        or trained_across.boundless
+        or len(trained_across.merges) != len(superwords)
+    ):
+        training = None
+    across = 0
+    if training is None:
+        count, across = _merges_needed(parts, vocab_size)
+    else:
+        trained = training.first_rank + len(training.merges)
+        if not isinstance(parts.model, WordPiece) and trained != len(merges):
+            raise TokenizerError(
+                f"the training has {trained:,} merges, the tokenizer {len(merges):,}: "
+                "it is the training of another tokenizer"
+            )
+        training = training.truncated(vocab_size)
+        count = training.first_rank + len(training.merges)
+        if isinstance(parts.model, CharacterLevel) and parts.model.byte_fallback:
+            return replace(_truncated_inside(parts, vocab_size, count), training=training)
+        across = len(training.superwords.merges) if training.superwords is not None else 0
+    # The ids that an extended tokenizer left free come before all that were trained.
+    end = vocab_size + parts.max_id + 1 - parts.size
+    for content, id_ in parts.cut_tokens.items():
+        if id_ >= end:
+            raise TokenizerError(
+                f"a vocabulary of {vocab_size:,} tokens does not hold {content!r}, which has the "
+                f"id {id_}: only tokenizers whose special tokens come first can be truncated"
+            )
+    return replace(
+        parts,
+        tokens=TokenTable.of([*parts.tokens][:end]),
+        merges=merges.first(count),
+        superwords=superwords.first(across),
+        training=training,
+    )
+
+
+def _truncated_inside(parts: Parts, vocab_size: int, merges: int) -> Parts:
+    """Tokens and merges where the characters come last, as training with byte fallback has it."""
+    dropped = parts.size - vocab_size
+    characters = {id_ for id_ in _symbols(parts) if len(parts.text(id_)) == 1}
+    end = parts.size - len(characters)
+    if characters != set(range(end, parts.size)):
+        raise TokenizerError(
+            "the tokens of single characters do not have the last ids: this is not the order in "
+            "which the tokenizer was trained"
+        )
+    tokens = [*parts.tokens]
+    flat = parts.merges.first(merges).flat
+    return replace(
+        parts,
+        tokens=TokenTable.of([*tokens[: end - dropped], *tokens[end:]]),
+        merges=Merges(array("I", (id_ - dropped if id_ >= end else id_ for id_ in flat))),
+    )
+
+
+def _merges_needed(parts: Parts, vocab_size: int) -> tuple[int, int]:
+    """How many merges, and superwords, the first tokens need, judged by the ids alone."""
+    if isinstance(parts.model, WordPiece):
+        raise TokenizerError(
+            "a WordPiece vocabulary does not say in which order its tokens were learnt: use "
+            'tokenizer.with_training(bpe.Training.load("training.json"))'
+        )
+    for id_, token in enumerate(parts.tokens):
+        if token is None:
+            raise TokenizerError(f"no token has the id {id_}: ids with gaps")
+    if vocab_size == parts.size:
+        return len(parts.merges), len(parts.superwords)
+    symbols = _symbols(parts)
+    for id_ in sorted(symbols):
+        if id_ >= vocab_size:
+            raise TokenizerError(
+                f"a vocabulary of {vocab_size:,} tokens does not hold the symbol "
+                f"{parts.text(id_)!r}, which has the id {id_}"
+            )
+    available = set(symbols)
+    count = _first_merges(parts.merges, vocab_size, available)
+    return count, _first_merges(parts.superwords, vocab_size, available, kind="superword merge")
+
+
+def _first_merges(
+    merges: Merges,
+    vocab_size: int,
+    available: set[int],
+    *,
+    kind: str = "merge",
+) -> int:
+    """How many merges come before the first that makes a token beyond the size.
+
+    Args:
+        merges: in order.
+        vocab_size: of the tokens that are kept.
+        available: tokens that need no merge; those that merges make are added.
+        kind: what errors call a merge.
+    """
+    count, greatest = 0, -1
+    for number, (_, _, result) in enumerate(merges):
+        if result in available:
+            continue
+        if result < greatest:
+            raise TokenizerError(
+                f"{kind} {number} makes token {result} after one that made token {greatest}: the "
+                "ids do not follow the order of the merges, so no smaller vocabulary is in it"
+            )
+        available.add(result)
+        greatest = result
+        if result < vocab_size:
+            count = number + 1
+    return count
+
+
+def _symbols(parts: Parts) -> set[int]:
+    """The ids of the symbols of unmerged pre-tokens."""
+    model = parts.model
+    if isinstance(model, ByteLevel):
+        return {id_ for id_, token in enumerate(parts.tokens) if token and len(token) == 1}
+    return {
+        id_ for id_, token in enumerate(parts.tokens) if token and is_symbol(token.decode(), model)
+    }
