@@ -33,7 +33,7 @@ def read_config(
     *,
     elsewhere: Mapping[str, str] | None = None,
     check: Callable[[Mapping[str, Any]], object] | None = None,
-    sections: Mapping[str, Collection[str]] | None = None,
+    sections: Mapping[str, Mapping[str, Option]] | None = None,
 ) -> dict[str, Any]:
     """Read a YAML file of option names and values.
 
@@ -42,10 +42,11 @@ def read_config(
         keys: what may stand in it, by name (with underscores).
         elsewhere: keys that belong to other commands, and which.
         check: is given the values by name, before they are looked at; it may raise.
-        sections: the keys that may stand in each section of the file, by its name.
+        sections: the keys that each section of the file may hold, by its name.
 
     Returns:
-        The values by name (with underscores), in the types that ``keys`` state.
+        The values by name (with underscores), in the types that ``keys`` state; those of a section
+        in a mapping of their own.
 
     Raises:
         ConfigError: the file cannot be read, is not YAML, or has a key or value that is wrong.
@@ -67,44 +68,39 @@ def read_config(
             f"{path}: a configuration is a mapping, one 'option: value' a line; "
             f"this file is {_kind_of(document)}"
         )
-    document = _flat(path, document, sections or {})
     named = {str(key).replace("-", "_"): value for key, value in document.items()}
     if check is not None:
         check(named)
+    values = _values(path, document, {**keys, **dict.fromkeys(sections or {})}, elsewhere or {})
+    for name, inner in (sections or {}).items():
+        if name in values:
+            values[name] = _section(path, name, values[name], inner)
+    return values
+
+
+def _values(
+    path: str,
+    document: Mapping[Any, Any],
+    keys: Mapping[str, Option | None],
+    elsewhere: Mapping[str, str],
+) -> dict[str, Any]:
+    """The values of a mapping, each checked by the declaration of its key, if it has one."""
     values: dict[str, Any] = {}
     for key, value in document.items():
         name = str(key).replace("-", "_")
         if name not in keys:
-            raise ConfigError(_unknown(path, key=str(key), keys=keys, elsewhere=elsewhere or {}))
+            raise ConfigError(_unknown(path, key=str(key), keys=keys, elsewhere=elsewhere))
         if name in values:
             raise ConfigError(f"{path}: {key}: given twice; keep one")
-        values[name] = _checked(path, key=str(key), value=value, spec=keys[name])
+        spec = keys[name]
+        values[name] = value if spec is None else _checked(f"{path}: {key}", value, spec)
     return values
 
 
-def _flat(
-    path: str, document: dict[Any, Any], sections: Mapping[str, Collection[str]]
-) -> dict[Any, Any]:
-    """The keys of a file and of its sections together.
-
-    Raises:
-        ConfigError: a section is no mapping, or has a key that is of another, or given already.
-    """
-    found: dict[Any, Any] = {}
-    for key, value in document.items():
-        if key not in sections:
-            found[key] = value
-            continue
-        if not isinstance(value, dict):
-            raise ConfigError(f"{path}: {key}: {value!r} is {_kind_of(value)}; write a mapping")
-        for inner, one in value.items():
-            name = str(inner).replace("-", "_")
-            if name not in sections[key]:
-                raise ConfigError(f"{path}: {key}: {inner}: bpe {key} has no such option")
-            if inner in document or inner in found:
-                raise ConfigError(f"{path}: {key}: {inner}: given twice; keep one")
-            found[inner] = one
-    return found
+def _section(path: str, name: str, value: Any, keys: Mapping[str, Option]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {name}: {value!r} is {_kind_of(value)}; write a mapping")
+    return _values(f"{path}: {name}", value, keys, {})
 
 
 class _UniqueKeysLoader(yaml.SafeLoader):
@@ -122,9 +118,7 @@ class _UniqueKeysLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def _unknown(
-    path: str, *, key: str, keys: Mapping[str, Option], elsewhere: Mapping[str, str]
-) -> str:
+def _unknown(path: str, *, key: str, keys: Collection[str], elsewhere: Mapping[str, str]) -> str:
     name = key.replace("-", "_")
     if name in elsewhere:
         return f"{path}: {key}: an option of {elsewhere[name]}, not of this command; remove it"
@@ -132,8 +126,7 @@ def _unknown(
     return f"{path}: {key}: unknown key; did you mean {near}?"
 
 
-def _checked(path: str, *, key: str, value: object, spec: Option) -> Any:
-    where = f"{path}: {key}"
+def _checked(where: str, value: object, spec: Option) -> Any:
     if not spec.several:
         return _single(where, value=value, spec=spec)
     values = value if isinstance(value, list) else [value]

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 Kind = Literal["text", "integer", "number", "share", "size", "flag"]
 Group = Literal[
     "Input",
+    "Output",
     "Text",
     "Vocabulary",
     "Documents",
     "Rows",
-    "Output",
     "Appending",
     "Where it runs",
     "Messages",

@@ -107,14 +107,15 @@ class InputSettings:
     text_field: str | tuple[str, ...] = option(
         "text",
         metavar="[NAME=]FIELD",
-        help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}), of all inputs or of "
-        "the source NAME; repeatable. With dots, a field inside objects or structs "
+        help="Field or column of the text; of all inputs or of the source NAME "
+        f"({', '.join(WITH_COLUMNS)}); repeatable. With dots, a field inside objects or structs "
         "(data.text), unless a field has that whole name.",
     )
     id_field: str | tuple[str, ...] | None = option(
         None,
         metavar="[NAME=]FIELD",
         default_is="id if present, otherwise file name and position",
+        advanced=True,
         help="Field or column of the document's id, written as for --text-field.",
     )
     max_record_size: int = option(
@@ -141,7 +142,7 @@ class InputSettings:
         0,
         minimum=0,
         metavar="N",
-        help="Tolerate up to N bad records, which are written to dead-letters/. More fail the "
+        help="Tolerate up to N bad records: they are written to dead-letters/. More fail the "
         "job: at once in a split, over all splits before its output is complete.",
     )
 
@@ -247,20 +248,22 @@ class PretokenSettings:
     pattern: str | tuple[str, ...] | None = option(
         None,
         metavar="REGEX",
-        help="Regular expression to use instead of --pretokenizer, in the syntax of the regex "
-        "package; repeatable: expressions and names are applied in order. Expressions that "
+        help="Regular expression to use instead of --pretokenizer; repeatable. Its syntax is that "
+        "of the regex package. Expressions and names are applied in order. Expressions that "
         "need backtracking, such as backreferences, are many times slower.",
     )
     normalizer: tuple[str, ...] = option(
         (),
         choices=(*NORMALIZERS, NO_NORMALIZER),
         metavar="NAME",
+        advanced=True,
         help="Normalize text before it is split. Repeatable, applied in order. none: no "
         "normalization, overriding presets and configuration files.",
     )
     never_split: tuple[str, ...] = option(
         (),
         metavar="PATTERN",
+        advanced=True,
         help="Never split text that matches this: url, email, or a regular expression; repeatable.",
     )
     special_tokens: tuple[str, ...] = option(
@@ -451,6 +454,7 @@ class TrainSettings:
         None,
         minimum=0,
         metavar="N",
+        advanced=True,
         help="Maximum number of merges; instead of, or in addition to, --vocab-size.",
     )
     ties: str = option(
@@ -472,9 +476,7 @@ class TrainSettings:
         "position (aaaa holds (a, a) three times); disjoint: as often as a merge joins it (two "
         "times), as the trainers of SuperBPE and BoundlessBPE count.",
     )
-    min_frequency: int = option(
-        1, minimum=1, metavar="N", help="Never merge a pair that occurs fewer than N times."
-    )
+    min_frequency: int = option(1, minimum=1, metavar="N", help="Minimum count of a pair to merge.")
     prune_below: int = _prune_below()
     extend: str | None = option(
         None,
@@ -488,12 +490,12 @@ class TrainSettings:
         None,
         minimum=1,
         metavar="N",
-        help="Learn up to N superwords, tokens that cross word boundaries (SuperBPE), on top "
-        "of the vocabulary of words, which --vocab-size and --max-merges describe.",
+        help="Learn up to N superwords (SuperBPE): tokens that cross word boundaries, on top of "
+        "the vocabulary of words, which --vocab-size and --max-merges describe.",
     )
     boundless: bool = option(
         False,
-        help="Let superwords compete with the merges of words by their counts (BoundlessBPE). "
+        help="Let superwords compete with merges of words (BoundlessBPE). "
         "The vocabulary keeps the size of that of words.",
     )
     prune_runs_below: int = option(
@@ -591,6 +593,7 @@ class ParitySettings:
         (),
         metavar="DIR",
         default_is="the group with the fewest bytes per token in the text to train on",
+        advanced=True,
         help="Counts of held-out text of the same groups (--parity): the group with the most "
         "tokens there is compressed worst; repeatable.",
     )
@@ -598,6 +601,7 @@ class ParitySettings:
         0,
         minimum=0,
         metavar="N",
+        advanced=True,
         help="First choose N merges by the counts of all groups together (--parity).",
     )
     window: int | None = option(
@@ -605,6 +609,7 @@ class ParitySettings:
         minimum=1,
         metavar="N",
         default_is="none",
+        advanced=True,
         help="Pass over a group that chose more than its share, times --alpha, of the last N "
         "merges (--parity); the authors use 100.",
     )
@@ -673,10 +678,10 @@ CHAT_TEMPLATES = {
 _TOKENS_OF_TEMPLATES = {"chatml": ("<|im_start|>", "<|im_end|>")}
 
 
-def _role(what: str) -> Any:
+def _role(what: str, *, advanced: bool = False) -> Any:
     """A special token by what models use it for."""
     help_ = f"Special token that {what}; recorded in tokenizer_config.json."
-    return option(None, metavar="TOKEN", help=help_)
+    return option(None, metavar="TOKEN", advanced=advanced, help=help_)
 
 
 def _adds(role: str, place: str) -> Any:
@@ -695,8 +700,8 @@ class RoleSettings:
 
     bos: str | None = _role("begins a text, such as '<s>'")
     eos: str | None = _role("ends a text, such as '<|endoftext|>'")
-    pad: str | None = _role("fills the shorter texts of a batch")
-    unk: str | None = _role("stands for what has no token")
+    pad: str | None = _role("fills the shorter texts of a batch", advanced=True)
+    unk: str | None = _role("stands for what has no token", advanced=True)
     add_bos: bool = _adds("bos", "before")
     add_eos: bool = _adds("eos", "after")
     chat_template: str | None = option(

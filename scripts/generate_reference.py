@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.command import DeclaredOption, group_of, option_keys
+from pipelines.cli.command import group_of
 from pipelines.cli.commands import bpe
+from pipelines.cli.declared import DeclaredOption
+from pipelines.cli.layers import option_keys
 from pipelines.option import GROUPS
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipelines.cli.command import DeclaredOption
 from pipelines.cli.completion import completes
+from pipelines.cli.declared import DeclaredOption
 from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.errors import Interrupted, JobError

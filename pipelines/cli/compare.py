@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, Source, add_option, choose, own_option, source
+from pipelines.cli.command import JobCommand
+from pipelines.cli.declared import add_option, own_option
+from pipelines.cli.layers import Source, choose, source
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, takes_colour

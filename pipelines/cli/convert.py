@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, own_option
+from pipelines.cli.command import Command
+from pipelines.cli.declared import own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, size_line
 from pipelines.progress import many

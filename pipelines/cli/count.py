@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, Source, own_option, source
+from pipelines.cli.command import JobCommand
+from pipelines.cli.declared import own_option
+from pipelines.cli.layers import Source, source
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
@@ -90,7 +92,7 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         appending=settings_of(ctx, AppendSettings),
         progress=options.progress(ctx),
     )
-    show_summary(ctx, count=summary)
+    show_summary(ctx.params, count=summary)
 
 
 def _check_runs(ctx: click.Context) -> None:

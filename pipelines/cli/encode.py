@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, own_option
+from pipelines.cli.command import JobCommand
+from pipelines.cli.declared import own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.moved import instead
 from pipelines.cli.options import declared_options, settings_of
@@ -83,4 +84,4 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
         drift=options.drift_settings(ctx),
         progress=options.progress(ctx),
     )
-    show_summary(ctx, encode=encoded)
+    show_summary(ctx.params, encode=encoded)

@@ -57,4 +57,4 @@ def export(ctx: click.Context, /, sources: tuple[str, ...], **_: Any) -> None:
         execution=execution,
         progress=options.progress(ctx),
     )
-    show_summary(ctx, export=summary)
+    show_summary(ctx.params, export=summary)

@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pipelines.cli.command import (
-    Source,
-    add_option,
-    beam_args,
-    choose,
-    own_option,
-    source,
-    stack,
-    use_configs,
-    use_preset,
-)
+from pipelines.cli.command import Command
+from pipelines.cli.declared import add_option, own_option, stack
+from pipelines.cli.layers import Source, beam_args, choose, source, use_configs, use_preset
 from pipelines.cli.logs import LOG_FORMATS, is_json, use_format
 from pipelines.option import Option, declared
 from pipelines.settings import (
@@ -50,7 +42,10 @@ NO_RUNNER = ("runner", "workers", "stage", "shared_path")
 
 
 def declared_options(
-    *settings: type, optional: Collection[str] = (), leave_out: Collection[str] = ()
+    *settings: type,
+    optional: Collection[str] = (),
+    leave_out: Collection[str] = (),
+    only: Collection[str] = (),
 ) -> Callable[[Any], Any]:
     """The options that classes of settings declare, each once.
 
@@ -58,15 +53,22 @@ def declared_options(
         settings: the classes.
         optional: names of options that the command can do without.
         leave_out: names of options that the command has not.
+        only: names of options that it has alone; none for all.
     """
     specs = {spec.name: spec for cls in settings for spec in declared(cls).values()}
     return stack(
         *(
             add_option(replace(spec, required=spec.required and name not in optional))
             for name, spec in specs.items()
-            if name not in leave_out
+            if name not in leave_out and (not only or name in only)
         )
     )
+
+
+def stage_command(name: str, *settings: type, optional: Collection[str] = ()) -> click.Command:
+    """A command that nobody types: the options of a stage of a job."""
+    decorate = declared_options(*settings, optional=optional)
+    return click.command(name, cls=Command, example="")(decorate(lambda **_: None))
 
 
 def settings_of(ctx: click.Context, settings: type[Settings], **values: Any) -> Settings:
@@ -92,7 +94,7 @@ def config_option() -> Callable[[Any], Any]:
         group="Where it runs",
         several=True,
         metavar="FILE",
-        help="YAML file of defaults for these options, by name; repeatable. Later files override "
+        help="YAML file of defaults, by option name; repeatable. Later files override "
         "earlier ones, and the command line overrides all.",
     )
     return add_option(spec, is_eager=True, expose_value=False, callback=use_configs)

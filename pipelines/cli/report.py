@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, own_option
+from pipelines.cli.command import Command
+from pipelines.cli.declared import own_option
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import near, show_json, warning_lines
 from pipelines.progress import size_text

@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     Summary: TypeAlias = CountSummary | TrainSummary | EncodeSummary | ExportSummary | VerifySummary
 
 
-def show_summary(ctx: click.Context, **summaries: Summary) -> None:
+def show_summary(asked: Mapping[str, Any], **summaries: Summary) -> None:
     """Print what was made.
 
     Args:
-        ctx: of the command, for its ``--json`` and the size it asked for.
+        asked: the options, for ``json`` and the size that was asked for.
         summaries: by the name of the job. One alone is one JSON object; of several, each stands
             under its name.
     """
-    if ctx.params["json"]:
-        show_json(summary_json(ctx, **summaries))
+    if asked["json"]:
+        show_json(summary_json(asked, **summaries))
         return
     everything = _with_phases(summaries)
     for job, summary in everything.items():
         past, lines_of = _LINES[job]
         for title, line in zip_longest([past], lines_of(summary), fillvalue=""):
             click.echo(f"{title:10}{line}")
-    for line in warning_lines(_all_warnings(ctx, everything.values())):
+    for line in warning_lines(_all_warnings(asked, everything.values())):
         click.echo(line)
 
 
@@ -55,17 +55,17 @@ def _with_phases(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
     return everything
 
 
-def summary_json(ctx: click.Context, **summaries: Summary) -> dict[str, Any]:
+def summary_json(asked: Mapping[str, Any], **summaries: Summary) -> dict[str, Any]:
     """What `show_summary` prints as JSON."""
     facts = {job: summary.as_dict() for job, summary in summaries.items()}
     result = facts if len(facts) > 1 else next(iter(facts.values()))
-    return {**result, "warnings": _all_warnings(ctx, _with_phases(summaries).values())}
+    return {**result, "warnings": _all_warnings(asked, _with_phases(summaries).values())}
 
 
-def _all_warnings(ctx: click.Context, summaries: Collection[Summary]) -> list[str]:
+def _all_warnings(asked: Mapping[str, Any], summaries: Collection[Summary]) -> list[str]:
     return [
-        *(text for summary in summaries for text in _warnings(summary, ctx.params)),
-        *_set_aside(summaries, ctx.params),
+        *(text for summary in summaries for text in _warnings(summary, asked)),
+        *_set_aside(summaries, asked),
         *(str(reason) for summary in summaries for reason in summary.passed_over),
     ]
 

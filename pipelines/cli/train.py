@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, Source, choose, forget, own_option, source
+from pipelines.cli.command import JobCommand
+from pipelines.cli.declared import own_option
+from pipelines.cli.layers import Source, choose, forget, source
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
@@ -29,6 +31,8 @@ from pipelines.settings import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bpe.models import Model
 
 # Which options go with models of characters alone.
@@ -59,6 +63,7 @@ bpe train --counts runs --tokenizer model/tokenizer.json --output super --superw
     "tokenizer",
     group="Input",
     metavar="FILE",
+    advanced=True,
     help="With --counts of runs: the tokenizer of words whose runs were counted, to which "
     "--superwords or --boundless add superwords (--boundless needs the training.json next to it).",
 )
@@ -67,8 +72,8 @@ bpe train --counts runs --tokenizer model/tokenizer.json --output super --superw
     group="Input",
     several=True,
     metavar="DIR[:WEIGHT]",
-    help="Counts to train on instead of --input, each multiplied by its weight: a whole number, a "
-    "decimal (0.5) or a fraction (1/3); repeatable. DIR:60% gives it that share of the mix "
+    help="Counts to train on instead of --input; repeatable. Each is multiplied by its weight: a "
+    "whole number, a decimal (0.5) or a fraction (1/3). DIR:60% gives it that share of the mix "
     "instead; the shares of all add up to 100%.",
 )
 @own_option(
@@ -77,9 +82,9 @@ bpe train --counts runs --tokenizer model/tokenizer.json --output super --superw
     several=True,
     metavar="NAME=SHARE",
     default_is="all text, as it is",
-    help="Train as if this share of the corpus, such as 70%, were of the source NAME, whose files "
-    "--input NAME=PATTERN gives; repeatable. The shares add up to 100%. All text is counted; each "
-    "source has the weight that gives it its share.",
+    help="Share of the source NAME in training, such as web=70%; repeatable. --input NAME=PATTERN "
+    "gives its files, and the shares add up to 100%. All text is counted; each source has the "
+    "weight that gives it its share.",
 )
 @own_option(
     "share_of",
@@ -134,6 +139,7 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         )
     parity = parity_settings(
         ctx,
+        mix=ctx.params["mix"],
         groups="counts",
         remedy="--parity needs --counts: count each group to a directory of its own with bpe count "
         "--group-by FIELD, then give --counts DIR",
@@ -165,14 +171,17 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         mix=ctx.params["mix"],
         progress=options.progress(ctx),
     )
-    show_summary(ctx, train=summary)
+    show_summary(ctx.params, train=summary)
 
 
-def parity_settings(ctx: click.Context, *, groups: str, remedy: str) -> ParitySettings:
+def parity_settings(
+    ctx: click.Context, *, mix: Sequence[str], groups: str, remedy: str
+) -> ParitySettings:
     """How groups choose merges; with parity, what nobody asked for is as in the authors' program.
 
     Args:
         ctx: of the command.
+        mix: the shares of sources, which do not go with parity.
         groups: the option that says what the groups are.
         remedy: the error where it is not given.
 
@@ -182,7 +191,7 @@ def parity_settings(ctx: click.Context, *, groups: str, remedy: str) -> ParitySe
     parity = settings_of(ctx, ParitySettings)
     if not parity.parity:
         return parity
-    if ctx.params["mix"]:
+    if mix:
         raise click.UsageError(
             "--parity and --mix exclude each other: the groups of --parity are never added up, "
             "and --mix adds up its sources, each with a weight",

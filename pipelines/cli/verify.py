@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, beam_args, own_option
+from pipelines.cli.command import JobCommand
+from pipelines.cli.declared import own_option
+from pipelines.cli.layers import beam_args
 from pipelines.cli.loading import loading
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
@@ -121,9 +123,9 @@ def verify(ctx: click.Context, /, **_: Any) -> None:
             tokenizer=tokenizer,
             temp=ctx.params["temp"],
         )
-        results[output.folder or verified.kind] = summary_json(ctx, verify=verified)
+        results[output.folder or verified.kind] = summary_json(ctx.params, verify=verified)
         if not as_json:
-            show_summary(ctx, verify=verified)
+            show_summary(ctx.params, verify=verified)
     if as_json:
         show_json(results if len(results) > 1 else next(iter(results.values())))
     ctx.exit(1 if any(result.get("unreachable") for result in results.values()) else 0)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, own_option
+from pipelines.cli.command import Command
+from pipelines.cli.declared import own_option
 from pipelines.cli.options import declared_options
 from pipelines.cli.summary import show_json, too_small, warning_lines
 from pipelines.cli.train import marked_pretokens, model, settle_stop

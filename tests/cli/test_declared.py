@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -11,8 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines import EncodeCorpus
-from pipelines.cli.command import Command, option_keys
+from pipelines.cli.command import Command
 from pipelines.cli.commands import as_options
+from pipelines.cli.commands import bpe as commands
+from pipelines.cli.layers import option_keys
 from pipelines.cli.options import declared_options, settings_of
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
@@ -77,8 +80,8 @@ def test_help_is_short_and_in_groups_unless_all_is_asked_for() -> None:
     assert "How long to wait.  [default: 3" in short
     assert [line for line in short.splitlines() if line.endswith(":") and line[0] != " "] == [
         "Input:",
-        "Rows:",
         "Output:",
+        "Rows:",
         "Options:",
     ]
     whole = " ".join(CliRunner().invoke(brew, ["--help-all"]).output.split())
@@ -132,8 +135,12 @@ def test_help_of_a_command_with_an_argument_asks_for_none() -> None:
         assert bpe("run", asked).stdout.startswith("Usage: bpe run ")
 
 
-def test_short_help_leaves_out_what_few_need() -> None:
-    short, whole = (bpe("encode", one).stdout for one in ("--help", "--help-all"))
-    assert "--warn-unseen" not in short
-    assert "--warn-unseen" in whole
-    assert len(short.splitlines()) < len(whole.splitlines()) / 2
+@pytest.mark.parametrize("name", [*commands.commands])
+def test_help_fits_a_screen(name: str) -> None:
+    short = CliRunner().invoke(commands, [name, "--help"]).output
+    whole = CliRunner().invoke(commands, [name, "--help-all"]).output
+    shown = [line for line in short.splitlines() if re.match(r" {2}(-\w, )?--", line)]
+    assert len(shown) <= {"train": 30}.get(name, 24)
+    assert len(short.splitlines()) <= 60
+    if "--help-all" in short:
+        assert len(short) < len(whole) / 2

@@ -142,10 +142,13 @@ def test_run_trains_and_exports_the_same_mix(mixed: Path) -> None:
     assert [one["path"] for one in done["mix"]] == ["web", "code"]
     for name in ("tokenizer.json", "training.json"):
         assert (mixed / "alone" / name).read_bytes() == (mixed / "job" / name).read_bytes()
-    for command in (("train", *inputs, *mix, "--output", "no"), ("run", "job.yaml")):
-        refused = bpe(*command, "--parity", cwd=mixed, status=2)
+    for command in (
+        ("train", *inputs, *mix, "--output", "no", "--parity"),
+        ("run", "job.yaml", "--set", "parity=true"),
+    ):
+        refused = bpe(*command, cwd=mixed, status=2)
         assert "--parity and --mix exclude each other" in refused.stderr
-    by_id = bpe("run", "job.yaml", "--group-by", "id", "--output", "no", cwd=mixed, status=2)
+    by_id = bpe("run", "job.yaml", "--set", "group_by=id", "--output", "no", cwd=mixed, status=2)
     assert "--group-by id does not go with --mix" in by_id.stderr
     assert not (mixed / "no").exists()
 

@@ -159,7 +159,7 @@ def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
     job = tmp_path / "job.yaml"
     job.write_text("input: train.jsonl\nmax_merges: 60\nsuperwords: 5\n")
     run = ("run", job, "--output")
-    bpe(*run, tmp_path / "groups", "--group-by", "language", cwd=grouped)
+    bpe(*run, tmp_path / "groups", "--set", "group_by=language", cwd=grouped)
     bpe(*run, tmp_path / "all", cwd=grouped)
     groups, together = (
         library.Tokenizer.load(tmp_path / name / "tokenizer.json") for name in ("groups", "all")
@@ -169,25 +169,26 @@ def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("values", "message"),
     [
         ([], "--parity needs --group-by FIELD: the groups are the values of that field"),
-        (["--group-by", "language", "--superwords", "3"], "--parity is of words"),
-        (["--group-by", "language", "--dev-counts", "none"], "none: there is no such directory"),
-        (["--group-by", "language", "--ties", "huggingface"], "does not go with parity"),
-        (["--group-by", "language", "--symbols", "characters"], "for models of bytes"),
+        (["group_by=language", "superwords=3"], "--parity is of words"),
+        (["group_by=language", "dev_counts=none"], "none: there is no such directory"),
+        (["group_by=language", "ties=huggingface"], "does not go with parity"),
+        (["group_by=language", "symbols=characters"], "for models of bytes"),
         (
-            ["--group-by", "language", "--dev-counts", "dev", "--pretokenizer", "o200k"],
+            ["group_by=language", "dev_counts=dev", "pretokenizer=o200k"],
             "`dev_counts` dev/language=de was split with gpt2, the text to train on with o200k",
         ),
     ],
 )
 def test_a_run_refuses_before_it_counts(
-    grouped: Path, tmp_path: Path, arguments: list[str], message: str
+    grouped: Path, tmp_path: Path, values: list[str], message: str
 ) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("input: train.jsonl\nparity: true\nmax_merges: 60\n")
-    done = bpe("run", job, *arguments, "--output", tmp_path / "all", cwd=grouped, status=None)
+    given = [text for value in values for text in ("--set", value)]
+    done = bpe("run", job, *given, "--output", tmp_path / "all", cwd=grouped, status=None)
     assert done.returncode in (1, 2)
     assert message in done.stderr.replace("\n", " ").replace("--dev-counts", "`dev_counts`", 1)
     assert not (tmp_path / "all").exists()

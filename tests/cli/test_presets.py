@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from bpe import presets
-from pipelines.cli.command import option_keys
+from pipelines.cli.layers import option_keys
 from pipelines.cli.train import train
 from tests.cli.process import ROOT, bpe, environment
 

@@ -6,13 +6,12 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-import click
 import pytest
 import yaml
 
-from pipelines.cli.command import option_keys
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
+from pipelines.cli.layers import option_keys
 from pipelines.cli.run import run
 from pipelines.config import read_config
 from tests.cli.pages import make_folder, run_page
@@ -36,8 +35,8 @@ def test_every_config_runs(tmp_path: Path, config: Path) -> None:
     corpus = tmp_path / "c.jsonl"
     corpus.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
     done = bpe(
-        *("run", config, "--input", corpus, "--format", "jsonl", "--output", tmp_path / "out"),
-        *("--vocab-size", "400", "--json"),
+        *("run", config, "--input", corpus, "--output", tmp_path / "out", "--json"),
+        *("--set", "format=jsonl", "--set", "vocab_size=400"),
         cwd=ROOT,
     )
     summary = json.loads(done.stdout)
@@ -61,10 +60,7 @@ def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
     (tmp_path / "append.yaml").write_text(lines)
     keys = option_keys(encode) | option_keys(count)
     values = read_config(str(tmp_path / "append.yaml"), keys)
-    assert values.keys() == {
-        *(param.name for param in encode.params),
-        *(param.name for param in count.params),
-    } - {param.name for param in run.params}
+    assert values.keys() == keys.keys() - option_keys(run).keys()
     for param in encode.params:
         default = param.to_info_dict()["default"]
         if param.name in values and default not in (None, ()):
@@ -74,14 +70,13 @@ def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
 def test_the_reference_config_holds_defaults_but_for_what_is_marked() -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
     chosen = set(re.findall(r"^([a-z_]+):.*# chosen$", text, re.MULTILINE))
-    defaults = {param.name: param.to_info_dict()["default"] for param in run.params}
+    keys = option_keys(run)
     for name, value in yaml.safe_load(text).items():
-        assert (name in chosen) == (value != defaults[name]), name
+        assert (name in chosen) == (value not in (keys[name].default, [keys[name].default])), name
 
 
 def test_the_reference_config_names_every_choice() -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    words = set(re.findall(r"[\w-]+", text))
-    for param in run.params:
-        if isinstance(param.type, click.Choice):
-            assert set(param.type.choices) <= words, param.name
+    words = set(re.findall(r"[\w-]+(?:\.\w+)*", text))
+    for name, spec in option_keys(run).items():
+        assert {*spec.choices} <= words, name

@@ -82,18 +82,58 @@ def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None
 )
 def test_a_wrong_file_is_a_wrong_command_line(work: Path, text: str, message: str) -> None:
     (work / "job.yaml").write_text(text)
-    arguments = ("--input", "corpus", "--vocab-size", "300", "--output", "never")
-    for command in (("train", "--config", "job.yaml"), ("run", "job.yaml")):
+    arguments = ("--input", "corpus", "--output", "never")
+    for command in (
+        ("train", "--config", "job.yaml", "--vocab-size", "300"),
+        ("run", "job.yaml", "--set", "vocab_size=300"),
+    ):
         done = bpe(*command, *arguments, cwd=work, status=2)
         assert message in done.stderr
         assert done.stdout == ""
     assert not (work / "never").exists()
 
 
+def test_a_section_is_for_its_stage_alone(work: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "input: corpus/*.jsonl\nvocab_size: 290\nsplit_size: 100MB\n"
+        f"output: {tmp_path / 'out'}\ntrain: {{vocab_size: 300}}\n"
+        "encode: {split_size: 200MB}\nexport: {to: bin}\n"
+    )
+    given = ("--set", "encode.split_size=1kB", "--set", "export.to=parquet")
+    done = bpe("run", job, *given, "--set", "boundless=false", "--json", cwd=work)
+    assert json.loads(done.stdout)["train"]["vocab_size"] == 300
+    whole, parts = tmp_path / "whole", [*(tmp_path / "out/encoded/data").iterdir()]
+    bpe("run", job, "--output", whole, "--set", "export.to=bin", cwd=work)
+    assert len(parts) > len([*(whole / "encoded/data").iterdir()])
+    assert [one.suffix for one in (tmp_path / "out/export/data").iterdir()] == [".parquet"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--set", "vocab_sice=10"), "--set vocab_sice: no stage has this option; did you mean"),
+        (("--set", "export.ties=any"), "--set export.ties: no stage has this option; did you mean"),
+        (("--set", "vocab_size"), "--set vocab_size: write KEY=VALUE"),
+        (("--set", "boundless=1"), "--set boundless=1: write true or false"),
+        (("--set", "ties=any"), "'any' is unknown: use one of bytes-min"),
+        (("--vocab-size", "9"), "is an option of a stage: give --set vocab_size=VALUE"),
+        (("--config", "both.yaml"), "min_frequency: given in count and in train: keep one"),
+    ],
+)
+def test_a_wrong_value_of_a_stage_is_a_wrong_command_line(
+    work: Path, given: tuple[str, ...], message: str
+) -> None:
+    (work / "job.yaml").write_text("input: corpus\nvocab_size: 300\noutput: never\n")
+    (work / "both.yaml").write_text("count: {min_frequency: 2}\ntrain: {min_frequency: 2}\n")
+    assert message in bpe("run", "job.yaml", *given, cwd=work, status=2).stderr
+    assert not (work / "never").exists()
+
+
 def test_run_refuses_before_it_counts(work: Path, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("input: corpus\nvocab_size: 300\n")
     run = ("run", tmp_path / "job.yaml", "--output", tmp_path / "out")
-    done = bpe(*run, "--vocab-size", "100", cwd=work, status=2)
+    done = bpe(*run, "--set", "vocab_size=100", cwd=work, status=2)
     assert "--vocab-size 100 is too small" in done.stderr
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
@@ -122,7 +162,8 @@ def test_a_tokenizer_is_extended(work: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("input: corpus/*.jsonl\noutput: more\nvocab_size: 300\nappend_token: eos\n")
     extend = ("--extend", tmp_path / "tokenizer.json")
-    bpe("run", job, *extend, "--output", tmp_path / "more", cwd=work)
+    named = f"extend={tmp_path / 'tokenizer.json'}"
+    bpe("run", job, "--set", named, "--output", tmp_path / "more", cwd=work)
     new = library.Tokenizer.load(tmp_path / "more" / "tokenizer.json")
     assert new.tokens[:260] == old.tokens
     assert (len(new), new.roles.eos, new.pretokenizer) == (300, "<e>", old.pretokenizer)
@@ -179,4 +220,4 @@ def test_ids_are_discarded_when_their_export_is_verified(work: Path) -> None:
 def test_ids_are_discarded_for_an_export_alone(work: Path) -> None:
     (work / "gone.yaml").write_text("input: corpus/*.jsonl\noutput: gone\nvocab_size: 300\n")
     refused = bpe("run", "gone.yaml", "--discard-ids", cwd=work, status=2)
-    assert "--discard-ids is of an export: give its format with --to" in refused.stderr
+    assert "discard_ids is of an export: give its format with `to`" in refused.stderr

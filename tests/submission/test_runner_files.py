@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.cli.command import beam_args
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
+from pipelines.cli.layers import beam_args
 from pipelines.cli.options import execution
 from pipelines.cli.run import run
 from pipelines.cli.train import train
