@@ -8,7 +8,7 @@ import click
 import pytest
 
 import bpe as library
-from bpe import formats
+from bpe import formats, normalizer, ties
 from bpe.counts.manifest import MAX_SHARDS
 from bpe.formats import huggingface
 from bpe.pair_counts import PAIR_COUNTS
@@ -134,8 +134,8 @@ def test_a_command_imports_no_other() -> None:
 
 def test_choices_are_those_of_the_library() -> None:
     assert settings.PRETOKENIZERS == library.PRETOKENIZERS
-    assert settings.NORMALIZERS == library.NORMALIZERS
-    assert settings.TIES == library.TIES
+    assert settings.NORMALIZERS == normalizer.NORMALIZERS
+    assert settings.TIES == ties.TIES
     assert settings.PAIR_COUNTS == PAIR_COUNTS
     assert library.presets.names() == options.PRESETS
     assert convert.LEAVE_OUT == formats.LEAVE_OUT

@@ -11,6 +11,7 @@ import pytest
 from transformers import AutoTokenizer
 
 import bpe as library
+from bpe.roles import Roles
 from pipelines.transforms.encoding import EncodeDocuments
 from pipelines.transforms.token_ids import WriteTokenIds
 from tests.cli.process import bpe
@@ -67,7 +68,7 @@ def test_roles_from_training_to_rows(folder: Path) -> None:
         (folder / "model" / name).unlink()
     named = ("--prepend-token", "<s>", "--append-token", "</s>", "--output", "ids")
     bpe(*encode, *named, "--resume", cwd=folder)
-    assert library.Tokenizer.load(folder / "ids").roles == library.Roles()
+    assert library.Tokenizer.load(folder / "ids").roles == Roles()
 
 
 def test_a_transform_writes_the_roles(folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe as library
+from bpe.roles import Roles
 from tests.cli.process import bpe
 from tests.pipelines.corpora import tree
 
@@ -156,7 +157,7 @@ def test_a_tokenizer_is_extended(work: Path, tmp_path: Path) -> None:
     old = library.train(
         library.count_pretokens(["low lower"], pretokenizer="o200k", special_tokens=["<e>"]),
         vocab_size=260,
-    ).with_roles(library.Roles(eos="<e>"))
+    ).with_roles(Roles(eos="<e>"))
     old.save(tmp_path / "tokenizer.json")
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<e>"}')
     job = tmp_path / "job.yaml"

@@ -9,6 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 import bpe as library
+from bpe.roles import Roles
 from tests.cli.process import bpe
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def test_from_a_corpus_and_from_counts(folder: Path) -> None:
     bpe("train", "--input", "corpus.jsonl", *MODEL, "--output", "model", cwd=folder)
     ours = library.Tokenizer.load(folder / "model")
     assert ours.special_tokens == {"<unk>": 0, "<s>": 1, "</s>": 2}
-    assert ours.roles == library.Roles(bos="<s>", eos="</s>", unk="<unk>")
+    assert ours.roles == Roles(bos="<s>", eos="</s>", unk="<unk>")
     training = json.loads((folder / "model" / "training.json").read_text("utf-8"))
     assert training["character_coverage"] == "1999/2000"
     theirs = AutoTokenizer.from_pretrained(folder / "model")
