@@ -13,7 +13,8 @@ From texts to ids, in the order in which modules import each other:
 - ``run_counting``: texts to counts of runs of its tokens; ``superword_trainer``: these to
   superwords.
 - ``formats``: tokenizer files; ``presets``: settings by name; ``errors``: every error.
-- ``native``: the C++ core (``_native``); ``reference``: its readable twin, which only tests import.
+- ``native``: the C++ core (``_native``); ``reference``: its readable twin,
+  which `explain` and tests use.
 
 Where to add
 

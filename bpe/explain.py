@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import escape
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import unicodedata2
 
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece, is_symbol
+from bpe.reference.encode import WordEncoder, runs
+from bpe.reference.merge import MergeStep, apply_merges, merge_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bpe.models import Model
     from bpe.parts import Parts
 
 
+__all__ = [
+    "SPACE",
+    "Explainer",
+    "MergeStep",
+    "columns",
+    "html_table",
+    "is_single",
+    "merge_counts",
+    "superword_runs",
+    "superword_steps",
+    "unreachable",
+    "visible",
+]
+
 _SHOWN = 8  # special tokens, and merges at either end
-
-
-class MergeStep(NamedTuple):
-    """A pre-token on its way from single symbols to tokens.
-
-    Attributes:
-        symbols: what it consists of now.
-        merge: the two symbols that this step merged; None at the start, and if nothing was merged
-            (the pre-token is a token itself, or WordPiece).
-    """
-
-    symbols: tuple[bytes, ...]
-    merge: tuple[bytes, bytes] | None
 
 
 class Explainer:
@@ -42,10 +44,13 @@ class Explainer:
     def __init__(self, parts: Parts) -> None:
         never = parts.superword_ids.union(parts.special_tokens.values())
         self._model = parts.model
-        self._is_never_split = parts.pretokenizer.is_never_split
-        self._whole_words = parts.ignore_merges
-        self._tokens = {token for token, id_ in parts.ids.items() if id_ not in never}
-        self._ranks = parts.ranks(parts.merges)
+        self._words = WordEncoder(
+            tokens={token for token, id_ in parts.ids.items() if id_ not in never},
+            ranks=parts.ranks(parts.merges),
+            model=parts.model,
+            ignore_merges=parts.ignore_merges,
+            is_never_split=parts.pretokenizer.is_never_split,
+        )
 
     def pieces(self, pretoken: bytes, *, clean: bool = False) -> list[bytes]:
         """What the merges make of a pre-token; symbols without a token stay as they are.
@@ -55,51 +60,16 @@ class Explainer:
             clean: leave out the end of the word.
         """
         if isinstance(self._model, WordPiece):
-            steps = self.steps(pretoken)
+            pieces = [*self.steps(pretoken)[-1].symbols]
         else:
-            steps = merge_steps(self._model.symbols(pretoken), self._ranks)
-        pieces = list(steps[-1].symbols)
+            pieces = [*apply_merges(self._model.symbols(pretoken), self._words.ranks)]
         if clean and isinstance(self._model, CharacterLevel) and pieces:
             pieces[-1] = pieces[-1].removesuffix(self._model.end_of_word.encode())
         return [piece for piece in pieces if piece]
 
     def steps(self, pretoken: bytes) -> list[MergeStep]:
         """From single symbols to tokens."""
-        model = self._model
-        never_split = self._is_never_split(pretoken)
-        symbols, token = model.symbols(pretoken), model.as_token(pretoken)
-        unknown = b"" if isinstance(model, ByteLevel) else (model.unknown or "").encode()
-        if (never_split or self._whole_words) and len(symbols) > 1 and token in self._tokens:
-            return [MergeStep(symbols, None), MergeStep((token,), None)]
-        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
-        if never_split and unknown and not falls_back:
-            return [MergeStep(symbols, None), MergeStep((unknown,), None)]
-        if isinstance(model, WordPiece):
-            return word_piece_steps(pretoken, self._tokens, model)
-        if isinstance(model, CharacterLevel):
-            symbols = model.known(symbols, self._tokens)
-        return merge_steps(symbols, self._ranks)
-
-
-def merge_steps(
-    start: tuple[bytes, ...], ranks: Mapping[tuple[bytes, bytes], int]
-) -> list[MergeStep]:
-    """All steps from single symbols to tokens, the lowest rank first, leftmost first.
-
-    Args:
-        start: the symbols.
-        ranks: the rank of each merge.
-    """
-    symbols = list(start)
-    steps = [MergeStep(start, None)]
-    while True:
-        known = [(ranks[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in ranks]
-        if not known:
-            return steps
-        _, i = min(known)
-        merge = (symbols[i], symbols[i + 1])
-        symbols[i : i + 2] = [merge[0] + merge[1]]
-        steps.append(MergeStep(tuple(symbols), merge))
+        return [*self._words.steps(pretoken)]
 
 
 def superword_steps(parts: Parts, run: Sequence[bytes]) -> list[MergeStep]:
@@ -111,7 +81,7 @@ def superword_steps(parts: Parts, run: Sequence[bytes]) -> list[MergeStep]:
     for token in run:
         if token not in parts.ids:
             raise EncodingError(f"{token!r:.60} is not a token: a run is of tokens")
-    return merge_steps(tuple(run), parts.ranks(parts.superwords))
+    return [*merge_steps(tuple(run), parts.ranks(parts.superwords))]
 
 
 def superword_runs(parts: Parts, pretokens: Iterable[bytes | None]) -> Iterator[list[bytes]]:
@@ -121,18 +91,17 @@ def superword_runs(parts: Parts, pretokens: Iterable[bytes | None]) -> Iterator[
         parts: of a tokenizer with superwords, or without.
         pretokens: of a text, in order; None for what no superword crosses, such as a special token.
     """
-    of, steps = parts.tokens.bytes_of, Explainer(parts).steps
-    words = {of(id_) for left, right, _ in parts.superwords for id_ in (left, right)}
-    run: list[bytes] = []
-    for pretoken in (*pretokens, None) if words else ():
-        whole = pretoken is not None and not parts.pretokenizer.is_never_split(pretoken)
-        symbols = steps(pretoken)[-1].symbols if pretoken and whole else ()
-        if len(symbols) == 1 and symbols[0] in words:
-            run.append(symbols[0])
-            continue
+    of, explainer = parts.tokens.bytes_of, Explainer(parts)
+    taken = {of(id_) for left, right, _ in parts.superwords for id_ in (left, right)}
+    if not taken:
+        return
+    text = [*pretokens]
+    words = [explainer.steps(pretoken)[-1].symbols if pretoken else () for pretoken in text]
+    is_never_split = parts.pretokenizer.is_never_split
+    never_split = [pretoken is not None and is_never_split(pretoken) for pretoken in text]
+    for run in runs(words, of=taken, never_split=never_split):
         if len(run) > 1:
-            yield run
-        run = []
+            yield [words[number][0] for number in run]
 
 
 def unreachable(parts: Parts) -> list[int]:
@@ -184,36 +153,9 @@ def _unreached_superwords(parts: Parts) -> list[int]:
         first, second = (words.get(id_) if id_ in alone else (of(id_),) for id_ in (left, right))
         if result not in words and first is not None and second is not None:
             run = first + second
-            if len(merge_steps(run, ranks)[-1].symbols) == 1:
+            if len(apply_merges(run, ranks)) == 1:
                 words[result] = run
     return sorted(alone - words.keys())
-
-
-def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) -> list[MergeStep]:
-    """A word, then its rest after each token that is taken from its front.
-
-    Args:
-        word: a pre-token.
-        tokens: those that text can produce.
-        model: has the prefix and the unknown token.
-    """
-    steps = [MergeStep((word,) if word else (), None)]
-    unknown = [*steps, MergeStep((model.unknown.encode(),), None)]
-    prefix = model.prefix.encode()
-    if len(word.decode("utf-8", "surrogateescape")) > model.max_characters:
-        return unknown
-    taken: tuple[bytes, ...] = ()
-    left = word
-    while left:
-        start = prefix if taken else b""
-        sizes = range(len(left), 0, -1)
-        size = next((size for size in sizes if start + left[:size] in tokens), None)
-        if size is None:
-            return unknown
-        taken, left = (*taken, start + left[:size]), left[size:]
-        if left:  # else the last step shows it already
-            steps.append(MergeStep((*taken, prefix + left), None))
-    return steps
 
 
 def is_single(token: bytes, model: Model) -> bool:

@@ -3,44 +3,95 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import MARK, PREPENDING
-from bpe.reference.merge import Pair, apply_merges
+from bpe.reference.merge import MergeStep, Pair, Symbols, merge_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Container,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from bpe.models import Model
-    from bpe.reference.merge import Symbols
 
 
-_BYTES = ByteLevel()
+@dataclass(frozen=True, kw_only=True)
+class WordEncoder:
+    """Turns pre-tokens into tokens; no merge crosses their borders.
+
+    Attributes:
+        tokens: those that text can produce, and the unknown token.
+        ranks: the rank of each merge; the smallest is applied first.
+        model: what a pre-token consists of.
+        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
+        is_never_split: whether nothing merges in a pre-token.
+        dropout: how often a merge is dropped.
+    """
+
+    tokens: Container[bytes]
+    ranks: Mapping[Pair, int]
+    model: Model = field(default_factory=ByteLevel)
+    ignore_merges: bool = False
+    is_never_split: Callable[[bytes], bool] = lambda _: False
+    dropout: float = 0.0
+
+    def steps(self, pretoken: bytes) -> Iterator[MergeStep]:
+        """From single symbols to tokens, without dropout; unknown bytes stay as they are."""
+        model, token = self.model, self.model.as_token(pretoken)
+        symbols, never_split = model.symbols(pretoken), self.is_never_split(pretoken)
+        if (never_split or (self.ignore_merges and not self.dropout)) and token in self.tokens:
+            found: bytes | None = token
+        elif never_split and not (isinstance(model, ByteLevel) or _falls_back(model)):
+            found = (model.unknown or "").encode() or token
+        else:
+            found = None
+        if found is not None:
+            yield from [MergeStep(symbols, None)] if symbols != (found,) else []
+            yield MergeStep((found,), None)
+        elif isinstance(model, WordPiece):
+            yield from word_piece_steps(pretoken, self.tokens, model)
+        else:
+            if isinstance(model, CharacterLevel):
+                symbols = model.known(symbols, self.tokens)
+            yield from merge_steps(symbols, {} if self.dropout else self.ranks)
+
+    def symbols(self, pretoken: bytes, random: SplitMix64) -> Symbols:
+        """The tokens of a pre-token; ``random`` is of the whole text."""
+        *_, last = self.steps(pretoken)
+        if not self.dropout or isinstance(self.model, WordPiece):
+            return last.symbols
+        return merge_with_dropout(last.symbols, self.ranks, dropout=self.dropout, random=random)
+
+
+def _falls_back(model: Model) -> bool:
+    return isinstance(model, CharacterLevel) and model.byte_fallback
 
 
 def encode(
     pretokens: Iterable[bytes],
     *,
     ids: Mapping[bytes, int],
-    ranks: Mapping[Pair, int],
-    model: Model = _BYTES,
-    ignore_merges: bool = False,
-    whole: Container[bytes] = (),
-    dropout: float = 0.0,
     seed: int = 0,
+    whole: Container[bytes] = (),
+    **settings: Any,
 ) -> list[int]:
     """The ids of a text that is cut into pre-tokens.
 
     Args:
-        pretokens: the pieces of the text; no merge crosses their borders.
+        pretokens: the pieces of the text.
         ids: of each token that text can produce, and of the unknown token.
-        ranks: the rank of each merge; the smallest is applied first.
-        model: what a pre-token consists of.
-        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
-        whole: pre-tokens in which nothing merges.
-        dropout: how often a merge is dropped.
         seed: of the random numbers.
+        whole: pre-tokens in which nothing merges.
+        **settings: of `WordEncoder`.
 
     Raises:
         KeyError: a character has no token, and the model no unknown token.
@@ -50,19 +101,8 @@ def encode(
     [2, 1, 1, 0]
     """
     random = row_random(seed)
-    encoded = []
-    for pretoken in pretokens:
-        encoded += encode_pretoken(
-            pretoken,
-            ids=ids,
-            ranks=ranks,
-            model=model,
-            ignore_merges=ignore_merges,
-            whole=whole,
-            dropout=dropout,
-            random=random,
-        )
-    return encoded
+    words = WordEncoder(tokens=ids, is_never_split=whole.__contains__, **settings)
+    return [ids[token] for pretoken in pretokens for token in words.symbols(pretoken, random)]
 
 
 def row_random(seed: int) -> SplitMix64:
@@ -70,74 +110,40 @@ def row_random(seed: int) -> SplitMix64:
     return SplitMix64(SplitMix64(seed).next())
 
 
-def encode_pretoken(
-    pretoken: bytes,
-    *,
-    ids: Mapping[bytes, int],
-    ranks: Mapping[Pair, int],
-    model: Model,
-    ignore_merges: bool,
-    whole: Container[bytes],
-    dropout: float,
-    random: SplitMix64,
-) -> list[int]:
-    """The ids of one pre-token; arguments as of `encode`, ``random`` is of the whole text."""
-    look_up = pretoken in whole or (ignore_merges and dropout == 0)
-    if look_up and model.as_token(pretoken) in ids:
-        return [ids[model.as_token(pretoken)]]
-    if (
-        pretoken in whole
-        and not isinstance(model, ByteLevel)
-        and not getattr(model, "byte_fallback", False)
-    ):
-        return [ids[(model.unknown or "").encode() or pretoken]]
-    if isinstance(model, WordPiece):
-        return encode_word_piece(pretoken, ids=ids, model=model)
-    symbols = model.symbols(pretoken)
-    if isinstance(model, CharacterLevel):
-        symbols = model.known(symbols, ids)
-    if dropout > 0:
-        symbols = merge_with_dropout(symbols, ranks, dropout=dropout, random=random)
-    else:
-        symbols = apply_merges(symbols, ranks)
-    return [ids[symbol] for symbol in symbols]
-
-
-def encode_word_piece(word: bytes, *, ids: Mapping[bytes, int], model: WordPiece) -> list[int]:
-    """The ids of a word, or that of the unknown token alone.
+def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) -> list[MergeStep]:
+    """A word, then its rest after each token that is taken from its front; the last has tokens.
 
     Devlin et al., "BERT" (2019): ``WordpieceTokenizer.tokenize`` of its published code.
 
     Args:
         word: a pre-token; a byte that is not part of well-formed UTF-8 is a character that no
             token has.
-        ids: of each token that text can produce, and of the unknown token.
+        tokens: those that text can produce, and the unknown token.
         model: the prefix of what continues a word, the unknown token, the longest word.
 
-    >>> from bpe.models import WordPiece
-    >>> ids = {b"[UNK]": 0, b"un": 1, b"##aff": 2, b"##able": 3}
-    >>> encode_word_piece(b"unaffable", ids=ids, model=WordPiece())
-    [1, 2, 3]
-    >>> encode_word_piece(b"unaffected", ids=ids, model=WordPiece())
-    [0]
+    >>> tokens, model = {b"un", b"##aff", b"##able"}, WordPiece()
+    >>> [step.symbols for step in word_piece_steps(b"unaffable", tokens, model)][1:]
+    [(b'un', b'##affable'), (b'un', b'##aff', b'##able')]
+    >>> [step.symbols for step in word_piece_steps(b"unaffected", tokens, model)][-1]
+    (b'[UNK]',)
     """
-    characters = word.decode("utf-8", "surrogateescape")
-    unknown = [ids[model.unknown.encode()]]
-    if len(characters) > model.max_characters:
+    steps = [MergeStep((word,) if word else (), None)]
+    unknown = [*steps, MergeStep((model.unknown.encode(),), None)]
+    if len(word.decode("utf-8", "surrogateescape")) > model.max_characters:
         return unknown
-    encoded: list[int] = []
-    begin = 0
-    while begin < len(characters):
-        prefix = model.prefix if begin > 0 else ""
-        for end in range(len(characters), begin, -1):
-            piece = (prefix + characters[begin:end]).encode("utf-8", "surrogateescape")
-            if piece in ids:
-                encoded.append(ids[piece])
-                begin = end
-                break
-        else:
+    prefix = model.prefix.encode()
+    taken: Symbols = ()
+    left = word
+    while left:
+        start = prefix if taken else b""
+        sizes = range(len(left), 0, -1)
+        size = next((size for size in sizes if start + left[:size] in tokens), None)
+        if size is None:
             return unknown
-    return encoded
+        taken, left = (*taken, start + left[:size]), left[size:]
+        if left:  # else the last step shows it already
+            steps.append(MergeStep((*taken, prefix + left), None))
+    return steps
 
 
 _MASK = 2**64 - 1
@@ -191,6 +197,30 @@ def merge_with_dropout(
         if i is None:
             return tuple(word)
         word[i : i + 2] = [word[i] + word[i + 1]]
+
+
+def runs(
+    words: Sequence[Sequence[object]], *, of: Container[object], never_split: Sequence[bool]
+) -> Iterator[range]:
+    """Where the longest sequences of pre-tokens lie that are one token each, of a set.
+
+    Args:
+        words: the tokens of each pre-token, or their ids.
+        of: the set.
+        never_split: whether each pre-token is never split: it is in no run.
+
+    >>> list(runs([[1], [2], [3, 1], [1]], of={1, 2}, never_split=[False] * 4))
+    [range(0, 2), range(3, 4)]
+    """
+    begin = 0
+    for number in range(len(words) + 1):
+        if number < len(words):
+            tokens = words[number]
+            if len(tokens) == 1 and tokens[0] in of and not never_split[number]:
+                continue
+        if begin < number:
+            yield range(begin, number)
+        begin = number + 1
 
 
 def decode(

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Symbols = tuple[bytes, ...]
 Pair = tuple[bytes, bytes]
 
 
-def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int], *, prefix: bytes = b"") -> Symbols:
+class MergeStep(NamedTuple):
+    """A pre-token on its way from single symbols to tokens.
+
+    Attributes:
+        symbols: what it consists of now.
+        merge: the two symbols that this step merged; None at the start, and if nothing was merged
+            (the pre-token is a token itself, or WordPiece).
+    """
+
+    symbols: Symbols
+    merge: Pair | None
+
+
+def merge_steps(
+    symbols: Symbols, ranks: Mapping[Pair, int], *, prefix: bytes = b""
+) -> Iterator[MergeStep]:
     """Merge the adjacent pair of lowest rank, leftmost first, until no pair has a rank.
 
     Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units"
@@ -22,19 +37,28 @@ def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int], *, prefix: bytes =
         symbols: of one word.
         ranks: the rank of each merge.
         prefix: what a merge drops from the beginning of the right symbol (WordPiece).
+    """
+    yield MergeStep(symbols, None)
+    while True:
+        known = [
+            (ranks[pair], i) for i, pair in enumerate(itertools.pairwise(symbols)) if pair in ranks
+        ]
+        if not known:
+            return
+        _, i = min(known)
+        pair = (symbols[i], symbols[i + 1])
+        symbols = (*symbols[:i], join(pair, prefix=prefix), *symbols[i + 2 :])
+        yield MergeStep(symbols, pair)
+
+
+def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int], *, prefix: bytes = b"") -> Symbols:
+    """The symbols after the last step.
 
     >>> apply_merges((b"a", b"a", b"a", b"a", b"a"), {(b"a", b"a"): 0, (b"aa", b"aa"): 1})
     (b'aaaa', b'a')
     """
-    word = list(symbols)
-    while True:
-        known = [
-            (ranks[pair], i) for i, pair in enumerate(itertools.pairwise(word)) if pair in ranks
-        ]
-        if not known:
-            return tuple(word)
-        _, i = min(known)
-        word[i : i + 2] = [join((word[i], word[i + 1]), prefix=prefix)]
+    *_, last = merge_steps(symbols, ranks, prefix=prefix)
+    return last.symbols
 
 
 def join(pair: Pair, *, prefix: bytes = b"") -> bytes:

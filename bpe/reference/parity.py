@@ -9,8 +9,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bpe.pair_counts import count_pairs
 from bpe.reference.merge import Pair, apply_merges, join
-from bpe.reference.train import best, choose, count_pairs, tokens
+from bpe.reference.train import best, choose, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from bpe.models import ByteLevel
-from bpe.reference.encode import encode_pretoken, merge_with_dropout, row_random
+from bpe.reference.encode import WordEncoder, merge_with_dropout, row_random, runs
 from bpe.reference.merge import apply_merges
 from bpe.reference.train import train as train_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from bpe.reference.merge import Pair
     from bpe.reference.train import Words
@@ -44,30 +43,6 @@ def eligible(
         if list(encode(token)) == [id_]
         and regex.search(merge_pattern, token.decode("utf-8", "surrogateescape"))
     }
-
-
-def runs(
-    words: Sequence[Sequence[int]], *, of: Container[int], never_split: Sequence[bool]
-) -> Iterator[range]:
-    """Where the longest sequences of pre-tokens lie that are one token each, of a set.
-
-    Args:
-        words: the ids of each pre-token.
-        of: the set.
-        never_split: whether each pre-token is never split: it is in no run.
-
-    >>> list(runs([[1], [2], [3, 1], [1]], of={1, 2}, never_split=[False] * 4))
-    [range(0, 2), range(3, 4)]
-    """
-    begin = 0
-    for number in range(len(words) + 1):
-        if number < len(words):
-            ids = words[number]
-            if len(ids) == 1 and ids[0] in of and not never_split[number]:
-                continue
-        if begin < number:
-            yield range(begin, number)
-        begin = number + 1
 
 
 def count_runs(
@@ -104,26 +79,24 @@ def encode(
     segments: Sequence[Sequence[bytes]],
     *,
     ids: Mapping[bytes, int],
-    ranks: Mapping[Pair, int],
     superwords: Mapping[Pair, int],
     alone: Container[bytes],
-    ignore_merges: bool = False,
     whole: Container[bytes] = (),
     dropout: float = 0.0,
     seed: int = 0,
+    **settings: Any,
 ) -> list[list[int]]:
     """The ids of each segment of a text.
 
     Args:
         segments: pre-tokens that follow each other; those between tokens that are cut out.
         ids: of each token that text can produce.
-        ranks: of the merges inside pre-tokens.
-        superwords: of the merges across them.
+        superwords: the ranks of the merges across pre-tokens.
         alone: the tokens that superwords alone make; no pre-token is looked up as one.
-        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
         whole: pre-tokens in which nothing merges, and which no superword takes.
         dropout: how often a merge is dropped; first those of all pre-tokens, then those of runs.
         seed: of the random numbers.
+        **settings: of `WordEncoder`.
 
     >>> ids = {b"a": 0, b"b": 1, b"ab": 2}
     >>> encode([[b"a", b"b"]], ids=ids, ranks={}, superwords={(b"a", b"b"): 0}, alone={b"ab"})
@@ -133,20 +106,9 @@ def encode(
     known = {token: id_ for token, id_ in ids.items() if token not in alone}
     tokens = {id_: token for token, id_ in ids.items()}
     parts = {ids[token] for pair in superwords for token in pair}
+    word = WordEncoder(tokens=known, is_never_split=whole.__contains__, dropout=dropout, **settings)
     encoded = [
-        [
-            encode_pretoken(
-                pretoken,
-                ids=known,
-                ranks=ranks,
-                model=ByteLevel(),
-                ignore_merges=ignore_merges,
-                whole=whole,
-                dropout=dropout,
-                random=random,
-            )
-            for pretoken in segment
-        ]
+        [[known[token] for token in word.symbols(pretoken, random)] for pretoken in segment]
         for segment in segments
     ]
     for segment, words in zip(segments, encoded, strict=True):

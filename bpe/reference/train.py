@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bpe.byte_alphabet import to_text
 from bpe.models import ByteLevel, Model, WordPiece
+from bpe.pair_counts import count_pairs
 from bpe.reference.merge import Pair, Symbols, apply_merges, join
 from bpe.training_report import TrainedMerge
 
@@ -185,26 +185,6 @@ def admit(
         token, _ = waiting.pop(0)
         if token not in forbidden:
             ids.setdefault(token, len(ids))
-
-
-def count_pairs(words: Words, pair_counts: str = "overlapping") -> Counter[Pair]:
-    """Count adjacent symbols.
-
-    Args:
-        words: their symbols and counts.
-        pair_counts: ``overlapping``: at every position, so that ``aaaa`` holds (a, a) three times;
-            ``disjoint``: as often as a merge would join them, two times.
-    """
-    counts: Counter[Pair] = Counter()
-    for symbols, count in words:
-        previous = None
-        for pair in itertools.pairwise(symbols):
-            if pair_counts == "disjoint" and pair == previous:
-                previous = None  # a merge has joined its left symbol by then
-                continue
-            counts[pair] += count
-            previous = pair
-    return counts
 
 
 def tokens(words: Words) -> int:

@@ -6,11 +6,16 @@ docs/systems.md).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import bpe
 from bpe import CharacterLevel, PretokenCounts, Tokenizer, WordPiece, train
-from bpe.reference.train import Words, count_pairs
+from bpe.pair_counts import count_pairs
+
+if TYPE_CHECKING:
+    from bpe.reference.train import Words
 
 SPECIALS_A = ("<pad>", "<unk>", "<bos>", "<eos>")
 SPECIALS_E = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from xxhash import xxh64_intdigest as xxh64
 
-from bpe.reference.xxh64 import xxh64
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, VerificationError
 from tests import jobs

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows
+from xxhash import xxh64_intdigest as xxh64
 
 import bpe
-from bpe.reference.xxh64 import xxh64
 from pipelines import (
     CountPretokens,
     EncodeDocuments,
