@@ -17,7 +17,9 @@ from bpe.symbols import Alphabet
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from typing_extensions import Buffer
 
     from bpe._native import Trainer
     from bpe.counts import PretokenCounts
@@ -127,14 +129,40 @@ def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
     return {content: id_ for content, id_ in tokenizer.parts.cut_tokens.items() if id_ in atomic}
 
 
-def token_alphabet(tokenizer: Tokenizer) -> tuple[Alphabet, list[int]]:
+def token_alphabet(
+    tokenizer: Tokenizer, ids_of: Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]
+) -> tuple[Alphabet, list[int]]:
     """All tokens as the symbols of words, and the id of each; ids without a token are left out.
+
+    Args:
+        tokenizer: whose tokens they are.
+        ids_of: the ids (uint32) of some words one after the other, and where each word begins
+            (int64).
+    """
+    ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
+    symbol_of_id = symbols_of(tokenizer, ids)
+
+    def add(trainer: Trainer, words: TrainingWords) -> None:
+        for begin, end in words.chunks():
+            flat, offsets = ids_of(words.pretokens.slice(begin, end - begin))
+            trainer.add_token_words(
+                ids=flat,
+                offsets=offsets,
+                counts=words.weights[begin * 8 : end * 8],
+                symbol_of_id=symbol_of_id,
+            )
+
+    return Alphabet([tokenizer.token_bytes(id_) for id_ in ids], add), ids
+
+
+def word_ids(
+    tokenizer: Tokenizer,
+) -> Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]:
+    """The ids of words, for `token_alphabet`.
 
     With ``ignore_merges``, words are looked up here only. That is enough: where a new merge makes a
     string, no merge crosses its ends, so the word that is this string is merged to it too.
     """
-    ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
-    symbol_of_id = symbols_of(tokenizer, ids)
     # A word is encoded as it is: not cut again, and nothing in it is special.
     encoder = Tokenizer(
         replace(
@@ -148,17 +176,11 @@ def token_alphabet(tokenizer: Tokenizer) -> tuple[Alphabet, list[int]]:
         )
     )
 
-    def add(trainer: Trainer, words: TrainingWords) -> None:
-        for begin, end in words.chunks():
-            rows = encoder.encode_arrow(words.pretokens.slice(begin, end - begin))
-            trainer.add_token_words(
-                ids=rows.values.buffers()[1] or b"",
-                offsets=rows.offsets.cast(pa.int64()).buffers()[1],
-                counts=words.weights[begin * 8 : end * 8],
-                symbol_of_id=symbol_of_id,
-            )
+    def ids_of(words: pa.LargeBinaryArray) -> tuple[Buffer, Buffer]:
+        rows = encoder.encode_arrow(words)
+        return rows.values.buffers()[1] or b"", rows.offsets.cast(pa.int64()).buffers()[1]
 
-    return Alphabet([tokenizer.token_bytes(id_) for id_ in ids], add), ids
+    return ids_of
 
 
 def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:

@@ -15,7 +15,7 @@ from bpe._native import ParityTrainer
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
-from bpe.trainer import MAX_FREQUENCY, Run, Settings, begin
+from bpe.trainer import MAX_FREQUENCY, Run, WordSettings, begin
 from bpe.training_report import Parity, ParityGroup, TrainedMerge
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def train_parity(
         TrainingError: a setting is wrong or does not go with another one, groups differ between
             arguments, one of them has no pre-tokens, or counts were cut differently.
     """
-    settings = Settings(
+    settings = WordSettings(
         vocab_size=vocab_size,
         max_merges=max_merges,
         ties=ties,
@@ -193,7 +193,7 @@ def _train(
 
 
 def _check_settings(
-    settings: Settings, *, global_merges: int, window: int | None, alpha: float
+    settings: WordSettings, *, global_merges: int, window: int | None, alpha: float
 ) -> None:
     if settings.ties == "huggingface":
         raise TrainingError(
@@ -229,7 +229,7 @@ def _check_groups(
 def _begin(
     counts: PretokenCounts | Callable[[], PretokenCounts],
     title: str,
-    settings: Settings,
+    settings: WordSettings,
     special_tokens: Sequence[str],
 ) -> Run:
     """A trainer with the words of a group, which ``title`` calls in errors."""

@@ -8,30 +8,39 @@ gives the result of ``bpe.reference.superwords``.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe import extension
-from bpe._native import Trainer
 from bpe.counts import PretokenCounts
 from bpe.errors import TokenizerError, TrainingError
 from bpe.models import ByteLevel
-from bpe.pair_counts import check_pair_counts
 from bpe.parts import Merges
 from bpe.symbols import TrainingWords
 from bpe.ties import TIES
 from bpe.token_table import TokenTable
 from bpe.tokenizer import Tokenizer
-from bpe.trainer import MOST_PRUNED, check_number, forbidden_strings, most_pruned
-from bpe.training_report import Extended, SuperwordTraining, TrainedMerge, Training
+from bpe.trainer import (
+    MAX_VOCAB,
+    Settings,
+    check_number,
+    forbidden_strings,
+    make_trainer,
+    most_pruned,
+    record,
+)
+from bpe.training_report import Extended, SuperwordTraining, Training
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bpe._native import MergeRow
+    from typing_extensions import Buffer
+
+    from bpe._native import MergeRow, Trainer
     from bpe.counts import CutRuns
     from bpe.counts.pruning import Pruned
 
@@ -114,15 +123,11 @@ def train_superwords(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Settings:
-    """What :func:`train_superwords` is asked for, checked."""
+class _Settings(Settings):
+    """What :func:`train_superwords` is asked for."""
 
     superwords: int | None
     boundless: bool
-    ties: str
-    pair_counts: str
-    min_frequency: int
-    prune_below: int
 
     def __post_init__(self) -> None:
         if type(self.boundless) is not bool:
@@ -135,15 +140,13 @@ class _Settings:
         if not self.boundless and self.superwords is None:
             raise TrainingError("superwords have no limit: give `superwords` or `boundless`")
         if self.superwords is not None:
-            check_number("superwords", self.superwords, least=0, most=1 << 31)
-        for name in ("min_frequency", "prune_below"):
-            check_number(name, getattr(self, name), least=1, most=(1 << 63) - 1)
+            check_number("superwords", self.superwords, least=0, most=MAX_VOCAB)
         allowed = [rule for rule in TIES if rule not in ("huggingface", "first-seen")]
         if self.ties not in allowed:
             raise TrainingError(
                 f"ties {self.ties!r:.60} are not for superwords: use one of {', '.join(allowed)}"
             )
-        check_pair_counts(self.pair_counts, ties=self.ties)
+        super().__post_init__()
 
 
 def check_words(tokenizer: Tokenizer, *, boundless: bool) -> None:
@@ -205,28 +208,16 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         )
     if settings.prune_below > 1:
         counts = counts.pruned(settings.prune_below)
-    words = TrainingWords(counts.pretokens, counts.counts, [])
-    ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
-    strings = [tokenizer.token_bytes(id_) for id_ in ids]
-    trainer = Trainer(
-        alphabet=strings,
-        ties=settings.ties,
-        pair_counts=settings.pair_counts,
-        max_tokens=1 << 31,
-        min_frequency=min(settings.min_frequency * counts.scale, (1 << 63) - 1),
+    alphabet, _ = extension.token_alphabet(tokenizer, partial(_ids_of, id_bytes=origin.id_bytes))
+    trainer = make_trainer(
+        settings,
+        alphabet,
+        TrainingWords(counts.pretokens, counts.counts, []),
+        scale=counts.scale,
+        lost=_uncertain(counts.prune, counts.cut),
         forbidden=forbidden_strings(tuple(extension.atomic_tokens(tokenizer)), ByteLevel()),
-        pruned=min(_uncertain(counts.prune, counts.cut), MOST_PRUNED),
+        max_tokens=MAX_VOCAB,
     )
-    symbol_of_id = extension.symbols_of(tokenizer, ids)
-    try:
-        for begin, end in words.chunks():
-            trainer.add_token_words(
-                **_ids_of(words, begin, end, id_bytes=origin.id_bytes),
-                counts=words.weights[begin * 8 : end * 8],
-                symbol_of_id=symbol_of_id,
-            )
-    except (OverflowError, ValueError) as error:
-        raise TrainingError(f"cannot train on these counts of runs: {error}") from error
     scale = 1
     if settings.boundless:
         try:
@@ -240,7 +231,7 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         most = len(tokenizer) + (settings.superwords or 0)
     return _Phase(
         trainer=trainer,
-        strings=strings,
+        strings=alphabet.symbols,
         tokenizer=tokenizer,
         settings=settings,
         steps=steps,
@@ -261,21 +252,18 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
     )
 
 
-def _ids_of(words: TrainingWords, begin: int, end: int, *, id_bytes: int) -> dict[str, Any]:
-    """The token ids of some runs, and offsets into these, as the core takes them."""
-    part = words.pretokens.slice(begin, end - begin)
-    _, ends, data = part.buffers()
+def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer]:
+    """The token ids of runs, for `extension.token_alphabet`."""
+    _, ends, data = runs.buffers()
     offsets = pa.Int64Array.from_buffers(
-        pa.int64(), len(part) + 1, [None, ends], offset=part.offset
+        pa.int64(), len(runs) + 1, [None, ends], offset=runs.offset
     )
     first, last = offsets[0].as_py(), offsets[-1].as_py()
-    data = data.slice(first, last - first)
     kind = pa.uint16() if id_bytes == 2 else pa.uint32()
-    ids = pa.Array.from_buffers(kind, (last - first) // id_bytes, [None, data])
-    return {
-        "ids": ids.cast(pa.uint32()).buffers()[1],
-        "offsets": pc.divide(pc.subtract(offsets, first), id_bytes).buffers()[1],
-    }
+    buffers = [None, data.slice(first, last - first)]
+    ids = pa.Array.from_buffers(kind, (last - first) // id_bytes, buffers)
+    starts = pc.divide(pc.subtract(offsets, first), id_bytes)
+    return ids.cast(pa.uint32()).buffers()[1], starts.buffers()[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,19 +441,12 @@ class _Phase:
             return None if lost is None else {**asdict(lost), "first_affected_merge": affected}
 
         return SuperwordTraining(
-            **vars(self.settings),
+            **record(self.trainer, self.settings, self.strings),
             stopped="vocabulary full" if full else "no pair left",
-            initial_tokens=self.trainer.initial_tokens,
-            repeated=tuple(memoryview(self.trainer.repeated()).cast("I")),
             steps_before=tuple(self.before) if self.settings.boundless else (),
             pruned=with_affected(self.prune),
             cut=with_affected(self.cut),
             counts=self.counts,
-            tied=tuple(memoryview(self.trainer.tied()).cast("I")),
-            merges=tuple(
-                TrainedMerge(self.strings[left], self.strings[right], count, length)
-                for left, right, _, count, length in merges
-            ),
         )
 
     def _affected(self, merges: Sequence[MergeRow]) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe import extension
 from bpe._native import Trainer
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 _MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt
-_MAX_VOCAB = 1 << 31
+MAX_VOCAB = 1 << 31
 MAX_FREQUENCY = (1 << 63) - 1
-MOST_PRUNED = 1 << 62  # as good as more: no pair occurs so often
+_MOST_LOST = 1 << 62  # as good as more: no pair occurs so often
 
 
 def train(
@@ -124,7 +124,7 @@ def train(
             word is not UTF-8 and the model is of characters, or ties ``first-seen`` gets counts
             without order.
     """
-    settings = Settings(
+    settings = WordSettings(
         vocab_size=vocab_size,
         max_merges=max_merges,
         ties=ties,
@@ -151,32 +151,36 @@ def train(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What :func:`train` is asked for, checked."""
+    """What training is asked for, of words and of superwords; checked."""
 
-    vocab_size: int | None
-    max_merges: int | None
     ties: str
     pair_counts: str = "overlapping"
     min_frequency: int
     prune_below: int
+
+    def __post_init__(self) -> None:
+        for name in ("min_frequency", "prune_below"):
+            check_number(name, getattr(self, name), least=1, most=MAX_FREQUENCY)
+        check_ties(self.ties)
+        check_pair_counts(self.pair_counts, ties=self.ties)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSettings(Settings):
+    """What :func:`train` is asked for."""
+
+    vocab_size: int | None
+    max_merges: int | None
     character_coverage: str = "1"
     model: Model
 
     def __post_init__(self) -> None:
         if self.vocab_size is None and self.max_merges is None:
             raise TrainingError("training has no limit: give `vocab_size`, `max_merges` or both")
-        for name, least, most in (
-            ("vocab_size", 1, _MAX_VOCAB),
-            ("max_merges", 0, _MAX_VOCAB),
-            ("min_frequency", 1, MAX_FREQUENCY),
-            ("prune_below", 1, MAX_FREQUENCY),
-        ):
-            value = getattr(self, name)
-            if value is None and name in ("vocab_size", "max_merges"):
-                continue
-            check_number(name, value, least=least, most=most)
-        check_ties(self.ties)
-        check_pair_counts(self.pair_counts, ties=self.ties)
+        for name, least in (("vocab_size", 1), ("max_merges", 0)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), least=least, most=MAX_VOCAB)
+        super().__post_init__()
         if not isinstance(self.model, (ByteLevel, CharacterLevel, WordPiece)):
             raise TrainingError(
                 f"the model is {self.model!r:.60}: give ByteLevel(), CharacterLevel() or "
@@ -210,7 +214,7 @@ class Settings:
     @property
     def most_tokens(self) -> int:
         """Tokens in the vocabulary at most."""
-        return self.vocab_size or _MAX_VOCAB
+        return self.vocab_size or MAX_VOCAB
 
 
 def _usual_coverage(model: Model) -> str:
@@ -264,7 +268,7 @@ class _Start:
 def _fresh(
     counts: PretokenCounts,
     words: TrainingWords,
-    settings: Settings,
+    settings: WordSettings,
     *,
     specials: Sequence[str],
     initial_alphabet: Iterable[str],
@@ -306,7 +310,7 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
     """The vocabulary of a tokenizer that is extended."""
     if tuple(initial_alphabet):
         raise TrainingError("initial_alphabet cannot be added to: the tokenizer has all 256 bytes")
-    alphabet, ids = extension.token_alphabet(tokenizer)
+    alphabet, ids = extension.token_alphabet(tokenizer, extension.word_ids(tokenizer))
     return _Start(
         alphabet=alphabet,
         ids=ids,
@@ -318,7 +322,7 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
 
 def begin(
     counts: PretokenCounts,
-    settings: Settings,
+    settings: WordSettings,
     *,
     special_tokens: Sequence[str],
     initial_alphabet: Iterable[str] = (),
@@ -345,7 +349,7 @@ def begin(
             raise TrainingError(
                 f"`vocab_size` {settings.vocab_size:,} is too small: {len(specials)} special "
                 f"tokens and the 256 bytes need at least {len(specials) + 256:,} (at most "
-                f"{_MAX_VOCAB:,})"
+                f"{MAX_VOCAB:,})"
             )
     if settings.prune_below > 1:
         counts = counts.pruned(settings.prune_below)
@@ -355,25 +359,20 @@ def begin(
         if extend is None
         else _extended(extend, initial_alphabet=initial_alphabet)
     )
-    symbols = start.alphabet.symbols
-    trainer = Trainer(
-        alphabet=symbols,
-        ties=settings.ties,
-        pair_counts=settings.pair_counts,
+    before = start.size - len(start.alphabet.symbols)
+    trainer = make_trainer(
+        settings,
+        start.alphabet,
+        words,
+        scale=counts.scale,
+        lost=most_pruned(counts.prune, model),
+        forbidden=forbidden_strings(start.forbidden, model),
+        max_tokens=max(settings.most_tokens - before, 0),
         by_score=isinstance(model, WordPiece),
         prefix=model.prefix.encode() if isinstance(model, WordPiece) else b"",
-        max_tokens=max(settings.most_tokens - (start.size - len(symbols)), 0),
-        min_frequency=min(settings.min_frequency * counts.scale, MAX_FREQUENCY),
-        forbidden=forbidden_strings(start.forbidden, model),
         whole_words=words.never_split,
-        pruned=min(most_pruned(counts.prune, model), MOST_PRUNED),
         known=start.known,
     )
-    if len(words.pretokens):
-        try:
-            start.alphabet.add(trainer, words)
-        except (OverflowError, ValueError) as error:
-            raise TrainingError(f"cannot train on these counts: {error}") from error
     return Run(
         trainer=trainer,
         settings=settings,
@@ -396,6 +395,64 @@ def begin(
     )
 
 
+def make_trainer(
+    settings: Settings,
+    alphabet: Alphabet,
+    words: TrainingWords,
+    *,
+    scale: int,
+    lost: int,
+    **options: Any,
+) -> Trainer:
+    """The core's trainer with its words.
+
+    Args:
+        settings: as asked for.
+        alphabet: the symbols that words consist of.
+        words: to train on.
+        scale: of their counts.
+        lost: how much more frequent a pair may be than its count.
+        **options: of the core's trainer.
+
+    Raises:
+        TrainingError: it cannot hold the words.
+    """
+    trainer = Trainer(
+        alphabet=alphabet.symbols,
+        ties=settings.ties,
+        pair_counts=settings.pair_counts,
+        min_frequency=min(settings.min_frequency * scale, MAX_FREQUENCY),
+        pruned=min(lost, _MOST_LOST),
+        **options,
+    )
+    if len(words.pretokens):
+        try:
+            alphabet.add(trainer, words)
+        except (OverflowError, ValueError) as error:
+            raise TrainingError(f"cannot train on these counts: {error}") from error
+    return trainer
+
+
+def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> dict[str, Any]:
+    """What the reports of words and of superwords share.
+
+    Args:
+        trainer: the core's, after its last merge.
+        settings: as asked for.
+        strings: of its symbols.
+    """
+    return {
+        **vars(settings),
+        "initial_tokens": trainer.initial_tokens,
+        "repeated": tuple(memoryview(trainer.repeated()).cast("I")),
+        "tied": tuple(memoryview(trainer.tied()).cast("I")),
+        "merges": tuple(
+            TrainedMerge(strings[left], strings[right], count, length)
+            for left, right, _, count, length in trainer.merges()
+        ),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """A trainer with its words, and what the tokenizer and its report need besides.
@@ -412,7 +469,7 @@ class Run:
     """
 
     trainer: Trainer
-    settings: Settings
+    settings: WordSettings
     start: _Start
     extends: Extended | None
     counts: Mapping[str, object]
@@ -474,21 +531,16 @@ class Run:
             stopped = "vocabulary full"
         elif trainer.merge_count == self.settings.max_merges:
             stopped = "merge limit"
-        ties = self.settings.ties
+        fields = record(trainer, self.settings, strings)
+        if self.settings.ties == "huggingface":
+            fields["tied"] = None
         return Training(
-            merges=tuple(
-                TrainedMerge(strings[left], strings[right], count, length)
-                for left, right, _, count, length in merges
-            ),
-            initial_tokens=trainer.initial_tokens,
+            **fields,
             initial_words=self.word_count,
             initial_bytes=self.word_bytes,
             initial_vocab=self.start.size,
             extends=self.extends,
-            **vars(self.settings),
             stopped=stopped,
-            repeated=tuple(memoryview(trainer.repeated()).cast("I")),
-            tied=None if ties == "huggingface" else tuple(memoryview(trainer.tied()).cast("I")),
             whole_words=tuple(
                 WholeWord(strings[symbol], count, merges_before)
                 for symbol, count, merges_before in trainer.whole_tokens()
@@ -527,7 +579,7 @@ def check_number(name: str, value: object, *, least: int, most: int) -> None:
     if type(value) is not int:
         raise TrainingError(f"`{name}` {value!r:.60} is not an int")
     if not least <= value <= most:
-        power = "2^31" if most == _MAX_VOCAB else "2^63 - 1"
+        power = "2^31" if most == MAX_VOCAB else "2^63 - 1"
         raise TrainingError(f"`{name}` {value} is not between {least} and {power}")
 
 

@@ -18,6 +18,8 @@ from bpe.models import ByteLevel, Model, WordPiece
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from typing_extensions import Self
+
 VERSION = 1
 Stopped = Literal["vocabulary full", "no pair left", "merge limit"]
 
@@ -159,8 +161,58 @@ def _gini(costs: Sequence[tuple[int | None, int]]) -> float | None:
     return sum((2 * rank - count - 1) * share for rank, share in ranked) / (count * sum(shares))
 
 
-class _Provenance:
-    """Keeps the mappings of a report, whose other fields are frozen, from being changed."""
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    """What is recorded of the training of words, and of superwords.
+
+    Attributes:
+        ties: the tie rule.
+        pair_counts: how a pair of equal symbols was counted in a row of them, ``overlapping`` or
+            ``disjoint`` (see :func:`bpe.train`).
+        min_frequency: rarer pairs were not merged.
+        prune_below: rarer pre-tokens, or runs, were dropped.
+        stopped: why training ended.
+        initial_tokens: the length of the corpus before the first merge: in single symbols, or in
+            tokens of the tokenizer that training began with.
+        counts: where the counts come from: pre-tokenizer, special tokens, totals.
+        pruned: what was dropped for being rare, and ``first_affected_merge``: the number (from 0)
+            of the first merge that could be another one had it not been dropped, which is that of
+            the merge after the last if training could have gone on, and None where neither is
+            so. None where nothing was to be dropped.
+        repeated: the numbers of the merges that made an existing string, and so no new token.
+        tied: the numbers of the merges that the tie rule decided; None for ``huggingface``, whose
+            counts can be outdated.
+        merges: the merges in the order of their ranks.
+    """
+
+    ties: str
+    pair_counts: str = "overlapping"
+    min_frequency: int
+    prune_below: int
+    stopped: Stopped
+    initial_tokens: int
+    counts: Mapping[str, Any]
+    pruned: Mapping[str, int | None] | None
+    repeated: tuple[int, ...] = ()
+    tied: tuple[int, ...] | None = None
+    merges: tuple[TrainedMerge, ...]
+
+    @property
+    def tokens(self) -> int:
+        """The length of the corpus in tokens after all merges."""
+        return self.merges[-1].tokens_left if self.merges else self.initial_tokens
+
+    def _first_merges(self, merges: int, **changes: Any) -> Self:
+        """The record of a training that ends after so many merges."""
+        return replace(
+            self,
+            stopped="vocabulary full",
+            pruned=_pruned_before(self.pruned, merges),
+            repeated=tuple(number for number in self.repeated if number < merges),
+            tied=self.tied and tuple(number for number in self.tied if number < merges),
+            merges=self.merges[:merges],
+            **changes,
+        )
 
     def __post_init__(self) -> None:
         for name, value in self._mappings():
@@ -179,54 +231,25 @@ class _Provenance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuperwordTraining(_Provenance):
+class SuperwordTraining(_Record):
     """How superwords were learnt, after the merges inside pre-tokens.
 
     The corpus here is the runs that were trained on: adjacent pre-tokens, each of which is one
-    token (see `bpe.train_superwords`).
+    token (see `bpe.train_superwords`). The counts of words are taken as they are.
 
     Attributes:
         superwords: as requested; None where they competed with the merges of words.
         boundless: whether they did.
-        ties: the tie rule.
-        pair_counts: how a pair of equal symbols was counted in a row of them.
-        min_frequency: rarer pairs were not merged.
-        prune_below: rarer runs were dropped.
-        stopped: why training ended.
-        initial_tokens: the length of the runs, in tokens of words.
-        repeated: the numbers of the merges that made an existing string, and so no new token.
         steps_before: for each merge, how many merges of words, and pre-tokens that are never split,
             had become tokens before it; empty where all had.
-        pruned: what was dropped for being rare, and ``first_affected_merge``: the number (from 0)
-            of the first superword merge that could be another one had it not been dropped, as for
-            words. The counts of words are taken as they are.
-        cut: what the cuts of long runs may have changed, and the same number; None where none are
-            cut. Where runs were dropped too, the number is of both.
-        counts: of the runs: where they come from, totals.
-        tied: the numbers of the merges that the tie rule decided.
-        merges: the superword merges in the order of their ranks.
+        cut: what the cuts of long runs may have changed, and ``first_affected_merge``; None where
+            none are cut. Where runs were dropped too, the number is of both.
     """
 
     superwords: int | None
     boundless: bool
-    ties: str
-    pair_counts: str
-    min_frequency: int
-    prune_below: int
-    stopped: Stopped
-    initial_tokens: int
-    repeated: tuple[int, ...] = ()
     steps_before: tuple[int, ...] = ()
-    pruned: Mapping[str, int | None] | None
     cut: Mapping[str, int | None] | None = None
-    counts: Mapping[str, Any]
-    tied: tuple[int, ...]
-    merges: tuple[TrainedMerge, ...]
-
-    @property
-    def tokens(self) -> int:
-        """The length of the runs in tokens after all merges."""
-        return self.merges[-1].tokens_left if self.merges else self.initial_tokens
 
     @property
     def vocab_size(self) -> int:
@@ -238,16 +261,8 @@ class SuperwordTraining(_Provenance):
         repeated = set(self.repeated)
         new = [number for number in range(len(self.merges)) if number not in repeated]
         merges = new[vocab_size - 1] + 1 if vocab_size else 0
-        return replace(
-            self,
-            superwords=vocab_size,
-            stopped="vocabulary full",
-            repeated=tuple(number for number in self.repeated if number < merges),
-            tied=tuple(number for number in self.tied if number < merges),
-            pruned=_pruned_before(self.pruned, merges),
-            cut=_pruned_before(self.cut, merges),
-            merges=self.merges[:merges],
-        )
+        cut = _pruned_before(self.cut, merges)
+        return self._first_merges(merges, superwords=vocab_size, cut=cut)
 
 
 class CurvePoint(NamedTuple):
@@ -268,39 +283,22 @@ class CurvePoint(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(_Provenance):
+class Training(_Record):
     """How a tokenizer was trained.
 
     The corpus here is the words that were trained on, without pruned pre-tokens and without those
     that are never split.
 
     Attributes:
-        merges: the merges in the order of their ranks.
-        initial_tokens: the length of the corpus before the first merge: in single symbols, or in
-            tokens of the tokenizer that was extended.
         initial_words: the length of the corpus in words.
         initial_bytes: the length of the corpus in bytes.
         initial_vocab: tokens before the first merge: special tokens and the alphabet, or those of
             the tokenizer that was extended.
-        ties: the tie rule.
-        pair_counts: how a pair of equal symbols was counted in a row of them, ``overlapping`` or
-            ``disjoint`` (see :func:`bpe.train`).
         vocab_size: as requested, or None.
         max_merges: as requested, or None.
-        min_frequency: rarer pairs were not merged.
-        prune_below: rarer pre-tokens were dropped.
         character_coverage: the share of characters that have tokens, as a fraction.
         model: that was trained.
-        stopped: why training ended.
-        repeated: the numbers of the merges that made an existing string, and so no new token.
-        tied: the numbers of the merges that the tie rule decided; None for ``huggingface``, whose
-            counts can be outdated.
         whole_words: the pre-tokens that are never split and have become tokens.
-        pruned: what was dropped for being rare, and ``first_affected_merge``: the number (from 0)
-            of the first merge that could be another one had it not been dropped, which is that of
-            the merge after the last if training could have gone on, and None where neither is
-            so. None where nothing was to be dropped.
-        counts: where the counts come from: pre-tokenizer, special tokens, totals.
         mix: the counts that were added up, with weights and shares; empty where one set of counts
             is all, without a weight.
         extends: the tokenizer that was extended; None where training began with the alphabet.
@@ -309,38 +307,22 @@ class Training(_Provenance):
     """
 
     model: Model
-    ties: str
-    pair_counts: str = "overlapping"
     vocab_size: int | None
     max_merges: int | None
-    min_frequency: int
-    prune_below: int
-    stopped: Stopped
     initial_vocab: int
     initial_words: int
     initial_bytes: int
-    initial_tokens: int
-    counts: Mapping[str, Any]
     mix: tuple[MixedSource, ...] = ()
     extends: Extended | None = None
     character_coverage: str = "1"
-    pruned: Mapping[str, int | None] | None
-    repeated: tuple[int, ...]
     whole_words: tuple[WholeWord, ...]
     superwords: SuperwordTraining | None = None
-    tied: tuple[int, ...] | None = None
     parity: Parity | None = None
-    merges: tuple[TrainedMerge, ...]
 
     @property
     def first_rank(self) -> int:
         """The rank of the first merge: those of a tokenizer that was extended come before."""
         return self.extends.merges if self.extends is not None else 0
-
-    @property
-    def tokens(self) -> int:
-        """The length of the corpus in tokens after all merges."""
-        return self.merges[-1].tokens_left if self.merges else self.initial_tokens
 
     @property
     def bytes_per_token(self) -> float | None:
@@ -445,15 +427,10 @@ class Training(_Provenance):
 
     def first(self, merges: int, whole_words: int) -> Training:
         """The report of a training that ends after so many merges and whole words."""
-        return replace(
-            self,
-            merges=self.merges[:merges],
-            stopped="vocabulary full",
-            repeated=tuple(number for number in self.repeated if number < merges),
-            tied=self.tied and tuple(number for number in self.tied if number < merges),
+        return self._first_merges(
+            merges,
             whole_words=self.whole_words[:whole_words],
             parity=self.parity and self.parity.truncated(merges),
-            pruned=_pruned_before(self.pruned, merges),
             superwords=None,
         )
 
