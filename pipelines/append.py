@@ -1,4 +1,4 @@
-"""Appending: a job over the files that no earlier one of its directory took, and a loop of that.
+"""Appending: which files a job takes, that no earlier one of its directory took.
 
 What begins a directory is generation 0; each job that appends to it is one more. Which files were
 taken, and in which version, stands beside the plan (`pipelines.corpus.splits.write_splits`); what
@@ -8,37 +8,24 @@ is complete, in the manifest: a generation that it does not name yet is of a job
 from __future__ import annotations
 
 import os
-import threading
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bpe.errors import BpeError
 from pipelines import storage
 from pipelines.corpus.inputs import MARKER, find_inputs, summary_of
 from pipelines.corpus.splits import earlier_pieces
-from pipelines.errors import ConfigError, InputError, Interrupted
-from pipelines.interrupts import interrupts, unhurried
-from pipelines.output.lock import locked
+from pipelines.errors import InputError
 from pipelines.output.names import BASE, read_plan
-from pipelines.run import options
 from pipelines.storage import Version
-from pipelines.submission.workers import workers_of
-from pipelines.totals import SetAside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     import pyarrow as pa
 
     from pipelines.corpus.inputs import InputFile, PassedOver
-    from pipelines.corpus.splits import FileRange
-    from pipelines.planned import CorpusRequest
-    from pipelines.progress import Progress
-    from pipelines.settings import AppendSettings, Execution, InputSettings
-
-_Summary = TypeVar("_Summary")
-_Made = TypeVar("_Made")
+    from pipelines.settings import AppendSettings, InputSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,12 +76,13 @@ def find_arrived(
     """
     earlier, base = None, ""
     if generation is not None:
-        earlier, base = earlier_pieces(directory, generation), base_of(directory)
+        earlier = earlier_pieces(directory, generation)
         if earlier is None:
             raise InputError(
                 f"{directory}: nobody can tell which files were taken: hidden files of this "
                 "directory are missing: put them back, or begin again with `overwrite`"
             )
+        base = base_of(directory, earlier)
     found = find_inputs(inputs, below=base)
     known = {} if earlier is None else _versions(earlier)
     now, waiting = time.time(), dict[str, str]()
@@ -127,12 +115,17 @@ def find_arrived(
     )
 
 
-def base_of(directory: str) -> str:
-    """The folder below which the files of a directory are named; empty where nothing says it."""
+def base_of(directory: str, pieces: pa.Table | None = None) -> str:
+    """The folder below which the files of a directory are named; empty where nothing says it.
+
+    Args:
+        directory: of the output.
+        pieces: its plans so far, where these were read.
+    """
     base = read_plan(directory).get(BASE)
     if isinstance(base, str):
         return base
-    pieces = earlier_pieces(directory, 0)
+    pieces = earlier_pieces(directory, 0) if pieces is None else pieces
     if pieces is None or not len(pieces):
         return ""
     row = pieces.select(["path", "name"]).slice(0, 1).to_pylist()[0]
@@ -180,124 +173,3 @@ def _incomplete(file: InputFile, settings: AppendSettings, now: float) -> str:
     if age < settings.settled_after:
         return f"changed less than {settings.settled_after:g} s ago"
     return ""
-
-
-def readable(
-    pieces: Sequence[FileRange],
-    make: Callable[[Sequence[FileRange]], _Made],
-    *,
-    stopped: Callable[[], bool],
-) -> tuple[_Made, tuple[SetAside, ...]]:
-    """Make something of those pieces that can be read.
-
-    Args:
-        pieces: of a split.
-        make: makes it of some of them; where one cannot be read, again of each by itself.
-        stopped: whether nobody needs the result any more.
-
-    Returns:
-        What was made, and the files set aside.
-
-    Raises:
-        JobError: as ``make``, where each piece by itself can be read.
-    """
-    try:
-        return make(pieces), ()
-    except (InputError, ConfigError, BpeError) as error:
-        if stopped():
-            raise
-        first = error
-    good, aside = [], []
-    for piece in pieces:
-        try:
-            make([piece])
-        except (InputError, ConfigError, BpeError) as error:  # noqa: PERF203 - few ever fail
-            aside.append(SetAside(name=piece.name, reason=str(error)))
-        else:
-            good.append(piece)
-    if not aside:
-        raise first  # together they hold one bad record more than there may be
-    return make(good), tuple(aside)
-
-
-_Job = TypeVar("_Job", bound="CorpusRequest")
-
-
-def append(
-    once: Callable[..., _Summary],
-    request: _Job,
-    given: _Job,
-    *,
-    execution: Execution,
-    progress: Progress,
-) -> _Summary:
-    """Append once, or again and again, in this process, until a signal or a setting ends it.
-
-    Args:
-        once: does it: takes the job, the job as it was given, its plan and ``held``, the directory
-            if it is locked.
-        request: the job.
-        given: the job with the paths that were given, for messages.
-        execution: where the work is done.
-        progress: told when it waits.
-
-    Returns:
-        What the last one returned.
-
-    Raises:
-        JobError: the error that ended it.
-    """
-    settings = request.appending
-    if settings.watch is None:
-        return _append(once, request, given, held=None)
-    if workers_of(options(execution)).kind != "local":
-        raise ConfigError(
-            f"`runner` {execution.runner}: `watch` is a loop in this process: leave it out and "
-            "append by a scheduler, or stream in a pipeline of your own (docs/beam.md, Streams)"
-        )
-    ends = None if settings.stop_after is None else time.monotonic() + settings.stop_after
-    signalled = threading.Event()
-    progress.log(f"looks for files every {settings.watch:g} s; Ctrl-C ends it")
-    summary = None
-    nothing = NothingArrivedError("the job was stopped before it had taken a file")
-    with (
-        unhurried(),
-        locked(request.output.directory),
-        interrupts(lambda _: signalled.set()),
-    ):
-        while not signalled.is_set() and (ends is None or time.monotonic() < ends):
-            try:
-                summary = _append(once, request, given, held=request.output.directory)
-                if request.output.overwrite:
-                    output = replace(request.output, overwrite=False)
-                    request, given = (replace(one, output=output) for one in (request, given))
-            except NothingArrivedError as error:
-                nothing = error
-            except Interrupted:  # what was made of units is kept, and told of what is complete
-                planned = given.plan()
-                if planned.earlier is not None:
-                    nothing_new = replace(planned, files=(), splits=())
-                    summary = once(request, given, nothing_new, held=request.output.directory)
-                break
-            left = settings.watch if ends is None else ends - time.monotonic()
-            signalled.wait(max(min(settings.watch, left), 0.0))
-    if summary is None:
-        raise nothing
-    return summary
-
-
-def _append(
-    once: Callable[..., _Summary], request: _Job, given: _Job, *, held: str | None
-) -> _Summary:
-    planned = given.plan()
-    if not planned.files and planned.earlier is None:
-        over = "".join(f"; {one}" for one in planned.passed_over)
-        raise NothingArrivedError(
-            f"no file has arrived that `input` matches{over}: check the patterns; in a shell, put "
-            "quotes around one"
-        )
-    return once(request, given, planned, held=held)
-
-
-class NothingArrivedError(InputError):
-    """There is no file yet."""

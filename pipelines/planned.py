@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,10 @@ import apache_beam as beam
 
 from pipelines.corpus.splits import read_splits, straggler, write_splits
 from pipelines.elements import Step, pack
-from pipelines.errors import OutputError
+from pipelines.errors import InputError, OutputError
 from pipelines.formats import FILE_FORMATS
 from pipelines.output.directory import decide, plan_of_run, prepare, run_of, write_files
+from pipelines.output.lock import locked
 from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings
 from pipelines.stage.beam import dealt
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
+    from typing_extensions import Self
 
     from pipelines.corpus.inputs import InputFile, PassedOver
     from pipelines.corpus.splits import Split
@@ -80,6 +83,27 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Done:
+    """The pipeline of a job that ran, whose directory is still locked.
+
+    Attributes:
+        complete: whether an earlier run had done everything.
+        result: what Beam returned.
+        began: by `time.monotonic`.
+        execution: where the work was done.
+    """
+
+    complete: bool
+    result: Any
+    began: float
+    execution: Execution
+
+
+class NothingArrivedError(InputError):
+    """There is no file yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CorpusRequest(Job):
     """A job over files, which stores its splits beside its plan.
 
@@ -90,6 +114,10 @@ class CorpusRequest(Job):
 
     inputs: InputSettings
     appending: AppendSettings = field(default_factory=AppendSettings)
+
+    def started(self) -> Self:
+        """The job of one run, which means the same whatever the working directory."""
+        return replace(super().started(), inputs=anywhere(self.inputs))
 
     @property
     def shown(self) -> dict[str, str]:
@@ -110,6 +138,21 @@ class CorpusRequest(Job):
 
     def before(self, planned: Planned) -> None:
         """Do what comes before the output directory is prepared."""
+
+    def tell(self, planned: Planned, progress: Progress) -> None:
+        """Say what the user may want to know before anything is done."""
+
+    def tidy(self) -> None:
+        """Remove what earlier jobs that appended left, where there is nothing to append."""
+
+    def summarize(self, planned: Planned, done: Done | None) -> Any:
+        """What the job made.
+
+        Args:
+            planned: what it was to do.
+            done: its pipeline; None where there was nothing to append.
+        """
+        raise NotImplementedError
 
     def begin(self) -> bool:
         """Plan the job and prepare its directory, where this run has not."""
@@ -161,6 +204,55 @@ def anywhere(inputs: InputSettings) -> InputSettings:
         for name, pattern in inputs.named_patterns
     )
     return replace(inputs, patterns=tuple(patterns))
+
+
+def run_once(
+    request: CorpusRequest,
+    *,
+    execution: Execution,
+    progress: Progress,
+    held: str | None = None,
+    ready: Callable[[], object] | None = None,
+    takes: bool = True,
+) -> Any:
+    """Plan a job over files and run it; returns its summary.
+
+    Args:
+        request: the job, with paths as they were given, for messages.
+        execution: where the work is done.
+        progress: told how far it is.
+        held: as in `run_planned`.
+        ready: likewise.
+        takes: whether a job that appends takes files; False: it only says what is there.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    planned, appends = request.plan(), request.appending.appends
+    if not takes:
+        planned = replace(planned, files=(), splits=())
+    if appends and not planned.files and planned.earlier is None:
+        over = "".join(f"; {one}" for one in planned.passed_over)
+        raise NothingArrivedError(
+            f"no file has arrived that `input` matches{over}: check the patterns; in a shell, put "
+            "quotes around one"
+        )
+    request.tell(planned, progress)
+    if appends and not planned.files:
+        with locked(request.directory) if held is None else contextlib.nullcontext():
+            decide(request.output, planned.plan, reads=planned.reads)
+            write_files(request.directory, planned.beside)
+            request.tidy()
+            return request.summarize(planned, None)
+    began, job = time.monotonic(), request.started()
+    with run_planned(
+        job, planned, execution=execution, progress=progress, held=held, ready=ready
+    ) as result:
+        complete = run_of(job.directory) != job.run
+        if complete:
+            progress.log(f"{job.name}: {job.directory} is complete")
+        done = Done(complete=complete, result=result, began=began, execution=execution)
+        return request.summarize(planned, done)
 
 
 @contextlib.contextmanager

@@ -7,14 +7,12 @@ and written as one file. No element holds all counts, and text never leaves the 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
 import zlib
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
 
@@ -22,7 +20,7 @@ from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput
 from bpe.errors import CountsError
-from pipelines.append import Arrived, append, find_arrived
+from pipelines.append import Arrived, find_arrived
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits
@@ -30,6 +28,7 @@ from pipelines.count.appended import append_counts, fixed_files, read_appended, 
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.runs import RunsOf
+from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import (
     FILE_BITS,
     count_arrived,
@@ -48,16 +47,12 @@ from pipelines.failures import Failures, job_errors
 from pipelines.formats import WITH_COLUMNS
 from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import (
-    decide,
     plan_of_run,
     refuse_inputs_inside,
-    run_of,
-    write_files,
 )
-from pipelines.output.lock import locked
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
-from pipelines.planned import CorpusRequest, Planned, anywhere, planned_splits, run_planned
+from pipelines.planned import CorpusRequest, Planned, planned_splits, run_once
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
@@ -70,6 +65,7 @@ from pipelines.settings import (
 )
 from pipelines.stage.beam import RunJob, gathered
 from pipelines.summaries import CountSummary
+from pipelines.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -80,6 +76,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile, Inputs
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import Counters, CountJob
+    from pipelines.planned import Done
     from pipelines.progress import Progress
     from pipelines.settings import Execution
 
@@ -102,26 +99,17 @@ def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
             )
 
 
-class Training(Protocol):
-    """A training that begins with the counts that are made for it."""
-
-    def begin_with(self, counting: Planned) -> object:
-        """Leave its plan in its directory."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class CountRequest(CorpusRequest):
     """What a count carries in its graph.
 
     Attributes:
         job: how the corpus is counted.
-        training: that the counts are made for; it begins with them, under the same run id.
         tokenizer_json: the tokenizer whose runs are counted, deflated, until it lies in the
             directory; empty where pre-tokens are counted.
     """
 
     job: CountJob
-    training: Training | None = None
     tokenizer_json: bytes = b""
     name = "count"
 
@@ -167,7 +155,7 @@ class CountRequest(CorpusRequest):
         )
         output = replace(output, directory=job.directory)
         return cls(
-            inputs=anywhere(inputs),
+            inputs=inputs,
             job=job,
             output=output,
             tokenizer_json=sent,
@@ -242,16 +230,6 @@ class CountRequest(CorpusRequest):
             by_job=True,
         )
 
-    def before(self, planned: Planned) -> None:
-        """Begin the training, once the directory of the counts was found to be usable.
-
-        Raises:
-            OutputError: one of the two directories cannot be used.
-        """
-        if self.training is not None:
-            decide(self.output, planned.plan, reads=planned.reads)
-            self.training.begin_with(planned)
-
     def is_complete(self, planned: Planned) -> bool:
         """Whether an earlier run of this job finished, and left every file as it should be.
 
@@ -312,6 +290,54 @@ class CountRequest(CorpusRequest):
         """The manifest; of several sets, that which they have together."""
         manifest: dict[str, Any] = json.loads(read_counts_manifest(self.directory).to_json())
         return manifest
+
+    def tell(self, planned: Planned, progress: Progress) -> None:  # noqa: ARG002 - warnings go to the log
+        """Warn of files that changed too late."""
+        for name in planned.outdated:
+            _LOGGER.warning(
+                "count: %s changed after its counts were merged, which cannot be undone: the old "
+                "counts stay; to include the change, count into a new directory",
+                name,
+            )
+
+    def tidy(self) -> None:
+        """Remove what earlier jobs that appended left."""
+        tidy(self.directory, prune=self.appending.prune)
+
+    def summarize(self, planned: Planned, done: Done | None) -> CountSummary:
+        """What was counted; leaves how long it took in the directory."""
+        sets = read_counts_sets(self.directory)
+        manifest = manifest_of_sets(sets)
+        totals = manifest.totals
+        seconds = 0.0 if done is None else time.monotonic() - done.began
+        if done is not None and not done.complete:
+            save_timing(
+                *(self.directory, "count", seconds),
+                read=(totals.documents, totals.bytes),
+                made=(totals.pretokens, f"{self.job.unit}s"),
+                execution=done.execution,
+            )
+        return CountSummary(
+            output=self.directory,
+            documents=totals.documents,
+            bytes=totals.bytes,
+            unit=self.job.unit,
+            pretokens=totals.pretokens,
+            distinct_pretokens=sum(part.rows for part in manifest.parts),
+            failures=totals.failures,
+            formats=totals.formats,
+            passed_over=planned.passed_over,
+            parts=len(manifest.parts),
+            output_bytes=sum(part.bytes for part in manifest.parts),
+            seconds=seconds,
+            resumed=done is not None and done.complete,
+            inputs=len(manifest.inputs),
+            new_inputs=len(planned.files),
+            outdated=planned.outdated,
+            set_aside=tuple(
+                f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
+            ),
+        )
 
 
 def _fold(results: Iterable[Any], request: CountRequest) -> None:
@@ -531,10 +557,10 @@ class CountCorpus(RunJob):
 def count(
     *,
     inputs: InputSettings,
-    pretokens: PretokenSettings,
     output: OutputSettings,
     execution: Execution,
-    settings: CountSettings = CountSettings(),  # noqa: B008  # immutable
+    pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
+    settings: CountSettings = CountSettings(),  # noqa: B008
     runs: RunsOf | None = None,
     sources: tuple[str, ...] = (),
     appending: AppendSettings = AppendSettings(),  # noqa: B008
@@ -545,9 +571,9 @@ def count(
 
     Args:
         inputs: the corpus.
-        pretokens: how text is cut; as by default where runs are counted.
         output: the directory.
         execution: where the work is done.
+        pretokens: how text is cut; as by default where runs are counted.
         settings: what the counts hold.
         runs: count these, not pre-tokens.
         sources: of the inputs, which are counted apart; none: all together.
@@ -560,122 +586,18 @@ def count(
     """
     with job_errors():
         options(execution)
-        return count_in(
+        request = CountRequest.of(
             inputs=inputs,
             pretokens=pretokens,
             output=output,
-            execution=execution,
             settings=settings,
             runs=runs,
             sources=sources,
             appending=appending,
-            progress=progress or NoProgress(),
-            ready=ready,
         )
-
-
-def count_in(
-    *,
-    inputs: InputSettings,
-    output: OutputSettings,
-    execution: Execution,
-    progress: Progress,
-    pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
-    settings: CountSettings = CountSettings(),  # noqa: B008
-    runs: RunsOf | None = None,
-    sources: tuple[str, ...] = (),
-    appending: AppendSettings = AppendSettings(),  # noqa: B008
-    held: str | None = None,
-    ready: Callable[[], object] | None = None,
-) -> CountSummary:
-    """The same inside another job, which has locked a directory; arguments of `count`."""
-    request = CountRequest.of(
-        inputs=inputs,
-        pretokens=pretokens,
-        output=output,
-        settings=settings,
-        runs=runs,
-        sources=sources,
-        appending=appending,
-    )
-    if runs is not None:
-        refuse_inputs_inside(request.directory, [runs.path])
-    given = replace(request, inputs=inputs)  # messages name inputs as they were given
-    once = partial(_count_once, execution=execution, progress=progress, ready=ready)
-    if appending.appends:
-        return append(once, request, given, execution=execution, progress=progress)
-    return once(request, given, given.plan(), held=held)
-
-
-def _count_once(
-    request: CountRequest,
-    _: CountRequest,
-    planned: Planned,
-    *,
-    execution: Execution,
-    progress: Progress,
-    held: str | None,
-    ready: Callable[[], object] | None,
-) -> CountSummary:
-    began, resumed = time.monotonic(), False
-    for name in planned.outdated:
-        _LOGGER.warning(
-            "count: %s changed after its counts were merged, which cannot be undone: the old "
-            "counts stay; to include the change, count into a new directory",
-            name,
-        )
-    if planned.files or not request.appending.appends:
-        resumed = run_count(
-            request, planned, execution=execution, progress=progress, held=held, ready=ready
-        )
-    else:
-        with locked(request.directory) if held is None else contextlib.nullcontext():
-            decide(request.output, planned.plan, reads=planned.reads)
-            write_files(request.directory, planned.beside)
-            tidy(request.directory, prune=request.appending.prune)
-    manifest = read_counts_manifest(request.directory)
-    sets = read_counts_sets(request.directory)
-    return CountSummary(
-        output=request.directory,
-        documents=manifest.totals.documents,
-        bytes=manifest.totals.bytes,
-        unit=request.job.unit,
-        pretokens=manifest.totals.pretokens,
-        distinct_pretokens=sum(part.rows for part in manifest.parts),
-        failures=manifest.totals.failures,
-        formats=manifest.totals.formats,
-        passed_over=planned.passed_over,
-        parts=len(manifest.parts),
-        output_bytes=sum(part.bytes for part in manifest.parts),
-        seconds=time.monotonic() - began,
-        resumed=resumed,
-        inputs=len(manifest.inputs),
-        new_inputs=len(planned.files),
-        outdated=planned.outdated,
-        set_aside=tuple(
-            f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
-        ),
-    )
-
-
-def run_count(
-    request: CountRequest,
-    planned: Planned,
-    *,
-    execution: Execution,
-    progress: Progress,
-    held: str | None = None,
-    ready: Callable[[], object] | None = None,
-) -> bool:
-    """Run a count; returns whether an earlier run had finished it. Arguments of `run_planned`."""
-    directory, began, request = request.directory, time.monotonic(), request.started()
-    with run_planned(
-        request, planned, execution=execution, progress=progress, held=held, ready=ready
-    ):
-        if run_of(directory) != request.run:
-            progress.log(f"count: {directory} is complete")
-            return True
-        seconds, totals = time.monotonic() - began, read_counts_manifest(directory).totals
-        read, made = (totals.documents, totals.bytes), (totals.pretokens, f"{request.job.unit}s")
-        save_timing(directory, "count", seconds, read=read, made=made, execution=execution)
-    return False
+        if runs is not None:
+            refuse_inputs_inside(request.directory, [runs.path])
+        done: dict[str, Any] = {"execution": execution, "progress": progress or NoProgress()}
+        if appending.watch is not None:
+            return cast("CountSummary", watch(request, appending.watch, **done))
+        return cast("CountSummary", run_once(request, ready=ready, **done))

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,7 +34,6 @@ from bpe.counts.pruning import Losses, prune
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
 from pipelines import storage
-from pipelines.append import readable
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.groups import by_group, with_sources
 from pipelines.corpus.inputs import describe_inputs
@@ -45,6 +44,7 @@ from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
+from pipelines.readable import readable
 from pipelines.settings import SHARDS
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
@@ -254,6 +254,7 @@ class GroupCounters:
 
 Counters = AnyCounter | GroupCounters
 SetAside = Callable[["Block", int, str], None]
+_Kind = TypeVar("_Kind")
 Outcome = CountsPart | CutRuns | Losses | Totals | DeadLetters  # of the steps, for a manifest
 Result = Outcome | InGroup
 
@@ -432,6 +433,11 @@ def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | 
     )
 
 
+def of_kind(kind: type[_Kind], results: Iterable[object]) -> list[_Kind]:
+    """The results of one type."""
+    return [one for one in results if isinstance(one, kind)]
+
+
 def manifest_of(
     results: Iterable[Outcome],
     job: CountJob,
@@ -451,22 +457,9 @@ def manifest_of(
     Raises:
         JobError: the runner lost something.
     """
-    parts: list[CountsPart] = []
-    totals: list[Totals] = []
-    lost: list[Losses] = []
-    dead: list[DeadLetters] = []
-    cuts: list[CutRuns] = []
-    for result in results:
-        if isinstance(result, CountsPart):
-            parts.append(result)
-        elif isinstance(result, CutRuns):
-            cuts.append(result)
-        elif isinstance(result, Losses):
-            lost.append(result)
-        elif isinstance(result, DeadLetters):
-            dead.append(result)
-        else:
-            totals.append(result)
+    found = list(results)
+    parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
+    lost, dead, totals = of_kind(Losses, found), of_kind(DeadLetters, found), of_kind(Totals, found)
     if len(parts) != job.shards or (splits is not None and len(totals) != splits):
         raise JobError(
             f"the runner returned {len(parts)} shards of {job.shards} and the totals of "
@@ -549,16 +542,11 @@ def write_group_manifests(
         InputError: there are too many groups.
     """
     inputs = tuple(CountedInput(name=one.name, size=one.file_size) for one in files)
+    found = list(results)
     of_group: dict[str, list[Outcome]] = {name: [] for name in job.sources}
-    totals: list[Totals] = []
-    dead: list[DeadLetters] = []
-    for result in results:
-        if isinstance(result, InGroup):
-            of_group.setdefault(result.group, []).append(result.result)
-        elif isinstance(result, DeadLetters):
-            dead.append(result)
-        elif isinstance(result, Totals):
-            totals.append(result)
+    for one in of_kind(InGroup, found):
+        of_group.setdefault(one.group, []).append(one.result)
+    totals, dead = of_kind(Totals, found), of_kind(DeadLetters, found)
     if len(totals) != splits:
         raise JobError(
             f"the runner returned the totals of {len(totals)} splits of {splits}: use another "
@@ -572,16 +560,16 @@ def write_group_manifests(
     check()
     check_groups(of_group, job)
     groups = []
-    for group, found in sorted(of_group.items()):
+    for group, outcomes in sorted(of_group.items()):
         group_job = job.of_group(group)
-        there = {one.file for one in found if isinstance(one, CountsPart)}
+        there = {one.file for one in of_kind(CountsPart, outcomes)}
         empty = [
             result
             for shard, run in enumerate(job.empty())
             if shard == job.shards or shard_file(shard, job.shards) not in there
             for result in write_shard(shard, run_to_ipc(run), group_job)
         ]
-        manifest = manifest_of([*found, *empty], group_job, files=inputs)
+        manifest = manifest_of([*outcomes, *empty], group_job, files=inputs)
         write_files_of(replace(manifest, inputs=()), group_job)
         if job.runs is not None:  # whose ids these are: a group's directory stands by itself
             tokenizer = storage.read(join(job.directory, TOKENIZER))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._codec import decode, encode
 from pipelines import storage
-from pipelines.append import readable
 from pipelines.corpus.documents import KeptColumn
 from pipelines.encode.kept import find_kept, name_and_type
 from pipelines.encode.steps import encode_split
 from pipelines.errors import InputError
 from pipelines.formats import WITH_COLUMNS
 from pipelines.output.names import read_plan
+from pipelines.readable import readable
 from pipelines.storage import join
 
 if TYPE_CHECKING:

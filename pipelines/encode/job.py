@@ -12,12 +12,11 @@ import logging
 import time
 import zlib
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bpe._codec import decode
 from pipelines import storage
-from pipelines.append import append, find_arrived
+from pipelines.append import find_arrived
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading
@@ -31,9 +30,9 @@ from pipelines.encode.appended import tidy
 from pipelines.encode.arrived import encode_arrived, settled_columns
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import (
-    generation_to_append_to,
-    is_discarded,
     read_encoded,
+    read_header,
+    records_of,
     unit_name,
 )
 from pipelines.encode.steps import (
@@ -53,16 +52,13 @@ from pipelines.output.directory import (
     decide,
     plan_of_run,
     refuse_inputs_inside,
-    write_files,
 )
-from pipelines.output.lock import locked
 from pipelines.output.names import (
     MANIFEST,
     RECORDS,
     RECORDS_FILE,
     TOKENIZER,
     Plan,
-    of_generation,
     read_manifest_object,
     read_plan,
 )
@@ -71,9 +67,8 @@ from pipelines.planned import (
     CorpusRequest,
     Planned,
     absolute,
-    anywhere,
     planned_splits,
-    run_planned,
+    run_once,
 )
 from pipelines.progress import NoProgress, many
 from pipelines.run import metric, options
@@ -92,6 +87,7 @@ from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
 from pipelines.tokenizer_files import files_of, load_tokenizer, loads
+from pipelines.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,6 +96,7 @@ if TYPE_CHECKING:
     from pipelines.append import Arrived
     from pipelines.corpus.inputs import Inputs
     from pipelines.encode.manifest import EncodedManifest
+    from pipelines.planned import Done
     from pipelines.progress import Progress, SlotWriter
     from pipelines.settings import Execution
     from pipelines.stage.record import Record
@@ -107,74 +104,6 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncodeSplits:
-    """The stage of an encoding: each split to its part.
-
-    Attributes:
-        directory: of the corpus.
-        run: the id of the run, whose plan and splits lie there.
-        max_failures: bad records the whole job may set aside.
-        counters_path: the file of progress slots.
-        sources: of the inputs, in order; empty for those without a name.
-        appends: whether files that cannot be read are set aside.
-        baseline: where that is so, the counts that tell unseen pre-tokens, or None.
-        tokenizers: one a process.
-        gauges: likewise.
-    """
-
-    directory: str
-    run: str
-    max_failures: int
-    counters_path: str | None
-    sources: tuple[str, ...] = ()
-    appends: bool = False
-    baseline: str | None = None
-    tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
-    gauges: OncePerProcess = field(default_factory=OncePerProcess)
-    name: str = "encode"
-
-    def job(self) -> EncodeJob:
-        """What the first step has planned.
-
-        Raises:
-            OutputError: another job has taken the directory over.
-        """
-        plan = plan_of_run(self.directory, self.run)
-        return job_of(plan, self.directory, max_failures=self.max_failures, run=self.run)
-
-    def units(self) -> Iterator[Unit]:
-        """A unit a split."""
-        job = self.job()
-        for split in planned_splits(self.directory, self.run):
-            yield Unit(
-                name=unit_name(split.file),
-                fingerprint=job.fingerprint(split),
-                number=split.part,
-                bytes=split.size,
-                work=split,
-            )
-
-    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Encode a split."""
-        job = self.job()
-        tokenizer = self.tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
-        if self.appends:
-            from pipelines.encode.drift import Gauge  # noqa: PLC0415 - of those that append alone
-
-            gauge = self.gauges.get(job.tokenizer_sha256, lambda: Gauge(tokenizer, self.baseline))
-            record = encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
-        else:
-            record = encode_split(unit.work, job, tokenizer, stopped, slot=slot)
-        count_written(record)
-        return Made(files=record.files, totals=dict(record.totals))
-
-    def fold(self, records: Sequence[Record]) -> None:
-        """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
-        splits = planned_splits(self.directory, self.run)
-        write_manifest(records, self.job(), splits, sources=self.sources)
 
 
 def job_of(
@@ -200,16 +129,22 @@ class EncodeRequest(CorpusRequest):
     """What an encoding carries in its graph: patterns and settings, no files.
 
     Attributes:
-        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it.
-        tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
         encoding: what the rows hold.
-        baseline: where it appends, the counts that tell unseen pre-tokens.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty where it was given.
+        tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
+        sends: whether they may not.
+        drift: where it appends, how the fit of the tokenizer is measured, and when to warn.
+        tokenizers: one a process.
+        gauges: likewise.
     """
 
     encoding: EncodeSettings
     tokenizer: str
     tokenizer_files: Mapping[str, bytes] = field(default_factory=dict)
-    baseline: str | None = None
+    sends: bool = False
+    drift: DriftSettings = field(default_factory=DriftSettings)
+    tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
+    gauges: OncePerProcess = field(default_factory=OncePerProcess)
     name = "encode"
 
     @classmethod
@@ -221,29 +156,35 @@ class EncodeRequest(CorpusRequest):
         output: OutputSettings,
         encoding: EncodeSettings,
         appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
-        baseline: str | None = None,
+        drift: DriftSettings = DriftSettings(),  # noqa: B008
+        sends: bool = False,
     ) -> EncodeRequest:
-        """A request that means the same in every process, whatever its working directory.
+        """A request; its arguments are those of `encode`, or the tokenizer itself.
 
         Raises:
-            ConfigError: the filesystem of the output cannot be used here, or the tokenizer has no
-                token for a role.
+            ConfigError: the filesystem of the output cannot be used here.
             InputError: no tokenizer.json holds the tokenizer.
         """
-        sent: dict[str, bytes] = {}
-        if not isinstance(tokenizer, str):
-            encoding = in_tokens(encoding, tokenizer.special_tokens, tokenizer.roles)
-            files = files_of(tokenizer, "the tokenizer")
-            sent = {name: zlib.compress(data) for name, data in files.items()}
+        if drift.baseline is not None:
+            drift = replace(drift, baseline=storage.located(drift.baseline))
         return cls(
-            inputs=anywhere(inputs),
-            tokenizer=absolute(tokenizer) if isinstance(tokenizer, str) else "",
-            tokenizer_files=sent,
+            inputs=inputs,
+            tokenizer=tokenizer if isinstance(tokenizer, str) else "",
+            tokenizer_files={} if isinstance(tokenizer, str) else _deflated(tokenizer),
+            sends=sends,
             output=replace(output, directory=storage.located(output.directory)),
             encoding=encoding,
             appending=appending,
-            baseline=None if baseline is None else storage.located(baseline),
+            drift=drift,
         )
+
+    def started(self) -> EncodeRequest:
+        """The job of one run, which means the same in every process."""
+        started = super().started()
+        if not self.tokenizer:
+            return started
+        sent = _deflated(self.load()) if self.sends else {}
+        return replace(started, tokenizer=absolute(self.tokenizer), tokenizer_files=sent)
 
     def after_plan(self) -> EncodeRequest:
         """The request without the tokenizer, which then lies in the output directory."""
@@ -267,18 +208,51 @@ class EncodeRequest(CorpusRequest):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Encoding, and writing the manifest."""
-        return (
-            EncodeSplits(
-                directory=self.directory,
-                run=self.run,
-                max_failures=self.inputs.max_failures,
-                counters_path=self.counters_path,
-                sources=tuple(dict.fromkeys(name for name, _ in self.inputs.named_patterns)),
-                appends=self.appending.appends,
-                baseline=self.baseline,
-            ),
-        )
+        """Encoding, each split to its part, and writing the manifest."""
+        return (self,)
+
+    def job(self) -> EncodeJob:
+        """What the first step has planned.
+
+        Raises:
+            OutputError: another job has taken the directory over.
+        """
+        plan, failures = plan_of_run(self.directory, self.run), self.inputs.max_failures
+        return job_of(plan, self.directory, max_failures=failures, run=self.run)
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a split."""
+        job = self.job()
+        for split in planned_splits(self.directory, self.run):
+            yield Unit(
+                name=unit_name(split.file),
+                fingerprint=job.fingerprint(split),
+                number=split.part,
+                bytes=split.size,
+                work=split,
+            )
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Encode a split."""
+        job = self.job()
+        tokenizer = self.tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
+        if self.appending.appends:
+            from pipelines.encode.drift import Gauge  # noqa: PLC0415 - of those that append alone
+
+            gauge = self.gauges.get(
+                job.tokenizer_sha256, lambda: Gauge(tokenizer, self.drift.baseline)
+            )
+            record = encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
+        else:
+            record = encode_split(unit.work, job, tokenizer, stopped, slot=slot)
+        count_written(record)
+        return Made(files=record.files, totals=dict(record.totals))
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
+        splits = planned_splits(self.directory, self.run)
+        sources = tuple(dict.fromkeys(name for name, _ in self.inputs.named_patterns))
+        write_manifest(records, self.job(), splits, sources=sources)
 
     def plan(self) -> Planned:
         """Find the inputs and plan the job; nothing is written.
@@ -290,10 +264,10 @@ class EncodeRequest(CorpusRequest):
         inputs, tokenizer = self.inputs, self.load()
         encoding = in_tokens(self.encoding, tokenizer.special_tokens, tokenizer.roles)
         check_tokens(tokenizer, encoding)
-        if self.baseline is not None:
+        if self.drift.baseline is not None:
             from pipelines.encode.drift import check_baseline  # noqa: PLC0415 - as below
 
-            check_baseline(self.baseline, tokenizer)
+            check_baseline(self.drift.baseline, tokenizer)
         if self.tokenizer:
             refuse_inputs_inside(self.directory, [self.tokenizer])
         found: Inputs | Arrived
@@ -342,8 +316,10 @@ class EncodeRequest(CorpusRequest):
             InputError: as `find_arrived`; or the corpus to append to cannot be read.
         """
         directory = self.directory
-        generation = None if self.output.overwrite else generation_to_append_to(directory)
-        return find_arrived(self.directory, generation, self.inputs, self.appending)
+        generation = None
+        if not self.output.overwrite and storage.exists(join(directory, MANIFEST)):
+            generation = read_header(directory).generation
+        return find_arrived(directory, generation, self.inputs, self.appending)
 
     def is_complete(self, planned: Planned) -> bool:
         """Whether its parts were made, and removed because nobody needs them any more.
@@ -355,7 +331,7 @@ class EncodeRequest(CorpusRequest):
         if decide(self.output, planned.plan, reads=planned.reads) != "resume":
             return False
         try:
-            discarded = is_discarded(self.directory)
+            discarded = read_header(self.directory, discarded=True).discarded
         except InputError:
             return False
         return discarded and not changed_inputs(self.directory, planned.files)
@@ -377,10 +353,88 @@ class EncodeRequest(CorpusRequest):
     def finish(self) -> dict[str, Any]:
         """Remove the records, which the manifest holds by now; return the manifest."""
         storage.remove_tree(join(self.directory, RECORDS))
-        value = read_manifest_object(join(self.directory, MANIFEST))
         if self.appending.appends:
-            tidy(self.directory, value.get("generation", 0), prune=self.appending.prune)
-        return value
+            self.tidy()
+        return read_manifest_object(join(self.directory, MANIFEST))
+
+    def tell(self, planned: Planned, progress: Progress) -> None:
+        """Say what of the tokenizer is left out, and which inputs changed since an earlier run."""
+        for what in planned.not_applied:
+            progress.log(f"encode: {self.tokenizer}: not applied: {what}")
+        if not self.output.resume or self.appending.appends:
+            return
+        resumed = decide(self.output, planned.plan, reads=planned.reads) == "resume"
+        if resumed and (changed := changed_inputs(self.directory, planned.files)):
+            progress.log(
+                f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
+                f"({planned.files[changed[0]].path}): what was made of "
+                f"{'it' if len(changed) == 1 else 'them'} is made again"
+            )
+
+    def tidy(self) -> None:
+        """Remove what earlier jobs that appended left."""
+        generation = read_header(self.directory).generation
+        tidy(self.directory, generation, prune=self.appending.prune)
+
+    def summarize(self, planned: Planned, done: Done | None) -> EncodeSummary:
+        """What was encoded; leaves how long it took, and how well the tokenizer fits."""
+        manifest = read_encoded(self.directory, discarded=True)
+        totals, result = manifest.totals, None if done is None else done.result
+        made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
+        seconds = 0.0 if done is None else time.monotonic() - done.began
+        if done is not None and self.appending.appends:
+            self._tell_drift(manifest)
+        elif done is not None and made and not resumed:  # else an earlier run did some of it
+            save_timing(
+                *(self.directory, "encode", seconds),
+                read=(totals.documents, totals.text_bytes),
+                made=(totals.tokens, "tokens"),
+                execution=done.execution,
+                cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
+            )
+        return EncodeSummary(
+            output=self.directory,
+            documents=totals.documents,
+            bytes=totals.text_bytes,
+            tokens=totals.tokens,
+            unknown_tokens=totals.unknown,
+            failures=totals.failures,
+            sources=totals.sources,
+            duplicate_ids=manifest.duplicate_ids,
+            formats=manifest.formats,
+            passed_over=planned.passed_over,
+            parts=len(manifest.parts),
+            # A runner that starts a job again finds the parts of its own first try, too.
+            resumed_parts=resumed if self.output.resume else 0,
+            output_bytes=totals.bytes,
+            id_type=manifest.id_type,
+            not_applied=planned.not_applied,
+            inputs=len(manifest.inputs),
+            new_inputs=len(planned.files),
+            set_aside=tuple(f"{one.name}: {one.reason}" for one in manifest.set_aside),
+            seconds=seconds,
+        )
+
+    def _tell_drift(self, manifest: EncodedManifest) -> None:
+        """Note how well the tokenizer fits what was appended, and warn where it does not."""
+        from pipelines.encode.drift import (  # noqa: PLC0415 - of jobs that append alone
+            Measured,
+            Series,
+            trained_bytes_per_token,
+        )
+
+        records = records_of(manifest, self.directory)
+        found = (record.totals.get("measured") for record in records)
+        measured = [decode(Measured, one) for one in found if one is not None]
+        series = Series(self.directory, self.drift, trained_bytes_per_token(self.tokenizer))
+        for warning in series.update(measured, now=time.time()):
+            _LOGGER.warning("encode: the tokenizer fits new text less well: %s", warning)
+
+
+def _deflated(tokenizer: Tokenizer) -> dict[str, bytes]:
+    """The files of a tokenizer, as they travel in the graph."""
+    files = files_of(tokenizer, "the tokenizer")
+    return {name: zlib.compress(data) for name, data in files.items()}
 
 
 def _loosen_records(directory: str) -> None:
@@ -470,126 +524,18 @@ def encode(
     Raises:
         JobError: something is wrong; the class says what.
     """
-    progress = progress or NoProgress()
     with job_errors():
-        elsewhere = not workers_of(options(execution)).here and storage.is_local(tokenizer)
         request = EncodeRequest.of(
             inputs=inputs,
-            tokenizer=load_tokenizer(tokenizer) if elsewhere else tokenizer,
+            tokenizer=tokenizer,
             output=output,
             encoding=encoding,
             appending=appending,
-            baseline=drift.baseline,
+            drift=drift,
+            sends=not workers_of(options(execution)).here and storage.is_local(tokenizer),
         )
-        # Messages name inputs and the tokenizer as they were given.
-        given = replace(request, inputs=inputs, tokenizer=tokenizer, tokenizer_files={})
-        if appending.appends:
-            return append(
-                partial(_encode_once, execution=execution, progress=progress, drift=drift),
-                *(request, given),
-                execution=execution,
-                progress=progress,
-            )
-        return _encode_once(request, given, given.plan(), execution=execution, progress=progress)
-
-
-def _encode_once(
-    request: EncodeRequest,
-    given: EncodeRequest,
-    planned: Planned,
-    *,
-    execution: Execution,
-    progress: Progress,
-    held: str | None = None,
-    drift: DriftSettings | None = None,
-) -> EncodeSummary:
-    began = time.monotonic()
-    resumed = written = 0
-    for what in planned.not_applied:
-        progress.log(f"encode: {given.tokenizer}: not applied: {what}")
-    if planned.files or not request.appending.appends:
-        with run_planned(
-            request.started(),
-            planned,
-            execution=execution,
-            progress=progress,
-            held=held,
-            ready=lambda: _tell_changes(request, planned, progress),
-        ) as result:
-            manifest = read_encoded(request.directory, discarded=True)
-            resumed, written = metric(result, "units_resumed"), metric(result, "units_made")
-            if drift is not None:
-                tell_drift(manifest, request.directory, given.tokenizer, drift)
-            elif written and not resumed:  # else an earlier run did some of it
-                save_timing(
-                    request.directory,
-                    "encode",
-                    time.monotonic() - began,
-                    read=(manifest.totals.documents, manifest.totals.text_bytes),
-                    made=(manifest.totals.tokens, "tokens"),
-                    execution=execution,
-                    cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
-                )
-    else:
-        with locked(request.directory) if held is None else contextlib.nullcontext():
-            decide(request.output, planned.plan, reads=planned.reads)
-            write_files(request.directory, planned.beside)
-            manifest = read_encoded(request.directory)
-            tidy(request.directory, manifest.generation, prune=request.appending.prune)
-    totals = manifest.totals
-    return EncodeSummary(
-        output=request.directory,
-        documents=totals.documents,
-        bytes=totals.text_bytes,
-        tokens=totals.tokens,
-        unknown_tokens=totals.unknown,
-        failures=totals.failures,
-        sources=totals.sources,
-        duplicate_ids=manifest.duplicate_ids,
-        formats=manifest.formats,
-        passed_over=planned.passed_over,
-        parts=len(manifest.parts),
-        # A runner that starts a job again finds the parts of its own first try, too.
-        resumed_parts=resumed if request.output.resume else 0,
-        output_bytes=totals.bytes,
-        id_type=manifest.id_type,
-        not_applied=planned.not_applied,
-        inputs=len(manifest.inputs),
-        new_inputs=len(planned.files),
-        set_aside=tuple(f"{one.name}: {one.reason}" for one in manifest.set_aside),
-        seconds=time.monotonic() - began,
-    )
-
-
-def tell_drift(
-    manifest: EncodedManifest, directory: str, tokenizer: str, settings: DriftSettings
-) -> None:
-    """Note how well the tokenizer fits what was appended, and warn where it does not."""
-    from pipelines.encode.drift import (  # noqa: PLC0415 - of jobs that append alone
-        Measured,
-        Series,
-        trained_bytes_per_token,
-    )
-
-    file = of_generation(RECORDS_FILE, manifest.generation)
-    records = read_records(directory, manifest.records_sha256, file)
-    measured = [
-        decode(Measured, record.totals["measured"])
-        for record in records
-        if "measured" in record.totals
-    ]
-    series = Series(directory, settings, trained_bytes_per_token(tokenizer))
-    for warning in series.update(measured, now=time.time()):
-        _LOGGER.warning("encode: the tokenizer fits new text less well: %s", warning)
-
-
-def _tell_changes(request: EncodeRequest, planned: Planned, progress: Progress) -> None:
-    resumed = decide(request.output, planned.plan, reads=planned.reads) == "resume"
-    if request.appending.appends or not resumed:
-        return
-    if changed := changed_inputs(request.directory, planned.files):
-        progress.log(
-            f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
-            f"({planned.files[changed[0]].path}): what was made of "
-            f"{'it' if len(changed) == 1 else 'them'} is made again"
-        )
+        progress = progress or NoProgress()
+        done: dict[str, Any] = {"execution": execution, "progress": progress}
+        if appending.watch is not None:
+            return cast("EncodeSummary", watch(request, appending.watch, **done))
+        return cast("EncodeSummary", run_once(request, **done))

@@ -1,0 +1,64 @@
+"""A job that appends, again and again in this process, until a signal or a setting ends it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import ConfigError, Interrupted
+from pipelines.interrupts import interrupts, unhurried
+from pipelines.output.lock import locked
+from pipelines.planned import NothingArrivedError, run_once
+from pipelines.run import options
+from pipelines.submission.workers import workers_of
+
+if TYPE_CHECKING:
+    from pipelines.planned import CorpusRequest
+    from pipelines.progress import Progress
+    from pipelines.settings import Execution
+
+
+def watch(request: CorpusRequest, every: float, *, execution: Execution, progress: Progress) -> Any:
+    """Append what has arrived, every few seconds; returns the last summary.
+
+    Args:
+        request: the job.
+        every: seconds between two looks for files.
+        execution: where the work is done: in this process.
+        progress: told that it waits.
+
+    Raises:
+        JobError: the error that ended it.
+    """
+    settings, directory = request.appending, request.directory
+    if workers_of(options(execution)).kind != "local":
+        raise ConfigError(
+            f"`runner` {execution.runner}: `watch` is a loop in this process: leave it out and "
+            "append by a scheduler, or stream in a pipeline of your own (docs/beam.md, Streams)"
+        )
+    ends = None if settings.stop_after is None else time.monotonic() + settings.stop_after
+    signalled = threading.Event()
+    progress.log(f"looks for files every {every:g} s; Ctrl-C ends it")
+    summary = None
+    nothing = NothingArrivedError("the job was stopped before it had taken a file")
+    done: dict[str, Any] = {"execution": execution, "progress": progress, "held": directory}
+    with unhurried(), locked(directory), interrupts(lambda _: signalled.set()):
+        while not signalled.is_set() and (ends is None or time.monotonic() < ends):
+            try:
+                summary = run_once(request, **done)
+                request = replace(request, output=replace(request.output, overwrite=False))
+            except NothingArrivedError as error:
+                nothing = error
+            except (
+                Interrupted
+            ):  # what was made of units is kept; the summary is of what is complete
+                if request.plan().earlier is not None:
+                    summary = run_once(request, takes=False, **done)
+                break
+            left = every if ends is None else ends - time.monotonic()
+            signalled.wait(max(min(every, left), 0.0))
+    if summary is None:
+        raise nothing
+    return summary
