@@ -1,30 +1,28 @@
-"""Groups of counts for parity-aware training: which directories they are, and their training."""
+"""Groups of counts for parity-aware training: which directories they are."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-import bpe
 from bpe._codec import encode
-from bpe.counts import PretokenCounts
 from bpe.models import ByteLevel
 from pipelines import storage
-from pipelines.count.directory import group_directories, load_counts, read_counts_manifest
+from pipelines.count.directory import group_directories, read_counts_manifest
 from pipelines.errors import ConfigError
 from pipelines.output.names import COUNTS, fingerprint
 from pipelines.output.state import complete
 from pipelines.settings import CountsInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from bpe import Tokenizer
     from bpe.pretokenizer import Pretokenizer
     from pipelines.settings import ParitySettings, TrainSettings
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,25 +54,11 @@ class Groups:
             "dev": [fingerprint(read_counts_manifest(one).to_json()) for one in self.dev],
         }
 
-    def check(
-        self,
-        training: TrainSettings,
-        *,
-        pretokenizer: Pretokenizer,
-        special_tokens: tuple[str, ...],
-        counted_without: tuple[str, ...],
-    ) -> None:
-        """Refuse settings that no counts of these groups could be trained with.
-
-        Args:
-            training: the vocabulary.
-            pretokenizer: of the counts.
-            special_tokens: that get reserved ids.
-            counted_without: the special tokens that the counts were cut at.
+    def check_cut(self, pretokenizer: Pretokenizer) -> None:
+        """Refuse held-out text that was not cut as the text to train on.
 
         Raises:
-            ConfigError: held-out text was cut otherwise.
-            bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
+            ConfigError: it was cut otherwise.
         """
         for directory in self.dev:
             cut = read_counts_manifest(directory).pretokenizer
@@ -83,54 +67,10 @@ class Groups:
                     f"`dev_counts` {directory} was split with {cut}, the text to train on with "
                     f"{pretokenizer}: count one of them again"
                 )
-        letter = PretokenCounts.from_items(
-            {"a": 1 << 50}, special_tokens=counted_without, track_order=True
-        )
-        letter = replace(letter, pretokenizer=pretokenizer)
-        self._trained([letter] * len(self.names), None, training, special_tokens)
 
-    def train(
-        self,
-        counts: Sequence[str],
-        training: TrainSettings,
-        special_tokens: tuple[str, ...],
-        *,
-        report: Callable[[int, int], object],
-    ) -> Tokenizer:
-        """Train on directories of counts, one for each group; errors of ``bpe.train_parity``."""
-        dev = [partial(load_counts, directory) for directory in self.dev] or None
-        return self._trained(
-            [partial(load_counts, directory) for directory in counts],
-            dev,
-            training,
-            special_tokens,
-            report=report,
-        )
-
-    def _trained(
-        self,
-        counts: Sequence[PretokenCounts | Callable[[], PretokenCounts]],
-        dev: Sequence[Callable[[], PretokenCounts]] | None,
-        training: TrainSettings,
-        special_tokens: tuple[str, ...],
-        *,
-        report: Callable[[int, int], object] | None = None,
-    ) -> Tokenizer:
-        return bpe.train_parity(
-            dict(zip(self.names, counts, strict=True)),
-            dev=None if dev is None else dict(zip(self.names, dev, strict=True)),
-            vocab_size=training.vocab_size,
-            max_merges=training.max_merges,
-            global_merges=self.parity.global_merges,
-            window=self.parity.window,
-            alpha=self.parity.alpha,
-            ties=training.ties,
-            pair_counts=training.pair_counts,
-            special_tokens=special_tokens,
-            min_frequency=training.min_frequency,
-            prune_below=training.prune_below,
-            progress=report,
-        )
+    def named(self, values: Iterable[_Value]) -> dict[str, _Value]:
+        """Values of the groups, in their order, by name."""
+        return dict(zip(self.names, values, strict=True))
 
 
 def check_parity(counts: Sequence[CountsInput], training: TrainSettings) -> None:
@@ -156,34 +96,16 @@ def check_parity(counts: Sequence[CountsInput], training: TrainSettings) -> None
         )
 
 
-def check_groups(
-    parity: ParitySettings,
-    training: TrainSettings,
-    *,
-    pretokenizer: Pretokenizer,
-    special_tokens: tuple[str, ...],
-) -> None:
-    """Refuse what groups could not be trained with, before they are counted.
-
-    Args:
-        parity: how the groups choose.
-        training: the vocabulary.
-        pretokenizer: that the groups are to be cut with.
-        special_tokens: that get reserved ids.
+def expected_groups(parity: ParitySettings, training: TrainSettings) -> Groups:
+    """Groups that are not counted yet: those of the held-out counts, or one.
 
     Raises:
         InputError, bpe.errors.CountsError: held-out counts are not there, or are damaged.
-        ConfigError, bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
+        ConfigError: a setting does not go with parity.
     """
     check_parity((CountsInput(directory=COUNTS),), training)
     dev = _named(parity.dev_counts, "dev_counts")
-    groups = Groups(names=tuple(dev) or ("",), dev=tuple(dev.values()), parity=parity)
-    groups.check(
-        training,
-        pretokenizer=pretokenizer,
-        special_tokens=special_tokens,
-        counted_without=special_tokens,
-    )
+    return Groups(names=tuple(dev) or ("",), dev=tuple(dev.values()), parity=parity)
 
 
 def find_groups(

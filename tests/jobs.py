@@ -5,9 +5,9 @@ from pipelines.count.job import count
 from pipelines.decode import decode
 from pipelines.encode.job import encode
 from pipelines.export.job import export
+from pipelines.recipes import train
 from pipelines.settings import CountSettings, CountsInput, EncodeSettings
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
-from pipelines.train import train
 from pipelines.verify.job import outputs, verify
 
 __all__ = [

@@ -148,7 +148,8 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         from pipelines.count.job import count
         from pipelines.encode.job import encode
         from pipelines.export.job import export
-        from pipelines.train import counts_of_sources, in_training, train
+        from pipelines.mix import counts_of_sources
+        from pipelines.recipes import in_training, train
 
     shares = {} if exporting is None else exporting.shares
     for corpus in (inputs, encoded_inputs) if shares else ():
@@ -221,12 +222,12 @@ def discard(
 ) -> None:
     """Verify an export against its ids, and remove these, where they are there yet."""
     from pipelines.encode.discard import discard_parts
-    from pipelines.encode.manifest import is_discarded
+    from pipelines.encode.manifest import read_header
     from pipelines.failures import job_errors
     from pipelines.verify.job import verify
 
     with job_errors():
-        if not is_discarded(directory):
+        if not read_header(directory, discarded=True).discarded:
             inputs = InputSettings(patterns=(directory,))
             verify(directory=exported.output, inputs=inputs, execution=execution, progress=progress)
         discard_parts(directory, progress)
@@ -279,7 +280,7 @@ def check_run(
     from pipelines.extension import load_extended, located
     from pipelines.failures import job_errors
     from pipelines.output.directory import decide, refuse_links
-    from pipelines.parity import check_groups
+    from pipelines.parity import expected_groups
     from pipelines.run import options as use_options
     from pipelines.train import check_training, read_roles
 
@@ -294,15 +295,10 @@ def check_run(
             pretokenizer=pretokens.cut,
             special_tokens=pretokens.special_tokens,
             extend=extend,
+            counted_without=pretokens.special_tokens if parity.parity else (),
             runs=runs,
+            groups=expected_groups(parity, training) if parity.parity else None,
         )
-        if parity.parity:
-            check_groups(
-                parity,
-                training,
-                pretokenizer=pretokens.cut,
-                special_tokens=pretokens.special_tokens,
-            )
         directory = storage.located(output.directory)
         refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
         decide(output, None, keep=["counts"])  # the count decides about them

@@ -151,12 +151,13 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     counts = tuple(map(CountsInput.parse, ctx.params["counts"]))
     execution = options.execution(ctx)
     with loading():
-        from pipelines import train as job
+        from pipelines.recipes import train as train_tokenizer
+        from pipelines.train import check_cut
 
     pretokens = extended_pretokens(ctx, pretokens, training)
     if counts and source(ctx, "pretokenizer") is Source.PRESET:
-        job.check_cut(counts=counts, pretokens=pretokens, execution=execution)
-    summary = job.train(
+        check_cut(counts=counts, pretokens=pretokens, execution=execution)
+    summary = train_tokenizer(
         inputs=inputs,
         counts=counts,
         pretokens=pretokens,

@@ -23,7 +23,7 @@ from pipelines.compare.steps import read_comparison
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.splits import read_splits
 from pipelines.count.job import CountRequest
-from pipelines.encode.job import EncodeRequest, EncodeSplits
+from pipelines.encode.job import EncodeRequest
 from pipelines.errors import OutputError
 from pipelines.failures import Failures
 from pipelines.output.directory import plan_of_run
@@ -163,13 +163,11 @@ def test_a_restarted_training_goes_on_with_its_first_plan(place: Place) -> None:
         special_tokens=(),
         training=TrainSettings(vocab_size=300),
     ).started()
-    counting = place.count_request("model/counts")
-    counting = replace(counting, run=request.run, training=request)
-    begun(counting)
+    request.begin()
     assert plan_of_run(request.directory, request.run)["kind"] == "tokenizer"
+    count(place.inputs, place.folder / "model" / "counts")
     place.add()
     for _ in range(2):
-        run_counting(counting)
         run(lambda p, failures: p | RunJob(request, failures), execution=ONE)
         assert tree(place.folder / "model") == tree(place.folder / "expected")
 
@@ -202,15 +200,13 @@ def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
 def test_a_second_encoding_ends_the_first(place: Place) -> None:
     first = place.encode_request("ids")
     begun(first)
-    (stage,) = first.stages
-    assert isinstance(stage, EncodeSplits)
-    records = make_units(stage)
+    records = make_units(first)
     second = place.encode_request("ids", overwrite=True)
     begun(second)
     with pytest.raises(OutputError, match="another job has been started there since"):
-        stage.fold(records)
+        first.fold(records)
     with pytest.raises(OutputError, match="another job"):
-        stage.job()
+        first.job()
     assert not (place.folder / "ids" / "manifest.json").exists()
     run_encoding(second)
     before = tree(place.folder / "ids")
@@ -417,20 +413,3 @@ def test_a_tokenizer_may_travel_in_the_graph(place: Place) -> None:
             inputs=place.inputs.patterns, tokenizer=tokenizer, output=str(ids), split_size=400
         )
     assert tree(ids) == tree(place.folder / "expected")
-
-
-def test_complete_counts_are_kept_by_resume(place: Place) -> None:
-    out = place.folder / "counts"
-    arguments: dict[str, Any] = {"inputs": place.inputs.patterns, "output": str(out)}
-    stamps = []
-    for resume in (False, True):
-        with beam.Pipeline(runner="FnApiRunner") as p:
-            manifest = p | CountCorpus(**arguments, split_size=400, resume=resume)
-            _ = manifest | beam.Map(lambda one: one["totals"]["documents"]) | beam.Map(_check)
-        stamps.append({path: path.stat().st_mtime_ns for path in out.rglob("*.*")})
-    assert stamps[0] == stamps[1]
-    assert json.loads((out / ".plan.json").read_bytes())["run"]
-
-
-def _check(documents: int) -> None:
-    assert documents == len(TEXTS)

@@ -1,0 +1,199 @@
+"""How much of each of several counts a training takes: shares, the weights that give them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from bpe.diff import fit
+from bpe.models import CharacterLevel
+from bpe.training_report import MixedSource
+from pipelines.count.directory import load_counts, read_counts_manifest
+from pipelines.errors import ConfigError, InputError
+from pipelines.option import percent
+from pipelines.output.names import SOURCE, group_folder
+from pipelines.output.state import complete
+from pipelines.settings import CountsInput
+from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bpe import Tokenizer
+    from bpe.counts.manifest import CountsManifest
+    from bpe.pretokenizer import Pretokenizer
+    from pipelines.settings import ShareOf
+
+
+def complete_manifest(source: CountsInput) -> CountsManifest:
+    """The manifest of counts.
+
+    Raises:
+        InputError, bpe.errors.CountsError: they are not there, or are damaged.
+    """
+    complete(source.directory, "counts")
+    return read_counts_manifest(source.directory)
+
+
+def counts_of_sources(directory: str, shares: Mapping[str, Fraction]) -> tuple[CountsInput, ...]:
+    """The counts of each source of a mix, with its share.
+
+    Args:
+        directory: of counts by source.
+        shares: of each; from `pipelines.settings.parse_shares`.
+    """
+    return tuple(
+        CountsInput(directory=of_source(directory, name), share=share, source=name)
+        for name, share in shares.items()
+    )
+
+
+def of_source(directory: str, name: str) -> str:
+    """The directory of the counts of a source, in that of counts by source."""
+    return join(directory, group_folder(SOURCE, name))
+
+
+def with_weights(
+    sources: Sequence[CountsInput], *, of: ShareOf = "bytes", tokens: Sequence[int] = ()
+) -> tuple[CountsInput, ...]:
+    """Weights in place of shares: the smallest is 1, the others have up to four decimals.
+
+    So each count is taken once at least, and no share is more than 0.01 % of itself beside what was
+    asked for.
+
+    Args:
+        sources: all with a share, or none.
+        of: what the shares are of: the bytes of all texts, the pre-tokens, or ``tokens``.
+        tokens: of each source, where shares are of these (`tokens_of`).
+
+    Raises:
+        ConfigError: some have no share, or the shares do not add up to 1.
+        InputError: counts cannot be read, or hold nothing to have a share of.
+    """
+    shares = [source.share for source in sources if source.share is not None]
+    if not shares:
+        return tuple(sources)
+    if len(shares) < len(sources):
+        bare = next(source for source in sources if source.share is None)
+        raise ConfigError(
+            f"`counts` {bare.directory} has no share, others have one: give all of them shares, "
+            "or weights"
+        )
+    if sum(shares) != 1:
+        raise ConfigError(
+            f"the shares of `counts` add up to {percent(sum(shares, Fraction()))}, not to 100%"
+        )
+    factors = []
+    for number, (source, share) in enumerate(zip(sources, shares, strict=True)):
+        manifest = complete_manifest(source)
+        size = tokens[number] if of == "tokens" else getattr(manifest.totals, of)
+        if size == 0:
+            raise InputError(f"{source.directory}: no {of} were counted: it can have no share")
+        factors.append(share * manifest.scale / size)
+    least = min(factors)
+    return tuple(
+        replace(source, weight=Fraction(round(10_000 * factor / least), 10_000), share=None)
+        for source, factor in zip(sources, factors, strict=True)
+    )
+
+
+def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[int, ...]:
+    """How many tokens of a tokenizer each of several counts is, exactly; as the counts are scaled.
+
+    Args:
+        sources: with shares.
+        tokenizer: its file.
+
+    Raises:
+        ConfigError: there is no tokenizer, it cuts otherwise, or no source has a share.
+        InputError: counts or tokenizer cannot be read, or the counts are of runs.
+    """
+    if tokenizer is not None and all(source.share is None for source in sources):
+        raise ConfigError(
+            "`share_tokenizer` goes with shares, such as `counts` DIR:60% or `mix` NAME=60%"
+        )
+    cuts = ((one.directory, complete_manifest(one).pretokenizer) for one in sources)
+    loaded = load_share_tokenizer(tokenizer, cuts)
+    return tuple(fit(loaded, load_counts(source.directory)).tokens for source in sources)
+
+
+def load_share_tokenizer(
+    tokenizer: str | None, cuts: Iterable[tuple[str, Pretokenizer]], *, of_any_text: bool = False
+) -> Tokenizer:
+    """The tokenizer in a file, whose tokens shares are of.
+
+    Args:
+        tokenizer: the file.
+        cuts: what errors call each text, and how it is cut.
+        of_any_text: whether it must have tokens for all characters.
+
+    Raises:
+        ConfigError: there is none, it cuts text otherwise, has superwords, or lacks tokens.
+        InputError: it cannot be read.
+    """
+    if tokenizer is None:
+        raise ConfigError(
+            "`share_of` tokens: give `share_tokenizer` FILE, whose tokens they are: the tokenizer "
+            "that is trained here is not known before its mix is"
+        )
+    loaded = load_tokenizer(tokenizer)
+    if loaded.superwords:
+        raise ConfigError(
+            f"the `share_tokenizer` {tokenizer} has superwords, which cross pre-tokens: counts do "
+            "not say how often they occur: use a tokenizer without superwords, or shares of bytes"
+        )
+    for title, cut in cuts:
+        if cut != loaded.pretokenizer:
+            raise ConfigError(
+                f"{title} was split with {cut}, and the `share_tokenizer` {tokenizer} "
+                f"splits with {loaded.pretokenizer}: its tokens cannot be counted there: use a "
+                "tokenizer that splits text likewise, or shares of bytes"
+            )
+    model = loaded.model
+    lacks = isinstance(model, CharacterLevel) and not (model.unknown or model.byte_fallback)
+    if of_any_text and lacks:
+        raise ConfigError(
+            f"the `share_tokenizer` {tokenizer} has no token for unknown characters, so its "
+            "tokens cannot be counted in any corpus: use one with an unknown token or byte "
+            "fallback, or shares of bytes"
+        )
+    return loaded
+
+
+def effective_mix(
+    counts: Sequence[CountsInput], paths: Sequence[str], tokens: Sequence[int]
+) -> tuple[MixedSource, ...]:
+    """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
+
+    A weight multiplies counts, so shares follow from the sizes of the corpora as well. Empty for
+    one set of counts without a weight, which is all there is.
+
+    Args:
+        counts: with weights.
+        paths: of these, as they were given.
+        tokens: of each, where shares are of these; else none.
+    """
+    if len(counts) == 1 and counts[0].weight == 1:
+        return ()
+    sizes = []
+    for number, source in enumerate(counts):
+        manifest = read_counts_manifest(source.directory)
+        factor = Fraction(source.weight) / manifest.scale
+        held = [manifest.totals.bytes, manifest.totals.pretokens, *tokens[number : number + 1]]
+        sizes.append([factor * size for size in held])
+    totals = [max(sum(column), Fraction(1)) for column in zip(*sizes, strict=True)]
+    shares = [
+        [float(size / total) for size, total in zip(row, totals, strict=True)] for row in sizes
+    ]
+    return tuple(
+        MixedSource(
+            path=path,
+            weight=str(source.weight),
+            bytes_share=row[0],
+            pretokens_share=row[1],
+            tokens_share=row[2] if tokens else None,
+        )
+        for path, source, row in zip(paths, counts, shares, strict=True)
+    )

@@ -1,0 +1,388 @@
+"""What one command makes by several jobs: a list of stages, each a job of its own.
+
+A stage begins when the one before it is complete, and its output is the input of the next. A
+command that died goes on with the first stage that is not complete: what stages before it made in
+folders of the directory is kept.
+
+- A training on a corpus: ``counts/``, then the tokenizer.
+- One with superwords: ``counts/``, ``words/``, ``runs/``, then the tokenizer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from bpe.errors import BpeError, CountsError
+from bpe.models import ByteLevel
+from bpe.ties import needs_order
+from pipelines import storage
+from pipelines.corpus.inputs import check_sources
+from pipelines.count.directory import read_counts_manifest
+from pipelines.count.job import count
+from pipelines.count.runs import RunsOf
+from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.extension import extended_pretokens, load_extended, located
+from pipelines.failures import job_errors
+from pipelines.mix import (
+    counts_of_sources,
+    load_share_tokenizer,
+    of_source,
+    tokens_of,
+    with_weights,
+)
+from pipelines.output.directory import decide, training_failed
+from pipelines.output.lock import locked
+from pipelines.output.names import COUNTS, OF_WORDS, RUNS, TOKENIZER, read_plan
+from pipelines.output.timings import save_timing
+from pipelines.parity import check_parity, find_groups
+from pipelines.planned import run_planned
+from pipelines.progress import NoProgress
+from pipelines.run import options
+from pipelines.settings import (
+    CountSettings,
+    CountsInput,
+    PretokenSettings,
+    RunSettings,
+    parse_shares,
+)
+from pipelines.storage import join
+from pipelines.tokenizer_files import load_tokenizer
+from pipelines.train import TrainRequest, check_training, read_roles, trained_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipelines.planned import Planned
+    from pipelines.progress import Progress
+    from pipelines.settings import (
+        Execution,
+        InputSettings,
+        OutputSettings,
+        ParitySettings,
+        RoleSettings,
+        ShareOf,
+        TrainSettings,
+    )
+    from pipelines.summaries import CountSummary, TrainSummary
+
+
+def train(
+    *,
+    inputs: InputSettings | None = None,
+    counts: tuple[CountsInput, ...] = (),
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    output: OutputSettings,
+    execution: Execution,
+    roles: RoleSettings | None = None,
+    share_of: ShareOf = "bytes",
+    share_tokenizer: str | None = None,
+    parity: ParitySettings | None = None,
+    runs: RunSettings = RunSettings(),  # noqa: B008  # immutable
+    mix: Sequence[str] = (),
+    progress: Progress | None = None,
+    then: Literal["encoded", "export"] | None = None,
+) -> TrainSummary:
+    """Train a tokenizer on a corpus, or on counts that were made before.
+
+    With inputs, their counts go to ``counts/`` in the output directory, those of a mix to a folder
+    for each source. When a job is resumed, counts that are complete are kept, and training, which
+    is short, is done again.
+
+    With superwords, a tokenizer of words goes to ``words/``, and the counts of its runs to
+    ``runs/``. A training of superwords alone takes such counts.
+
+    Args:
+        inputs: the corpus; None to train on ``counts``. For superwords on words from ``counts``,
+            the corpus that these are of.
+        counts: directories of counts.
+        pretokens: how the text of ``inputs`` is cut; its special tokens get reserved ids.
+        training: the vocabulary.
+        output: the directory.
+        execution: where the work is done.
+        roles: of special tokens, which become special tokens.
+        share_of: what shares of ``counts``, or of ``mix``, are of.
+        share_tokenizer: a tokenizer file, where they are of tokens.
+        parity: whether the directories of ``counts`` are groups, which choose merges in turn.
+        runs: how runs are found, of which superwords are learnt.
+        mix: ``NAME=SHARE`` of each source of ``inputs``, whose patterns begin with ``NAME=``.
+        progress: told how far it is.
+        then: as in `pipelines.train.TrainRequest`.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    progress = progress or NoProgress()
+    with job_errors():
+        options(execution)
+        two_phases = training.crosses_words and inputs is not None
+        if (inputs is None) == (not counts) and not (two_phases and counts):
+            raise ConfigError("train on inputs or on counts: give one of them")
+        _check_phases(training, inputs)
+        if roles is not None:
+            pretokens = roles.with_tokens(pretokens)
+        training = located(training)
+        extend = load_extended(training)
+        if extend is not None:
+            cut_given = pretokens.cut != PretokenSettings().cut
+            pretokens = extended_pretokens(pretokens, training, extend, cut_given=cut_given)
+        groups = None
+        if parity is not None and parity.parity:
+            check_parity(counts, training)
+            counts, groups = find_groups(counts, parity)
+        directory, shares = storage.located(output.directory), parse_shares(mix)
+        own, corpus = join(directory, COUNTS), None if counts else inputs
+        if inputs is not None and shares:
+            check_sources(inputs, shares)
+        if shares and corpus is None:
+            raise ConfigError(
+                "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
+                "`counts` DIR:SHARE%"
+            )
+        if share_tokenizer is not None and share_of != "tokens":
+            raise ConfigError("`share_tokenizer` goes with `share_of` tokens")
+        counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
+        request = TrainRequest(
+            output=replace(output, directory=directory),
+            counts=tuple(replace(c, directory=storage.located(c.directory)) for c in counts),
+            paths=tuple(c.title for c in counts),
+            special_tokens=pretokens.special_tokens,
+            training=training,
+            roles=read_roles(roles),
+            extends="" if extend is None else extend.sha256,
+            groups=groups,
+            runs=runs if two_phases else None,
+            then=then,
+        ).started()
+
+        def weighted() -> TrainRequest:
+            tokens = tokens_of(request.counts, share_tokenizer) if share_of == "tokens" else ()
+            weights = with_weights(request.counts, of=share_of, tokens=tokens)
+            return replace(request, counts=weights, tokens=tokens)
+
+        if shares:
+            request = replace(request, shares={"share_of": share_of})
+            if share_of == "tokens":
+                cut = [("the corpus", pretokens.cut)]
+                loaded = load_share_tokenizer(share_tokenizer, cut, of_any_text=True)
+                request = replace(
+                    request, shares={**request.shares, "share_tokenizer": loaded.sha256}
+                )
+        else:
+            job = weighted()
+        if corpus is None:
+            job.check_counts()
+        else:
+            check_training(
+                training,
+                pretokenizer=pretokens.cut,
+                special_tokens=pretokens.special_tokens,
+                extend=extend,
+                runs=request.runs,
+            )
+        planned, counted = request.plan(), None
+        done: dict[str, Any] = {"execution": execution, "progress": progress}
+        done["ready"] = request.begin  # of the first stage that does anything
+        with locked(directory):
+            decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
+            if corpus is not None:
+                counted = count(
+                    inputs=corpus,
+                    pretokens=pretokens,
+                    output=in_training(replace(output, directory=own), directory),
+                    settings=CountSettings(
+                        track_order=needs_order(training.ties),
+                        # Of a mix, what is rare is so in all of it, with its weights.
+                        prune_below=1 if shares else training.prune_below,
+                    ),
+                    sources=tuple(sorted(shares)),
+                    **done,
+                )
+            if shares:
+                job = weighted()
+            phases: dict[str, Any] = {}
+            if two_phases and inputs is not None:
+                phases["words"] = _train_words(job, **done)
+                phases["runs"] = _count_runs(job, inputs, **done)
+                job = _of_superwords(job)
+            words = None if training.boundless else phases.get("words")
+            trained = _train(job, planned, words=words, held=directory, **done)
+    return replace(
+        trained,
+        passed_over=() if counted is None else counted.passed_over,
+        resumed_counts=counted is not None and counted.resumed,
+        seconds=time.monotonic() - began,
+        **phases,
+    )
+
+
+def _train(
+    request: TrainRequest,
+    planned: Planned,
+    *,
+    execution: Execution,
+    words: TrainSummary | None = None,
+    **done: Any,
+) -> TrainSummary:
+    """Train, and leave how long it took; the arguments are those of `run_planned`.
+
+    Args:
+        request: the training.
+        planned: what it is to do.
+        execution: where the work is done.
+        words: as in `trained_summary`.
+        **done: more of them.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    began = time.monotonic()
+    with run_planned(request, planned, execution=execution, **done):
+        seconds = time.monotonic() - began
+        trained = trained_summary(request, seconds=seconds, words=words)
+    save_timing(
+        *(request.directory, "train", seconds),
+        read=(trained.documents, trained.bytes),
+        made=(trained.merges, "merges"),
+        execution=execution,
+    )
+    return trained
+
+
+def in_training(output: OutputSettings, training: str) -> OutputSettings:
+    """The settings of a job in a folder of a training, where that may be repeated after it failed.
+
+    What it made is gone on with; counts of nothing, on which nobody can train, are replaced.
+
+    Args:
+        output: of the job.
+        training: the directory of the training.
+    """
+    if output.overwrite or not training_failed(training):
+        return output
+    try:
+        manifest = read_counts_manifest(output.directory)
+    except (InputError, CountsError):
+        return replace(output, resume=True)
+    empty = not any(part.rows for part in manifest.parts)
+    return replace(output, resume=not empty, overwrite=empty)
+
+
+def _check_phases(training: TrainSettings, inputs: InputSettings | None) -> None:
+    """Refuse settings of superwords that do not go with what is trained on.
+
+    Raises:
+        ConfigError: they do not.
+    """
+    if not training.crosses_words:
+        return
+    if needs_order(training.ties):
+        raise ConfigError(
+            f"`ties` {training.ties}: counts of runs do not track the order of documents: use "
+            "other ties for superwords"
+        )
+    if inputs is not None and training.is_of_superwords:
+        raise ConfigError(
+            "superwords are learnt after words, whose training has no limit: give `vocab_size`, "
+            "`max_merges` or both"
+        )
+    if inputs is None and not training.is_of_superwords:
+        raise ConfigError(
+            "superwords are learnt from counts of runs, and added to the tokenizer of words whose "
+            "runs were counted: `vocab_size` and `max_merges` go with `input`, leave them out"
+        )
+    if not isinstance(training.model, (ByteLevel, type(None))):
+        raise ConfigError("`model`: superwords need tokens of bytes: use bpe, or leave it out")
+    if inputs is None and training.prune_below != 1:
+        raise ConfigError(
+            "`prune_below` is of pre-tokens: to drop rare runs, use `prune_runs_below`"
+        )
+
+
+def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> TrainSummary:
+    """Train the words of a training with superwords, in a folder of its directory.
+
+    Complete ones of the same job are kept where the training is resumed; arguments of `_train`.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    folder = request.folder(OF_WORDS)
+    words = replace(
+        request,
+        output=in_training(replace(request.output, directory=folder), request.directory),
+        training=request.training.words,
+        runs=None,
+        then=None,
+        shares={},
+        run="",
+    ).started()
+    planned = words.plan()
+    if words.output.resume and not planned.plan.differences(read_plan(words.directory)):
+        with contextlib.suppress(JobError, BpeError):  # else it is not complete
+            trained = trained_summary(words)
+            progress.log(f"train: {words.directory} is complete")
+            return trained
+    return _train(words, planned, progress=progress, **done)
+
+
+def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> CountSummary:
+    """Count the runs of these words, in another folder; arguments of `count`.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    words, folder = join(request.folder(OF_WORDS), TOKENIZER), request.folder(RUNS)
+    counted = count(
+        inputs=inputs,
+        runs=RunsOf.of(words, request.runs or RunSettings()),
+        output=in_training(replace(request.output, directory=folder), request.directory),
+        sources=tuple(sorted(one.source for one in request.counts if one.source)),
+        **done,
+    )
+    _check_same_corpus(request)
+    return counted
+
+
+def _check_same_corpus(request: TrainRequest) -> None:
+    """Refuse runs of a corpus that has changed since its words were counted.
+
+    Raises:
+        InputError: it has.
+    """
+    counts = [request.folder(COUNTS)]  # those by source say only together which files they are of
+    if not request.counts[0].source:
+        counts = [one.directory for one in request.counts]
+    words, runs = (
+        [file for source in sources for file in read_counts_manifest(source).inputs]
+        for sources in (counts, [request.folder(RUNS)])
+    )
+    if words and sorted(words) != sorted(runs):
+        raise InputError(
+            f"{request.folder(RUNS)} is of other files than the counts of words (by name and "
+            "size): the input was changed while the job ran: start it again with `overwrite`"
+        )
+
+
+def _of_superwords(request: TrainRequest) -> TrainRequest:
+    """The last phase of a training with superwords, under the plan of the whole.
+
+    Runs of each source of a mix weigh as much as its words.
+    """
+    path, runs = join(request.folder(OF_WORDS), TOKENIZER), request.folder(RUNS)
+    counts = tuple(
+        replace(one, directory=of_source(runs, one.source)) for one in request.counts if one.source
+    ) or (CountsInput(directory=runs),)
+    return replace(
+        request,
+        counts=counts,
+        tokens=(),
+        paths=tuple(one.title for one in counts),
+        special_tokens=(),
+        training=request.training.superwords_on(path),
+        extends=load_tokenizer(path).sha256,
+    )
