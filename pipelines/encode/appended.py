@@ -5,27 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bpe._codec import decode
 from bpe._inputs_file import INPUTS
-from bpe.counts.manifest import DeadLetters
 from pipelines import storage
-from pipelines.encode.manifest import Part, Totals, named_in, read_encoded, set_aside_in
+from pipelines.encode.manifest import Totals, made_of, read_encoded, read_header, records_of
 from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
     RECORDS_FILE,
     generation_of,
-    of_generation,
     parse_part,
 )
-from pipelines.stage.record import read_records
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from pipelines.corpus.splits import Split
-    from pipelines.encode.manifest import EncodedManifest, Source
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.stage.record import Record
 
 
@@ -52,50 +48,31 @@ def appended(
     Raises:
         InputError: the earlier manifest or its records are damaged.
     """
-    before = read_encoded(directory)
+    before = read_header(directory)
     taken = {piece.name for split in splits for piece in split.pieces}
     inputs = {source.name: source for source in (*before.inputs, *manifest.inputs)}
     order = (*sources, *sorted({source.source for source in inputs.values()}))
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(order))}
 
     def place(record: Record) -> tuple[int, str, int, str]:
-        part = decode(Part, record.totals["part"])
+        (part,), _, _ = made_of([record])
         name, start = (part.inputs[0].name, part.inputs[0].start) if part.inputs else ("", 0)
         return ranks.get(part.source, -1), name, start, part.file
 
-    earlier = [
-        record
-        for record in read_records(
-            directory, before.records_sha256, of_generation(RECORDS_FILE, before.generation)
-        )
-        if not _files_of(record) & taken
-    ]
-    standing = sorted([*earlier, *records], key=place)
-    parts, letters = named_in(standing)
-    named, dead = decode(tuple[Part, ...], parts), decode(tuple[DeadLetters, ...], letters)
-    return (
-        replace(
-            manifest,
-            totals=Totals.of(named, dead),
-            inputs=_sources_of(named, inputs),
-            parts=named,
-            dead_letters=dead,
-            set_aside=tuple(set_aside_in(standing)),
-        ),
-        standing,
+    earlier = (
+        record for record in records_of(before, directory) if taken.isdisjoint(_files_of(record))
     )
+    ordered = sorted([*earlier, *records], key=place)
+    whole = manifest.of_records(ordered)
+    begun = (one.name for part in whole.parts for one in part.inputs if one.start == 0)
+    totals = Totals.of(whole.parts, whole.dead_letters)
+    return replace(whole, totals=totals, inputs=tuple(inputs[name] for name in begun)), ordered
 
 
-def _files_of(record: Record) -> set[str]:
+def _files_of(record: Record) -> list[str]:
     """The names of the files that a record is of, those set aside included."""
-    ranges = decode(Part, record.totals["part"]).inputs
-    return {one.name for one in ranges} | {one.name for one in set_aside_in([record])}
-
-
-def _sources_of(parts: Iterable[Part], sources: Mapping[str, Source]) -> tuple[Source, ...]:
-    """The inputs of parts, in their order."""
-    begun = (one.name for part in parts for one in part.inputs if one.start == 0)
-    return tuple(sources[name] for name in begun)
+    (part,), _, aside = made_of([record])
+    return [*(one.name for one in part.inputs), *(one.name for one in aside)]
 
 
 def tidy(directory: str, generation: int, *, prune: bool) -> None:

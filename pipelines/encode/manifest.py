@@ -183,6 +183,15 @@ class EncodedManifest:
     discarded: bool = False
     generation: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse ids of another type.
+
+        Raises:
+            ValueError: they are.
+        """
+        if self.id_type not in ("uint16", "uint32"):
+            raise ValueError(f"id_type {self.id_type!r}")
+
     @property
     def records_sha256(self) -> str:
         """Of the file of records (hex)."""
@@ -194,6 +203,11 @@ class EncodedManifest:
         of = {source.name: source.format for source in self.inputs}
         parts = [part for part in self.parts if part.inputs]
         return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
+
+    def of_records(self, records: Iterable[Record]) -> EncodedManifest:
+        """The same of the parts of these records; errors of `made_of`."""
+        parts, dead, aside = made_of(records)
+        return replace(self, parts=parts, dead_letters=dead, set_aside=aside)
 
     def files(self) -> dict[str, bytes]:
         """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
@@ -230,43 +244,8 @@ def read_kind(directory: str) -> tuple[str, bool]:
     return str(kind), has_checksum
 
 
-def is_discarded(directory: str) -> bool:
-    """Whether the parts of a corpus were removed; of its manifest, only the mark is looked at.
-
-    Raises:
-        InputError: there is no manifest, or it is damaged.
-    """
-    return bool(_read(directory).get("discarded"))
-
-
-def generation_to_append_to(directory: str) -> int | None:
-    """The generation of the corpus in a directory; None where none is complete.
-
-    Its parts are not looked at.
-
-    Raises:
-        InputError: its manifest is damaged, or its parts were discarded.
-    """
-    if not storage.exists(_path(directory)):
-        return None
-    value = _read(directory)
-    if value.get("discarded"):
-        raise _discarded(directory)
-    generation = value.get("generation", 0)
-    if not isinstance(generation, int):
-        raise InputError(f"{_path(directory)}: damaged: generation {generation!r:.60}")
-    return generation
-
-
-def _discarded(directory: str) -> InputError:
-    return InputError(
-        f"{directory}: its parts were removed when their export was verified (bpe run "
-        "--discard-ids): encode the corpus again, with bpe encode --overwrite"
-    )
-
-
-def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
-    """The manifest of the encoded corpus in ``directory``, every value checked.
+def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
+    """The manifest of the encoded corpus in ``directory`` without its parts, every value checked.
 
     Args:
         directory: of the corpus.
@@ -276,25 +255,45 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
         InputError: there is none, something in it is missing or of the wrong type, or its parts
             were discarded.
     """
-    value = _read(directory)
-    if value.get("discarded") and not discarded:
-        raise _discarded(directory)
-    if (value.get("kind"), value.get("version")) != (KIND, VERSION):
-        return encoded_of(value, directory)
-    parts: list[Part] = []
-    dead: list[DeadLetters] = []
-    aside: list[SetAside] = []
-    try:
-        bare = {**_with_inputs(value, directory), "dead_letters": [], "parts": [], "set_aside": []}
-        manifest = encoded_of(bare, directory)
-        for record in _records(value, directory):  # of very many parts, one as JSON at a time
-            parts.append(decode(Part, record.totals["part"]))
-            if record.totals["dead_letters"] is not None:
-                dead.append(decode(DeadLetters, record.totals["dead_letters"]))
-            aside += set_aside_in([record])
-        manifest = replace(
-            manifest, parts=tuple(parts), dead_letters=tuple(dead), set_aside=tuple(aside)
+    value, path = _read(directory), _path(directory)
+    if value.get("kind") != KIND:
+        raise InputError(
+            f"{path}: kind {value.get('kind')!r}: not the manifest of an encoded corpus"
         )
+    if value.get("version") != VERSION:
+        raise InputError(
+            f"{path} has version {value.get('version')!r}, this release reads {VERSION}: use the "
+            "release of beam-bpe that wrote it, or encode the corpus again to another directory"
+        )
+    if value.get("discarded") and not discarded:
+        raise InputError(
+            f"{directory}: its parts were removed when their export was verified (bpe run "
+            "--discard-ids): encode the corpus again, with bpe encode --overwrite"
+        )
+    try:
+        file = of_generation(INPUTS, value.get("generation", 0))
+        inputs = join(storage.located(directory), file)
+        value = put_back(value, lambda: storage.read(inputs))
+        return decode(EncodedManifest, {"dead_letters": [], "parts": [], **value})
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
+
+
+def records_of(header: EncodedManifest, directory: str) -> Iterator[Record]:
+    """The records of a corpus, some at a time; errors of `iterate_records`."""
+    file = of_generation(RECORDS_FILE, header.generation)
+    return iterate_records(storage.located(directory), header.records_sha256, file)
+
+
+def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
+    """The manifest of the encoded corpus in ``directory``; arguments and errors of `read_header`.
+
+    Raises:
+        InputError: also where its records are damaged.
+    """
+    header = read_header(directory, discarded=discarded)
+    try:
+        manifest = header.of_records(records_of(header, directory))
         _check_names(manifest)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(
@@ -303,83 +302,27 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     return manifest
 
 
-def read_encoded_json(directory: str) -> dict[str, Any]:
-    """The manifest in ``directory`` as JSON values, of which none is checked.
+def made_of(
+    records: Iterable[Record],
+) -> tuple[tuple[Part, ...], tuple[DeadLetters, ...], tuple[SetAside, ...]]:
+    """The parts of records, their files of bad records, and the files that could not be read.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        ValueError, LookupError, TypeError: a record is not of an encoded corpus.
     """
-    value = _read(directory)
-    if value.get("kind") != KIND or value.get("version") != VERSION:
-        return value
-    try:
-        value = _with_inputs(value, directory)
-        records = list(_records(value, directory))
-    except (ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{_path(directory)}: {error}: encode the corpus again") from error
-    parts, dead = named_in(records)
-    aside = encode(tuple(set_aside_in(records)))
-    return {**value, "dead_letters": dead, "parts": parts, "set_aside": aside}
-
-
-def named_in(records: Iterable[Record]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The parts and the dead letters of records, as JSON values."""
-    made = [record.totals for record in records]
-    dead = [one["dead_letters"] for one in made if one["dead_letters"] is not None]
-    return [one["part"] for one in made], dead
-
-
-def set_aside_in(records: Iterable[Record]) -> list[SetAside]:
-    """The files that records say could not be read."""
-    return [
-        decode(SetAside, one) for record in records for one in record.totals.get("set_aside", ())
-    ]
-
-
-def _with_inputs(value: dict[str, Any], directory: str) -> dict[str, Any]:
-    path = join(storage.located(directory), of_generation(INPUTS, value.get("generation", 0)))
-    return put_back(value, lambda: storage.read(path))
-
-
-def _records(value: Mapping[str, Any], directory: str) -> Iterator[Record]:
-    records = value.get("records")
-    if not isinstance(records, dict):
-        raise InputError(f"{_path(directory)}: names no records: encode the corpus again")
-    file = of_generation(RECORDS_FILE, value.get("generation", 0))
-    return iterate_records(storage.located(directory), str(records.get("sha256")), file)
-
-
-def encoded_of(value: Mapping[str, Any], directory: str) -> EncodedManifest:
-    """The manifest that was read in ``directory``, every value checked.
-
-    Args:
-        value: what `read_encoded_json` has read.
-        directory: of the corpus.
-
-    Raises:
-        InputError: something in it is missing or of the wrong type.
-    """
-    path = _path(directory)
-    kind, version = value.get("kind"), value.get("version")
-    if kind != KIND:
-        raise InputError(f"{path}: kind {kind!r}: not the manifest of an encoded corpus")
-    if version != VERSION:
-        raise InputError(
-            f"{path} has version {version!r}, this release reads {VERSION}: use the release of "
-            "beam-bpe that wrote it, or encode the corpus again to another directory"
-        )
-    try:
-        manifest = decode(EncodedManifest, value)
-        _check_names(manifest)
-    except ValueError as error:
-        raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
-    return manifest
+    parts: list[Part] = []
+    dead: list[DeadLetters] = []
+    aside: list[SetAside] = []
+    for record in records:  # of very many, one as JSON at a time
+        parts.append(decode(Part, record.totals["part"]))
+        if record.totals["dead_letters"] is not None:
+            dead.append(decode(DeadLetters, record.totals["dead_letters"]))
+        aside += (decode(SetAside, one) for one in record.totals.get("set_aside", ()))
+    return tuple(parts), tuple(dead), tuple(aside)
 
 
 def _check_names(manifest: EncodedManifest) -> None:
     """Refuse names that a job never gives: no manifest leads out of its directory."""
-    if manifest.id_type not in ("uint16", "uint32"):
-        raise ValueError(f"id_type {manifest.id_type!r}")
     if manifest.generation:
         files = [part.file for part in manifest.parts]
         files += [letters.file for letters in manifest.dead_letters]

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe._codec import decode, encode
-from bpe.counts.manifest import DeadLetters
 from bpe.errors import EncodingError
 from bpe.roles import ROLES
 from pipelines import storage
@@ -23,9 +22,8 @@ from pipelines.encode.manifest import (
     Source,
     TokenizerFile,
     Totals,
-    named_in,
+    made_of,
     ranges_of,
-    set_aside_in,
     unit_name,
 )
 from pipelines.encode.parts import PartWriter, Sums
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bpe import Tokenizer
+    from bpe.counts.manifest import DeadLetters
     from bpe.roles import Roles
     from pipelines.corpus.splits import Split
     from pipelines.encode.encoder import EncodedBlock
@@ -148,8 +147,7 @@ class EncodeJob:
             splits: that they are of; none where the documents were no files.
             dead_letters: of no part.
         """
-        made = sorted(records, key=lambda record: record.unit)
-        parts, letters = named_in(made)
+        parts, letters, aside = made_of(sorted(records, key=lambda record: record.unit))
         sources = {
             piece.file_index: Source(
                 name=piece.name,
@@ -161,18 +159,17 @@ class EncodeJob:
             for split in splits
             for piece in split.pieces
         }
-        named = decode(tuple[Part, ...], parts)
-        read = {one.name for part in named for one in part.inputs}
-        dead = (*decode(tuple[DeadLetters, ...], letters), *dead_letters)
+        read = {one.name for part in parts for one in part.inputs}
+        dead = (*letters, *dead_letters)
         return EncodedManifest(
             tokenizer=TokenizerFile(sha256=self.tokenizer_sha256, vocab_size=self.vocab_size),
             id_type=self.id_type,
             settings=self.reading.options,
             rows=self.rows,
-            totals=Totals.of(named, dead),
+            totals=Totals.of(parts, dead),
             inputs=tuple(one for _, one in sorted(sources.items()) if one.name in read),
-            set_aside=tuple(set_aside_in(made)),
-            parts=named,
+            set_aside=aside,
+            parts=parts,
             dead_letters=dead,
         )
 
@@ -185,7 +182,7 @@ class EncodeJob:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class Encoded:
     """What was made of a split: the sums over its rows, and how many of its records are bad.
 
     ``dead_letters`` says where these are; None where there are none, or nobody wants them.
@@ -205,7 +202,7 @@ def make(
     add: Callable[[pa.RecordBatch], object],
     observe: Callable[[EncodedBlock], object] | None = None,
     slot: SlotWriter | None = None,
-) -> Made:
+) -> Encoded:
     """Read and encode one split.
 
     Args:
@@ -234,7 +231,7 @@ def make(
         dead_letters = reader.finish()
     counter("cache_hits").inc(encoder.cache_use.hits)
     counter("cache_misses").inc(encoder.cache_use.misses)
-    return Made(sums=sums, bad_records=reader.bad_records, dead_letters=dead_letters)
+    return Encoded(sums=sums, bad_records=reader.bad_records, dead_letters=dead_letters)
 
 
 def encode_split(
@@ -248,14 +245,14 @@ def encode_split(
 ) -> Record:
     """Read and encode one split, and write its part; arguments and errors as those of `make`."""
 
-    def fill(writer: PartWriter) -> Made:
+    def fill(writer: PartWriter) -> Encoded:
         return make(split, job, tokenizer, stopped, add=writer.add, observe=observe, slot=slot)
 
     return write_part(split, job, tokenizer, fill)
 
 
 def write_part(
-    split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[PartWriter], Made]
+    split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[PartWriter], Encoded]
 ) -> Record:
     """Write the part of a split.
 

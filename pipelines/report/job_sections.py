@@ -68,7 +68,7 @@ def corpus_manifest(material: Material) -> Section | None:
     if (encoded := material.encoded) is None:
         return None
     appended = encoded.manifest.generation > 0
-    return _manifest("corpus", "the encoded corpus", encoded.manifest_json, appended=appended)
+    return _manifest("corpus", "the encoded corpus", encoded.manifest.to_json(), appended=appended)
 
 
 def export_manifest(material: Material) -> Section | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe.errors import BpeError
 from bpe.training_report import Training
@@ -13,7 +13,7 @@ from pipelines.count.directory import (
     read_counts_manifest,
     read_counts_sets,
 )
-from pipelines.encode.manifest import encoded_of, read_encoded_json
+from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
 from pipelines.output.names import TOKENIZER
@@ -52,7 +52,6 @@ class Encoded:
 
     directory: str
     manifest: EncodedManifest
-    manifest_json: dict[str, Any]
     facts: EncodedFacts
     samples: Sequence[SampleRow]
 
@@ -150,8 +149,7 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
 def _encoded(
     directory: str, tokenizer: Tokenizer, sample_parts: int | None, progress: Progress
 ) -> Encoded:
-    value = read_encoded_json(directory)
-    manifest = encoded_of(value, directory)
+    manifest = read_encoded(directory)
     if tokenizer.sha256 != manifest.tokenizer.sha256:
         raise InputError(
             f"{directory} was encoded with another tokenizer than that of the report: report "
@@ -161,7 +159,6 @@ def _encoded(
         return Encoded(
             directory=directory,
             manifest=manifest,
-            manifest_json=value,
             facts=read_encoded_facts(
                 directory, manifest, sample_parts=sample_parts, advance=stage.advance
             ),

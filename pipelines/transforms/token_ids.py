@@ -35,8 +35,8 @@ from pipelines.encode.kept import name_and_type
 from pipelines.encode.parts import Sums
 from pipelines.encode.rows import ID, INPUT_IDS, OWN
 from pipelines.encode.steps import (
+    Encoded,
     EncodeJob,
-    Made,
     count_written,
     encode_job,
     tokenizer_of,
@@ -353,7 +353,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     split = Split(part=number, parts=job.parts, pieces=())
     layout = job.layout(tokenizer)
 
-    def fill(writer: PartWriter) -> Made:
+    def fill(writer: PartWriter) -> Encoded:
         sums, unknown = Sums(), unknown_id(tokenizer)
         for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
             ids, input_ids, sizes, *kept = batch.columns
@@ -362,7 +362,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
             size = (pc.sum(sizes).as_py() or 0) + text_bytes(without)
             sums += Sums.of(made, text_bytes=size, unknown=unknown)
             writer.add(made)
-        return Made(sums=sums, bad_records=0, dead_letters=None)
+        return Encoded(sums=sums, bad_records=0, dead_letters=None)
 
     done = write_part(split, job, tokenizer, fill)
     count_written(done)

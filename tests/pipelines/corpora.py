@@ -12,8 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bpe
-from pipelines.encode.manifest import read_encoded_json
-from pipelines.output.names import PLAN, SPLITS, TIMINGS, json_bytes, manifest_bytes
+from pipelines.output.names import (
+    PLAN,
+    SPLITS,
+    TIMINGS,
+    json_bytes,
+    manifest_bytes,
+    read_manifest_object,
+)
 from pipelines.planned import planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
@@ -26,7 +32,7 @@ from pipelines.settings import (
     ShareOf,
     TrainSettings,
 )
-from pipelines.stage.record import Record, write_records
+from pipelines.stage.record import Record, read_records, write_records
 from pipelines.stage.stage import make_unit
 from tests import jobs
 
@@ -101,7 +107,12 @@ def make_units(stage: Stage, number: int | None = None) -> list[Record]:
 
 def encoded_manifest(ids: Path) -> dict[str, Any]:
     """The manifest of an encoded corpus, with its parts and dead letters."""
-    return read_encoded_json(str(ids))
+    value = read_manifest_object(str(ids / "manifest.json"))
+    if "records" not in value:
+        return value
+    made = [record.totals for record in read_records(str(ids), value["records"]["sha256"])]
+    dead = [one["dead_letters"] for one in made if one["dead_letters"] is not None]
+    return {**value, "dead_letters": dead, "parts": [one["part"] for one in made]}
 
 
 def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
